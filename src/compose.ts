@@ -13,7 +13,7 @@ import type { Storage } from './storage/port/storage.ts';
 import { PostgresStorage } from './storage/postgres/storage.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
-import type { LedgerObserver } from './storage/sqlite/ledger/ledger.ts';
+import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
 import { type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
 import { VERSION } from './version.ts';
@@ -143,6 +143,7 @@ function assemble<S extends Storage>(
     maxTagLists: config.analyticsTagLists,
     countsVerifications: config.analytics,
     eventRetentionMs: config.eventRetention,
+    statementRetentionMs: config.statementRetention,
     secretBox: surroundings.secretBox,
     outgoing: new HttpOutgoing({
       allowsPrivate: config.webhookAllowPrivate,

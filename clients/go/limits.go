@@ -16,6 +16,8 @@ type Ratelimit struct {
 	Async *bool `json:"async,omitempty"`
 	// AutoApply is for a limit of an identity. Bool(false): it applies only to verifications that name it. Default: to every one.
 	AutoApply *bool `json:"autoApply,omitempty"`
+	// Notify: Bool(true) has the event limit.reached tell of the first refusal in each window, which is a minute or longer.
+	Notify *bool `json:"notify,omitempty"`
 	// Used is what has passed in the running window. Only GetIdentity says it.
 	Used *int64 `json:"used,omitempty"`
 }

@@ -1,6 +1,7 @@
 export type { CallOptions } from './call.ts';
 export { type ErrorCode, type Issue, KeystileError } from './errors.ts';
 export type * from './generated/api.ts';
+export { HeldReservation, type ReserveOptions, type SettleOptions } from './heldReservation.ts';
 export {
   type AskedVerification,
   Keystile,

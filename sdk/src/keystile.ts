@@ -3,6 +3,7 @@ import type { CallOptions } from './call.ts';
 import { KeystileError } from './errors.ts';
 import { CALLS, type Groups } from './generated/api.ts';
 import { makeGroups } from './groups.ts';
+import { HeldReservation, type ReserveOptions, toReserveWire } from './heldReservation.ts';
 import { isTrouble, type Sending, Transport } from './transport.ts';
 import type { UnavailableVerdict, Verdict } from './verdict.ts';
 import { Verifications } from './verifications.ts';
@@ -49,6 +50,8 @@ export class Keystile implements Groups {
   readonly keys: Groups['keys'];
   readonly identities: Groups['identities'];
   readonly plans: Groups['plans'];
+  readonly credits: Groups['credits'];
+  readonly reservations: Groups['reservations'];
   readonly permissions: Groups['permissions'];
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
@@ -57,6 +60,7 @@ export class Keystile implements Groups {
   readonly webhooks: Groups['webhooks'];
   readonly ratelimits: Groups['ratelimits'];
   readonly analytics: Groups['analytics'];
+  readonly usage: Groups['usage'];
   readonly #transport: Transport;
   readonly #verifications: Verifications;
   readonly #onUnavailable: UnavailablePolicy;
@@ -81,6 +85,8 @@ export class Keystile implements Groups {
     this.keys = groups.keys;
     this.identities = groups.identities;
     this.plans = groups.plans;
+    this.credits = groups.credits;
+    this.reservations = groups.reservations;
     this.permissions = groups.permissions;
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;
@@ -89,6 +95,7 @@ export class Keystile implements Groups {
     this.webhooks = groups.webhooks;
     this.ratelimits = groups.ratelimits;
     this.analytics = groups.analytics;
+    this.usage = groups.usage;
   }
 
   /**
@@ -100,6 +107,19 @@ export class Keystile implements Groups {
     const verdict = await this.#verdict(key, options).catch((error: unknown) => this.#unavailable(error, request));
     this.#report({ verdict, request, durationMs: performance.now() - startedAtMs });
     return verdict;
+  }
+
+  /**
+   * Verifies a key and holds the credits that the call may cost. Settle it with the real cost; with `await using` it is released otherwise.
+   * Never throws, as `verify`. Settling and releasing need a root key with the right to verify.
+   */
+  async reserve(key: string, options: ReserveOptions): Promise<HeldReservation> {
+    const startedAtMs = performance.now();
+    const { signal, ttlMs: _ttlMs, onExpiry: _onExpiry, ...request } = options;
+    const asked = this.#verifications.askToReserve(toReserveWire(key, options), signal);
+    const verdict = await asked.catch((error: unknown) => this.#unavailable(error, request));
+    this.#report({ verdict, request, durationMs: performance.now() - startedAtMs });
+    return new HeldReservation(verdict, (sending) => this.#bodyOf(sending));
   }
 
   /** Calls an endpoint by its path, for example one that is newer than this version. */

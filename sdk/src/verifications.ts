@@ -1,7 +1,7 @@
 import { endOfTurn } from './endOfTurn.ts';
 import { errorOfBody, isRecord, KeystileError } from './errors.ts';
-import type { VerifyRequest } from './generated/api.ts';
-import { isTrouble, type Transport } from './transport.ts';
+import type { ReserveRequest, VerifyRequest } from './generated/api.ts';
+import { isTrouble, type Sending, type Transport } from './transport.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
 /** The service takes this many in one call. */
@@ -10,6 +10,8 @@ const MAX_TOGETHER = 100;
 const MAX_SHARED_CHARACTERS = 2_048;
 /** The characters that a key may have. Another text is no key, and need not be asked about. */
 const KEY = /^[\x20-\x7e]{1,512}$/;
+
+const NO_KEY: Verdict = { valid: false, code: 'NOT_FOUND', requestId: '', meta: {} };
 
 interface Waiting {
   readonly request: VerifyRequest;
@@ -34,7 +36,7 @@ export class Verifications {
 
   /** Throws a KeystileError when there is no verdict. */
   ask(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
-    if (!KEY.test(request.key)) return Promise.resolve({ valid: false, code: 'NOT_FOUND', requestId: '', meta: {} });
+    if (!KEY.test(request.key)) return Promise.resolve(NO_KEY);
     // A caller who can give up alone asks alone.
     if (!this.#isShared || signal !== undefined || JSON.stringify(request).length > MAX_SHARED_CHARACTERS)
       return this.#askAlone(request, signal);
@@ -46,6 +48,12 @@ export class Verifications {
     });
   }
 
+  /** Reservations are asked for one by one. */
+  async askToReserve(body: ReserveRequest, signal: AbortSignal | undefined): Promise<Verdict> {
+    if (!KEY.test(body.key)) return NO_KEY;
+    return this.#verdictOf({ path: '/v1/reservations.create', body, isRepeatable: true, signal });
+  }
+
   #send(list: Waiting[]): void {
     const waiting = list.splice(0);
     const [first] = waiting;
@@ -54,8 +62,11 @@ export class Verifications {
     else void this.#askTogether(waiting);
   }
 
-  async #askAlone(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
-    const sending = { path: '/v1/keys.verifyKey', body: request, isRepeatable: isRepeatable(request), signal };
+  #askAlone(request: VerifyRequest, signal: AbortSignal | undefined): Promise<Verdict> {
+    return this.#verdictOf({ path: '/v1/keys.verifyKey', body: request, isRepeatable: isRepeatable(request), signal });
+  }
+
+  async #verdictOf(sending: Sending): Promise<Verdict> {
     const { body, answeredAtMs } = await this.#transport.send(sending);
     const verdict = verdictOf(body, answeredAtMs);
     if (verdict === null) throw notUnderstood();

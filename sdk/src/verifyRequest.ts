@@ -27,11 +27,15 @@ export function toWire(key: string, options: VerifyOptions): VerifyRequest {
     ...(tags === undefined ? {} : { tags }),
     ...(ratelimits === undefined ? {} : { ratelimits }),
     ...(clientIp === undefined ? {} : { clientIp }),
-    ...(idempotencyKey !== undefined ? { idempotencyKey } : idempotent === true ? { idempotencyKey: newKey() } : {}),
+    ...(idempotencyKey !== undefined
+      ? { idempotencyKey }
+      : idempotent === true
+        ? { idempotencyKey: newIdempotencyKey() }
+        : {}),
   };
 }
 
 /** Not `randomUUID`, which pages have over https only. */
-function newKey(): string {
+export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

@@ -14,6 +14,7 @@ import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { serve } from './commands/serve.ts';
+import { usage } from './commands/usage.ts';
 import { webhookCreate } from './commands/webhook.create.ts';
 import { webhookDelete } from './commands/webhook.delete.ts';
 import { webhookList } from './commands/webhook.list.ts';
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   keyVerify,
   importKeys,
   audit,
+  usage,
   webhookCreate,
   webhookList,
   webhookDelete,

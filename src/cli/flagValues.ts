@@ -34,6 +34,18 @@ export function timeFlag(flags: Flags, name: string): number | undefined {
   return unixMs;
 }
 
+const UNIT_MS = { h: 3_600_000, d: 86_400_000 };
+
+/** A time, or how long before `nowMs` it was. */
+export function sinceFlag(flags: Flags, name: string, nowMs: number): number | undefined {
+  const text = flags.text(name);
+  if (text === undefined) return undefined;
+  const [, number, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  const unixMs = number === undefined ? parseTime(text) : nowMs - Number(number) * UNIT_MS[unit as 'h' | 'd'];
+  if (unixMs !== null) return Math.max(0, unixMs);
+  throw misused(`--${name} must be a time span such as 7d or 24h, ${TIME_WORDS}, got ${repeatable(text)}.`);
+}
+
 /** Parses unix milliseconds or a date. A time of day needs a zone, because two machines would read it differently. */
 export function parseTime(text: string): number | null {
   if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);

@@ -212,6 +212,12 @@ export const VARIABLES = {
     '30d',
     'How long events are kept for webhooks and `events.listEvents`.',
   ),
+  statementRetention: variable(
+    'STATEMENT_RETENTION',
+    duration(DAY_MS, 3650 * DAY_MS),
+    '761d',
+    'How long the lines of statements are kept for `usage.getStatement`. The default is 25 months.',
+  ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

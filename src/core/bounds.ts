@@ -36,10 +36,22 @@ export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_VERIFY_BODY_BYTES = 8 * 1024;
 
 export const MAX_PAGE_SIZE = 100;
+export const MAX_STATEMENT_ROWS = 1_000;
 
 export const MIN_IDEMPOTENCY_KEY_LENGTH = 8;
 export const MAX_IDEMPOTENCY_KEY_LENGTH = 128;
 export const MAX_LIVE_IDEMPOTENCY_KEYS = 10_000;
+
+/** Reservations of one key that are held. */
+export const MAX_LIVE_RESERVATIONS = 10_000;
+export const DEFAULT_RESERVATION_MS = 10 * 60 * 1000;
+export const MIN_RESERVATION_MS = 1_000;
+export const MAX_RESERVATION_MS = 24 * 60 * 60 * 1000;
+/** The cost of one metered verification. Without a bound, a single request could use up the counter. */
+export const MAX_METERED_COST = 1_000_000_000;
+/** Grants of one holder that have not expired yet. */
+export const MAX_LIVE_GRANTS = 100;
+export const MAX_REASON_LENGTH = 256;
 
 export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_BATCH_ITEMS = 100;
@@ -87,6 +99,11 @@ export const MAX_LIVE_SECRETS = 10;
 
 export const MIN_ALERT_MS = 60_000;
 export const MAX_ALERT_MS = 366 * 24 * 60 * 60 * 1000;
+
+/** Shorter windows end before anyone could act on `limit.reached`. */
+export const MIN_NOTIFIED_WINDOW_MS = 60_000;
+/** Balances and limits of which one node remembers that there may be something to tell of. */
+export const MAX_NOTICES = 10_000;
 
 export const MAX_WEBHOOKS = 100;
 export const MAX_WEBHOOK_URL_LENGTH = 2_048;

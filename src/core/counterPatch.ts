@@ -1,3 +1,4 @@
+import { MIN_NOTIFIED_WINDOW_MS } from './bounds.ts';
 import type { RefillInterval } from './calendar.ts';
 import { AppError, repeatable } from './errors.ts';
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from './records.ts';
@@ -20,11 +21,15 @@ export interface LimitInput {
   readonly async: boolean | null;
   /** Absent: a new limit applies to every verification, and an existing one stays as it is. */
   readonly autoApply?: boolean;
+  /** Absent: a new limit is not told of, and an existing one stays as it is. */
+  readonly notify?: boolean;
 }
 
 /** Credits and limits of a key or an identity. */
 export interface CounterPatch {
   readonly remaining?: number | null;
+  /** Counts without a balance; false = no longer. */
+  readonly metered?: boolean;
   readonly refill?: RefillInput | null;
   /** The limit named `default`. */
   readonly defaultLimit?: LimitInput | null;
@@ -57,12 +62,21 @@ export function wantedLimits(before: readonly LimitRecord[], patch: CounterPatch
     const known = before.find((other) => other.name === name);
     const async = input.async ?? known?.async ?? true;
     const autoApply = input.autoApply ?? known?.autoApply ?? true;
-    return { name, limit, durationMs, async, account: null, ...(autoApply ? {} : { autoApply }) };
+    const notify = input.notify ?? known?.notify ?? false;
+    if (notify) requireLongWindow(name, durationMs);
+    const options = { ...(autoApply ? {} : { autoApply }), ...(notify ? { notify } : {}) };
+    return { name, limit, durationMs, async, account: null, ...options };
   });
   const limits = [...wanted, ...kept];
   const doubled = limits.find(({ name }, i) => limits.findIndex((other) => other.name === name) !== i);
   if (doubled !== undefined) throw new AppError('BAD_REQUEST', `The limit ${repeatable(doubled.name)} is given twice.`);
   return limits.sort((a, b) => rank(a) - rank(b));
+}
+
+function requireLongWindow(name: string, durationMs: number): void {
+  if (durationMs >= MIN_NOTIFIED_WINDOW_MS) return;
+  const what = `The limit ${repeatable(name)} has notify, which needs a duration of at least ${MIN_NOTIFIED_WINDOW_MS}`;
+  throw new AppError('BAD_REQUEST', `${what} ms, got ${durationMs}.`);
 }
 
 function rank({ name }: LimitRecord): number {

@@ -26,11 +26,11 @@ export const ERRORS = {
   },
   CONFLICT: {
     status: 409,
-    when: 'The record exists already, the secret belongs to another key, or the idempotency key was used with a different request.',
+    when: 'The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way.',
   },
   PRECONDITION_FAILED: {
     status: 412,
-    when: 'The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a maximum or quota is reached. The message says which.',
+    when: 'The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which.',
   },
   DELETE_PROTECTED: {
     status: 412,
@@ -43,7 +43,7 @@ export const ERRORS = {
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'The key has too many live idempotency keys, or the root key has reached its quota of verifications. Wait, then try again.',
+    when: 'The key has too many live idempotency keys or reservations, or the root key has reached its quota of verifications. Wait, then try again.',
   },
   HEADERS_TOO_LARGE: { status: 431, when: 'The request line and the headers are too large.' },
   INTERNAL_SERVER_ERROR: {

@@ -16,6 +16,9 @@ export type IdPrefix =
   | 'ovr'
   | 'imp'
   | 'evt'
+  | 'grant'
+  | 'adj'
+  | 'rsv'
   | 'wh';
 
 /** 58^8 milliseconds reach the year 6032. The width is fixed, so that ids sort by their time. */
@@ -26,7 +29,7 @@ export const ID_RANDOM_BYTES = 10;
 
 /** The text begins like an id. A secret can begin so too; its checksum tells them apart. */
 export function looksLikeId(text: string): boolean {
-  return /^(key|api|id|rk|ws|perm|role|plan|ns|ovr|evt|wh)_\w{1,64}$/.test(text);
+  return /^(key|api|id|rk|ws|perm|role|plan|ns|ovr|evt|wh|rsv)_\w{1,64}$/.test(text);
 }
 
 /** A pattern of the ids that `makeId` makes. */

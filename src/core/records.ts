@@ -20,10 +20,12 @@ export interface RefillVersion {
 /** One rule for all time, or the rules that a plan has had, the oldest first. */
 export type RefillRules = RefillRule | readonly RefillVersion[];
 
-/** What events tell of in advance. */
+/** What events tell of in advance. A field that is absent is that of the identity or the plan. */
 export interface Alerts {
   /** How long before its expiry `key.expiring` tells of a key. */
-  readonly expiresWithinMs: number;
+  readonly expiresWithinMs?: number;
+  /** `credits.low` tells of a balance below this one. */
+  readonly creditsBelow?: number;
 }
 
 /** The credits of a key or an identity. The ledger holds the balance, under this account. */
@@ -32,12 +34,30 @@ export interface CreditsRecord {
   readonly refill: RefillRule | null;
   /** A plan brought the counter. It ends with a move to a plan without credits. */
   readonly ofPlan?: true;
+  /** It counts what is spent, without a balance. */
+  readonly metered?: true;
 }
 
 /** Credits with the rules that refill them: those of their owner, or those of the owner's plan. */
 export interface HeldCredits {
   readonly account: number;
   readonly refill: RefillRules | null;
+  readonly metered?: true;
+}
+
+/** A call that granted or adjusted credits. It is kept, so that a repeated payment does not top up twice. */
+export interface CreditCall {
+  /** `grant_...` or `adj_...` */
+  readonly id: string;
+  /** The key or identity. */
+  readonly owner: string;
+  readonly kind: 'grant' | 'adjust';
+  /** Negative for an adjustment that lowers the balance. */
+  readonly amount: number;
+  readonly expiresAtMs: number | null;
+  readonly reason: string;
+  readonly idempotencyId: string | null;
+  readonly atMs: number;
 }
 
 export interface LimitRecord {
@@ -49,9 +69,20 @@ export interface LimitRecord {
   readonly account: number | null;
   /** Of an identity's limit. false: it applies to the verifications that name it. Absent: to every verification of its keys. */
   readonly autoApply?: false;
+  /** `limit.reached` tells of the first refusal in each window. */
+  readonly notify?: true;
 }
 
-export interface KeyRecord {
+/** What a holder of a plan has of it: an identity, or a key without one. It refers to the plan and copies nothing. */
+export interface OnPlan {
+  /** The plan that it is on; null = none. */
+  readonly planId: string | null;
+  /** The plan that it moves to at an instant; null = none. */
+  readonly planMove: PlanMove | null;
+}
+
+/** A key of an identity is on no plan: its identity is. */
+export interface KeyRecord extends OnPlan {
   readonly id: string;
   readonly apiId: string;
   readonly identityId: string | null;
@@ -68,7 +99,7 @@ export interface KeyRecord {
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly ipAllowlist: readonly string[];
-  /** null = those of its identity. */
+  /** null = those of its identity, or of the plan of that. */
   readonly alerts: Alerts | null;
   /** The expiry that `key.expiring` has told of; null = it has not yet. */
   readonly toldExpiryMs: number | null;
@@ -109,7 +140,7 @@ export interface ApiRecord {
 }
 
 /** A user, customer or organisation that keys belong to, with the credits and limits that its keys share. */
-export interface IdentityRecord {
+export interface IdentityRecord extends OnPlan {
   readonly id: string;
   readonly externalId: string;
   readonly name: string | null;
@@ -118,11 +149,7 @@ export interface IdentityRecord {
   readonly enabled: boolean;
   /** How many keys it may have; null = any number. */
   readonly maxKeys: number | null;
-  /** The plan that it is on; null = none. */
-  readonly planId: string | null;
-  /** The plan that it moves to at an instant; null = none. */
-  readonly planMove: PlanMove | null;
-  /** For its keys that have none themselves. */
+  /** Of its credits, and of its keys that have none themselves. null = those of its plan. */
   readonly alerts: Alerts | null;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
@@ -142,11 +169,15 @@ export interface PlanRecord {
   /** The balance of a new holder; null = the plan has no credits. It stays one or the other for all time. */
   readonly remaining: number | null;
   /** Only ever added to: a refill that was missed follows the rule that was in force then. */
+  /** Its holders are counted without a balance, and `remaining` is null. */
+  readonly metered: boolean;
   readonly refills: readonly RefillVersion[];
   readonly limits: readonly PlanLimit[];
   readonly roleIds: readonly string[];
   readonly permissionIds: readonly string[];
   readonly maxKeys: number | null;
+  /** For its holders that have none themselves. */
+  readonly alerts: Alerts | null;
   readonly createdAtMs: number;
   readonly updatedAtMs: number | null;
   readonly revision: number;
@@ -252,6 +283,8 @@ export const BLANK_KEY: KeyRecord = {
   credits: null,
   limits: [],
   ipAllowlist: [],
+  planId: null,
+  planMove: null,
   alerts: null,
   toldExpiryMs: null,
   roleIds: [],

@@ -2,13 +2,16 @@ import {
   type AccountMark,
   type AccountState,
   type ChargeRule,
-  current,
   isOfAnotherMark,
   isPlanStale,
   left,
+  rolled,
   taken,
 } from './account.ts';
+import { AccountBook } from './accountBook.ts';
 import type { Fence } from './fence.ts';
+import type { Pockets } from './pockets.ts';
+import { DAY_MS, type StatementLine } from './statement.ts';
 
 /** One part of a spend: an amount of one account, under a rule, decided under a revision of the account's record. */
 export interface Charge {
@@ -56,9 +59,15 @@ export type SpendOutcome =
     }
   /**
    * Decided under an older record or another refill epoch. The caller reloads and asks again. `fence`: the first that is broken.
-   * `mark`: where the refill of an account has to begin.
+   * `mark`: where the refill of an account has to begin. `due`: an account whose pockets have to be settled first.
    */
-  | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null; readonly mark?: AccountMark }
+  | {
+      readonly status: 'stale';
+      readonly nowMs: number;
+      readonly fence: Fence | null;
+      readonly mark?: AccountMark;
+      readonly due?: number;
+    }
   /** The idempotency key was used with another request. */
   | { readonly status: 'conflict' }
   /** The key has too many live idempotency keys. */
@@ -78,7 +87,11 @@ export interface LedgerView {
   /** The fenced record still has the revision that the fence names. */
   holds(fence: Fence): boolean;
   account(id: number): AccountState | undefined;
+  /** null = the account has none. Asked for only when something is due. */
+  pockets(id: number): Pockets | null;
   put(id: number, state: AccountState): void;
+  /** Adds lines to the statement of an account. */
+  addLines(id: number, lines: readonly StatementLine[]): void;
   rememberedAnswer(key: IdempotencyKey): RememberedAnswer | undefined;
   liveIdempotencyKeys(scope: string): number;
   remember(key: IdempotencyKey, answer: RememberedAnswer): void;
@@ -97,7 +110,9 @@ export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLi
     if (charge.rule.kind === 'credits' && isOfAnotherMark(charge.rule.refill, stored)) {
       return { status: 'stale', nowMs, fence: null, mark: { account: charge.account, markMs: stored.mark } };
     }
-    open.push({ charge, stored, now: current(stored, charge.rule, nowMs) });
+    const opened = current(view, charge, stored, nowMs);
+    if (opened === 'due') return { status: 'stale', nowMs, fence: null, due: charge.account };
+    open.push(opened);
   }
   const answered = spend.idempotency === null ? null : findAnswer(view, spend.idempotency, maxLiveKeys);
   return answered ?? takeCharges(view, spend, open, nowMs);
@@ -108,6 +123,33 @@ interface OpenCharge {
   readonly charge: Charge;
   readonly stored: AccountState;
   readonly now: AccountState;
+  /** What a refill or the change of day writes to its statement. */
+  readonly lines: readonly StatementLine[];
+}
+
+const NO_LINES: readonly StatementLine[] = [];
+
+/** The account at `nowMs`, before anything is taken. 'due': something has happened to it that its pockets are needed for. */
+function current(view: LedgerView, charge: Charge, stored: AccountState, nowMs: number): OpenCharge | 'due' {
+  const { account, rule } = charge;
+  if (rule.kind === 'window') return { charge, stored, now: rolled(stored, rule.durationMs, nowMs), lines: NO_LINES };
+  const isDue = stored.dueAtMs !== 0 && nowMs >= stored.dueAtMs;
+  const refills = rule.refill !== null && stored.mark < rule.refill.startMs;
+  const isUnplanned = rule.refill !== null && stored.dueAtMs === 0;
+  if (!isDue && !refills && !isUnplanned && !isOfEarlierDay(stored, nowMs)) {
+    return { charge, stored, now: stored, lines: NO_LINES };
+  }
+  const pockets = view.pockets(account);
+  if (pockets !== null && (isDue || refills)) return 'due';
+  const { state, lines } = new AccountBook(stored, pockets).upTo(rule.refill, nowMs).booked(stored.revision);
+  if (pockets !== null) return { charge, stored, now: { ...state, dueAtMs: stored.dueAtMs }, lines };
+  // Nothing that was due is left.
+  return { charge, stored, now: isDue && rule.refill === null ? { ...state, dueAtMs: 0 } : state, lines };
+}
+
+/** The running line of the statement is one of an earlier day. */
+function isOfEarlierDay({ segmentMs }: AccountState, nowMs: number): boolean {
+  return nowMs - (nowMs % DAY_MS) > segmentMs;
 }
 
 function isStale({ rule, revision }: Charge, stored: AccountState, nowMs: number): boolean {
@@ -131,8 +173,10 @@ function findAnswer(view: LedgerView, key: IdempotencyKey, maxLiveKeys: number):
 
 function takeCharges(view: LedgerView, spend: Spend, open: readonly OpenCharge[], nowMs: number): SpendOutcome {
   const after: AccountState[] = [];
+  let hasLines = false;
   for (let i = 0; i < open.length; i++) {
-    const { charge, now } = open[i] as OpenCharge;
+    const { charge, now, lines } = open[i] as OpenCharge;
+    hasLines ||= lines !== NO_LINES;
     // An account can be in two charges of one spend. The second charge sees what the first left.
     const state = taken(i === 0 ? now : (after[lastOf(open, charge.account, i)] ?? now), charge.rule, charge.amount);
     if (state === null) {
@@ -145,13 +189,22 @@ function takeCharges(view: LedgerView, spend: Spend, open: readonly OpenCharge[]
     const { charge, stored } = open[i] as OpenCharge;
     const state = after[i] as AccountState;
     // An amount of 0 writes nothing: the next spend computes the same refill or window again.
-    if (charge.amount > 0 && state !== stored) view.put(charge.account, state);
+    if (charge.amount > 0 && state !== stored) {
+      if (hasLines) addLines(view, open, charge.account);
+      view.put(charge.account, state);
+    }
     charges.push(chargeResult(state, charge));
   }
   if (spend.idempotency !== null && spend.charges.some((charge) => charge.amount > 0)) {
     view.remember(spend.idempotency, { requestDigest: spend.idempotency.requestDigest, charges, nowMs });
   }
   return { status: 'taken', charges, nowMs, replayed: false };
+}
+
+/** The first charge of an account decides what the account is now. Its lines are written before the account is. */
+function addLines(view: LedgerView, open: readonly OpenCharge[], account: number): void {
+  const first = open.find(({ charge }) => charge.account === account) as OpenCharge;
+  if (view.account(account)?.segmentMs === first.stored.segmentMs) view.addLines(account, first.lines);
 }
 
 /** The index of the last charge before `end` that takes from the account; -1 = none. */

@@ -1,3 +1,4 @@
+import { MAX_COUNT } from './bounds.ts';
 import { VERDICT_CODES } from './verdictCodes.ts';
 
 /** The tags of verifications that are not counted under their own tags. */
@@ -18,8 +19,23 @@ export interface VerificationCount {
   readonly tags: string;
   /** By VERDICT_CODES. */
   readonly counts: readonly number[];
+  /** Credits that these verifications took. */
+  readonly credits: number;
   /** The time of the last of these verifications. */
   readonly lastAtMs: number;
+}
+
+/** Verifications of one key in one minute that were VALID, without tags. */
+export interface ValidCount {
+  readonly minuteMs: number;
+  readonly count: number;
+  readonly credits: number;
+  readonly lastAtMs: number;
+}
+
+/** A sum of credits stops at MAX_COUNT: beyond it numbers are not exact, and no counter of credits holds more. */
+export function addCredits(a: number, b: number): number {
+  return Math.min(a + b, MAX_COUNT);
 }
 
 /** One list for each column: the same index in all lists is the same row. null: all values are '' or 0. */
@@ -35,6 +51,7 @@ interface ColumnLists {
   readonly tags: readonly string[] | null;
   /** By VERDICT_CODES. */
   readonly counts: readonly (readonly number[] | null)[];
+  readonly credits: readonly number[] | null;
 }
 
 const VALID = VERDICT_CODES.indexOf('VALID');
@@ -52,6 +69,7 @@ export class CountColumns {
   readonly #identityIds = new SparseList<string>('');
   readonly #tags = new SparseList<string>('');
   readonly #counts = VERDICT_CODES.map(() => new SparseList<number>(0));
+  readonly #credits = new SparseList<number>(0);
   readonly #apiIndexOf = new Map<string, number>();
   #fromMs = 0;
   /** The api of the last row and its index. */
@@ -68,17 +86,19 @@ export class CountColumns {
     return this.#keyIds.length;
   }
 
-  add({ minuteMs, apiId, keyId, identityId, tags, counts, lastAtMs }: VerificationCount): void {
+  add({ minuteMs, apiId, keyId, identityId, tags, counts, credits, lastAtMs }: VerificationCount): void {
     const i = this.#begin(minuteMs, apiId, keyId, lastAtMs);
     this.#identityIds.put(i, identityId);
     this.#tags.put(i, tags);
     for (const [code, count] of counts.entries()) this.#counts[code]?.put(i, count);
+    this.#credits.put(i, credits);
   }
 
   /** Adds a row of a key that was only VALID, without tags: nearly all rows are like that. `identityId` '' = none. */
-  addValid(minuteMs: number, key: CountedKey, count: number, lastAtMs: number): void {
+  addValid(key: CountedKey, { minuteMs, count, credits, lastAtMs }: ValidCount): void {
     const row = this.#begin(minuteMs, key.apiId, key.keyId, lastAtMs);
     this.#counts[VALID]?.put(row, count);
+    this.#credits.put(row, credits);
     if (key.identityId !== '') this.#identityIds.put(row, key.identityId);
   }
 
@@ -94,12 +114,14 @@ export class CountColumns {
       identityIds: this.#identityIds.upTo(length),
       tags: this.#tags.upTo(length),
       counts: this.#counts.map((list) => list.upTo(length)),
+      credits: this.#credits.upTo(length),
     };
   }
 
   /** One object for each row. Slower than `lists`. */
   rows(): VerificationCount[] {
-    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, counts } = this.lists();
+    const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, counts, credits } =
+      this.lists();
     return keyIds.map((keyId, i) => ({
       minuteMs: fromMs + (minutesMs?.[i] ?? 0),
       apiId: apis[apiIndexes?.[i] ?? 0] ?? '',
@@ -107,6 +129,7 @@ export class CountColumns {
       identityId: identityIds?.[i] ?? '',
       tags: tags?.[i] ?? '',
       counts: counts.map((list) => list?.[i] ?? 0),
+      credits: credits?.[i] ?? 0,
       lastAtMs: fromMs + (lastUsesMs[i] ?? 0),
     }));
   }

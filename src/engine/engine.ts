@@ -1,6 +1,10 @@
 import { AppError } from '../core/errors.ts';
 import type { RecordChange } from '../storage/port/freshness.ts';
 import { StorageOutcomeUnknown, type Storage, StorageUnavailable } from '../storage/port/storage.ts';
+import { Notices } from './alerts/notices.ts';
+import { TellCredits } from './alerts/tellCredits.ts';
+import { TellLimits } from './alerts/tellLimits.ts';
+import { TellRefills } from './alerts/tellRefills.ts';
 import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
@@ -9,6 +13,7 @@ import { EventLog } from './admin/events/eventLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
 import { AssignPlan } from './admin/plans/assignPlan.ts';
+import { CreditAdmin } from './admin/credits/creditAdmin.ts';
 import { PlanAdmin } from './admin/plans/planAdmin.ts';
 import { EventMaker } from './admin/change/eventMaker.ts';
 import { DeleteIdentity } from './admin/identities/deleteIdentity.ts';
@@ -32,11 +37,14 @@ import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
 import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
 import { RefillPlans } from './refill/refillPlans.ts';
-import { RefillSweep } from './refill/refillSweep.ts';
+import { DueSweep } from './due/dueSweep.ts';
+import type { ExpireReservations } from './due/expireReservations.ts';
+import { ReservationAdmin } from './admin/reservations/reservationAdmin.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
+import { UsageAdmin } from './admin/usage/usageAdmin.ts';
 import { VerificationQuota } from './verify/verificationQuota.ts';
 import { Verifier } from './verify/verifier.ts';
 
@@ -58,6 +66,8 @@ export interface EngineOptions {
   readonly maxTagLists: number;
   /** How long events are kept. */
   readonly eventRetentionMs: number;
+  /** How long statements are kept. */
+  readonly statementRetentionMs: number;
   /** Sends events to webhooks. */
   readonly outgoing: Outgoing;
   /** Encrypts the signing secrets of webhooks; null = there is no key for that. */
@@ -82,6 +92,7 @@ export class Engine {
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
   readonly plans: PlanAdmin;
+  readonly credits: CreditAdmin;
   readonly assignPlan: AssignPlan;
   readonly deleteIdentity: DeleteIdentity;
   readonly rootKeys: RootKeyAdmin;
@@ -95,15 +106,24 @@ export class Engine {
   readonly deliverEvents: DeliverEvents;
   readonly verificationQuota: VerificationQuota;
   readonly standalone: Standalone;
-  readonly sweep: RefillSweep;
+  readonly sweep: DueSweep;
+  readonly expireReservations: ExpireReservations;
+  readonly reservations: ReservationAdmin;
+  readonly tellCredits: TellCredits;
+  readonly tellLimits: TellLimits;
+  readonly tellRefills: TellRefills;
   readonly openCounts: OpenCounts;
   readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
+  readonly usage: UsageAdmin;
   readonly eventRetentionMs: number;
+  readonly statementRetentionMs: number;
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
     const refills = new RefillPlans();
+    const settle = async (owner: string): Promise<void> => void (await this.sweep.settle(owner));
+    const notices = new Notices();
     this.storage = storage;
     this.system = system;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, system.textReader);
@@ -123,8 +143,10 @@ export class Engine {
       ledger: storage.ledger,
       freshness: storage.freshness,
       refills,
-      movePlan: (identityId) => this.assignPlan.moveIfDue(identityId),
+      settle,
+      movePlan: (holderId) => this.assignPlan.moveIfDue(holderId),
       analytics: options.countsVerifications ? this.openCounts : null,
+      notices,
     });
     this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
     const events = new EventMaker(system);
@@ -141,7 +163,8 @@ export class Engine {
         (change) => this.#forget(change),
         (mark, nowMs) => refills.learn(mark, nowMs),
       ),
-      movePlan: (identityId) => this.assignPlan.moveIfDue(identityId),
+      settle,
+      movePlan: (holderId) => this.assignPlan.moveIfDue(holderId),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);
@@ -155,6 +178,7 @@ export class Engine {
     this.identities = new IdentityAdmin(context);
     this.deleteIdentity = new DeleteIdentity(context);
     this.plans = new PlanAdmin(context);
+    this.credits = new CreditAdmin(context);
     this.assignPlan = new AssignPlan(context, this.plans);
     this.rootKeys = new RootKeyAdmin(context);
     this.importQueue = new ImportQueue(context);
@@ -162,6 +186,8 @@ export class Engine {
     this.auditLog = new AuditLog(storage.records);
     this.eventLog = new EventLog(storage.events);
     this.eventRetentionMs = options.eventRetentionMs;
+    this.statementRetentionMs = options.statementRetentionMs;
+    this.usage = new UsageAdmin(context);
     const webhookContext = { ...context, outgoing: options.outgoing, secretBox: options.secretBox };
     this.webhooks = new WebhookAdmin(webhookContext);
     this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);
@@ -180,7 +206,12 @@ export class Engine {
       retention: options.retention,
     });
     this.analytics = new AnalyticsAdmin(context, () => this.countWriting.flush(), options.retention);
-    this.sweep = new RefillSweep(storage, refills, (identityId) => this.assignPlan.moveIfDue(identityId));
+    this.sweep = new DueSweep(context);
+    this.expireReservations = this.sweep.expireReservations;
+    this.reservations = new ReservationAdmin(context);
+    this.tellCredits = new TellCredits(context, notices, settle);
+    this.tellLimits = new TellLimits(context, notices);
+    this.tellRefills = new TellRefills(context);
     storage.freshness.onChange((change) => this.#forget(change));
   }
 

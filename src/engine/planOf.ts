@@ -1,19 +1,59 @@
-import type { IdentityRecord, PlanRecord } from '../core/records.ts';
+import { isMoveDue } from '../core/plan.ts';
+import type { IdentityRecord, KeyRecord, OnPlan, PlanRecord } from '../core/records.ts';
 import type { Records } from '../storage/port/records.ts';
+import type { Ledger } from '../storage/port/storage.ts';
 
-type OnPlan = Pick<IdentityRecord, 'planId'>;
+/** What can be on a plan: an identity, or a key without one. */
+export type PlanHolder =
+  | { readonly kind: 'identity'; readonly record: IdentityRecord }
+  | { readonly kind: 'key'; readonly record: KeyRecord };
 
-/** The plan that an identity is on; null = none. */
-export async function planOf(records: Pick<Records, 'findPlan'>, { planId }: OnPlan): Promise<PlanRecord | null> {
+/** By the id of an identity or a key. A deleted key, and one that cannot be read, holds nothing. */
+export async function findHolder(
+  records: Pick<Records, 'findIdentityById' | 'findKey'>,
+  id: string,
+): Promise<PlanHolder | null> {
+  if (id.startsWith('key_')) {
+    const found = await records.findKey(id);
+    return found === null || 'poisoned' in found ? null : { kind: 'key', record: found.key };
+  }
+  const record = await records.findIdentityById(id);
+  return record === null ? null : { kind: 'identity', record };
+}
+
+/** The plan that a holder is on; null = none. */
+export async function planOf(
+  records: Pick<Records, 'findPlan'>,
+  { planId }: Pick<OnPlan, 'planId'>,
+): Promise<PlanRecord | null> {
   return planId === null ? null : records.findPlan(planId);
 }
 
-/** The plans of many identities, by their ids, in one read. */
+/** The plans of many holders, by their ids, in one read. */
 export async function plansOf(
   records: Pick<Records, 'findPlans'>,
-  identities: readonly OnPlan[],
+  holders: readonly Pick<OnPlan, 'planId'>[],
 ): Promise<ReadonlyMap<string, PlanRecord>> {
-  const ids = new Set(identities.flatMap(({ planId }) => planId ?? []));
+  const ids = new Set(holders.flatMap(({ planId }) => planId ?? []));
   const found = ids.size === 0 ? [] : await records.findPlans([...ids]);
   return new Map(found.map(({ plan }) => [plan.id, plan]));
+}
+
+/** What moves a holder to the plan that it is to have by now. */
+interface PlanMover {
+  readonly storage: { readonly ledger: Pick<Ledger, 'nowMs'> };
+  readonly movePlan: (holderId: string) => Promise<void>;
+}
+
+/** Reads holders, moves those whose move is due, and reads again if there were any: a move comes before anything else. */
+export async function readMoved<T>(
+  { storage, movePlan }: PlanMover,
+  read: () => Promise<T>,
+  holdersOf: (found: T) => readonly (OnPlan & { readonly id: string })[],
+): Promise<T> {
+  const found = await read();
+  const due = holdersOf(found).filter((holder) => isMoveDue(holder, storage.ledger.nowMs()));
+  if (due.length === 0) return found;
+  await Promise.all(due.map(({ id }) => movePlan(id)));
+  return read();
 }

@@ -9,7 +9,8 @@ import { checkContentType, readBodyStrictly } from './request/body.ts';
 import { pathOf } from './routes/bodyBounds.ts';
 import { explain } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
-import { failedRequest } from './answer/reportFailure.ts';
+import { streamedAnswer } from './answer/streamedAnswer.ts';
+import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keyFields.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
@@ -18,6 +19,7 @@ import type { Route } from './routes/route.ts';
 import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
 import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
 import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
+import { answerReservation, createReservation } from './routes/reservations.create.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routes/routeTable.ts';
 import type { Peer, Service } from './service.ts';
@@ -64,6 +66,10 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   table.set(verifyKeys.path, {
     methods: ['POST'],
     answer: (request, peer, context) => answerVerifications(service, verdicts, request, peer, context),
+  });
+  table.set(createReservation.path, {
+    methods: ['POST'],
+    answer: (request, peer) => answerReservation(service, verdicts, request, peer),
   });
   table.set(forwardAuth.path, {
     methods: 'any',
@@ -154,7 +160,13 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
       };
       const body = await readRequest(service, managed, request);
       if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
-      const response = jsonAnswer(await managed.handle(engine, actor, body), context, managed.status);
+      const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
+      const response =
+        streamed == null
+          ? jsonAnswer(await managed.handle(engine, actor, body), context, managed.status)
+          : await streamedAnswer(streamed, context, (failure) =>
+              reportFailure(service, failure, failedRequest(request), context.requestId),
+            );
       service.metrics.managed(service.monotonicMs() - startedAt);
       return response;
     },

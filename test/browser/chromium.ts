@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 
@@ -6,6 +6,15 @@ import manifest from '../../node_modules/@sparticuz/chromium/package.json';
 
 const CACHE = join(import.meta.dir, '../../node_modules/.cache');
 const UNPACKED = join(CACHE, `keystile-chromium-${manifest.version}`);
+
+/** The package's own file looks for the fonts in /tmp. Without any font the browser ends at the first page. */
+const FONTS = `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${join(UNPACKED, 'fonts')}</dir>
+  <cachedir>${join(UNPACKED, 'fonts-cache')}</cachedir>
+</fontconfig>
+`;
 
 /**
  * The browser that npm installs, which is for Linux on x64. Other machines use their own Chrome. Nothing of what makes a browser safe for
@@ -20,7 +29,7 @@ export async function launchBrowser(): Promise<Browser> {
     env: {
       ...(process.env as Record<string, string>),
       LD_LIBRARY_PATH: join(UNPACKED, 'al2023/lib'),
-      FONTCONFIG_PATH: join(UNPACKED, 'fonts'),
+      FONTCONFIG_FILE: join(UNPACKED, 'fonts.conf'),
     },
   });
 }
@@ -35,5 +44,6 @@ async function unpack(): Promise<void> {
     stderr: 'inherit',
   });
   if ((await child.exited) !== 0) throw new Error('Chromium could not be unpacked.');
+  writeFileSync(join(folder, 'fonts.conf'), FONTS);
   if (!existsSync(UNPACKED)) renameSync(folder, UNPACKED);
 }

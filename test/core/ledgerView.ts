@@ -1,10 +1,14 @@
-import type { AccountState } from '../../src/core/account.ts';
+import type { AccountState, RefillPlan } from '../../src/core/account.ts';
+import { AccountBook } from '../../src/core/accountBook.ts';
+import type { Pockets } from '../../src/core/pockets.ts';
+import type { StatementLine } from '../../src/core/statement.ts';
 import type { LedgerView, SpendOutcome, RememberedAnswer } from '../../src/core/spend.ts';
 
 /** Plain maps. */
 export class View implements LedgerView {
   readonly accounts = new Map<number, AccountState>();
   readonly remembered = new Map<string, RememberedAnswer>();
+  readonly lines: { account: number; line: StatementLine }[] = [];
 
   /** No fences are drawn here. */
   holds(): boolean {
@@ -13,6 +17,14 @@ export class View implements LedgerView {
 
   account(id: number): AccountState | undefined {
     return this.accounts.get(id);
+  }
+
+  pockets(): Pockets | null {
+    return null;
+  }
+
+  addLines(account: number, lines: readonly StatementLine[]): void {
+    this.lines.push(...lines.map((line) => ({ account, line })));
   }
 
   put(id: number, state: AccountState): void {
@@ -41,7 +53,16 @@ export class View implements LedgerView {
 }
 
 export function credits(value: number, mark = 0): AccountState {
-  return { kind: 'credits', value, mark, dueAtMs: 0, revision: 1 };
+  return { kind: 'credits', value, mark, dueAtMs: 0, revision: 1, base: value, segmentMs: 0 };
+}
+
+export function emptyWindow(): AccountState {
+  return { kind: 'window', value: 0, mark: 0, dueAtMs: 0, revision: 1, base: 0, segmentMs: 0 };
+}
+
+/** The account at the beginning of a plan's epoch. */
+export function refilled(state: AccountState, plan: RefillPlan | null): AccountState {
+  return new AccountBook(state, null).upTo(plan, plan?.startMs ?? 0).booked(state.revision).state;
 }
 
 /** Taken now, not answered from before. */

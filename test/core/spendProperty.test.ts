@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { decideSpend, type Spend, type SpendOutcome } from '../../src/core/spend.ts';
-import { credits, isCharge, View } from './ledgerView.ts';
+import { emptyWindow, credits, isCharge, View } from './ledgerView.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const RUNS = { seed, numRuns: 1_000 };
@@ -44,7 +44,7 @@ function fresh(): View {
   const view = new View();
   view.accounts.set(1, credits(30));
   view.accounts.set(2, credits(10));
-  view.accounts.set(3, { kind: 'window', value: 0, mark: 0, dueAtMs: 0, revision: 1 });
+  view.accounts.set(3, emptyWindow());
   return view;
 }
 

@@ -12,7 +12,13 @@ describe('counts by list', () => {
       verificationCount({ keyId: 'key_1', lastAtMs: minuteMs + 5 }),
       verificationCount({ keyId: '', apiId: 'api_2', counts: counts(0, 7) }),
       verificationCount({ keyId: 'key_2', tags: '["a"]', minuteMs: minuteMs + 60_000, lastAtMs: minuteMs + 60_001 }),
-      verificationCount({ keyId: 'key_3', identityId: 'id_1', apiId: 'api_2', counts: counts(2 ** 51, 0, 1) }),
+      verificationCount({
+        keyId: 'key_3',
+        identityId: 'id_1',
+        apiId: 'api_2',
+        counts: counts(2 ** 51, 0, 1),
+        credits: 2 ** 52,
+      }),
       // Of another year than the first, before and behind it.
       verificationCount({ keyId: 'key_4', minuteMs: 0, lastAtMs: 59_999 }),
       verificationCount({
@@ -32,11 +38,13 @@ describe('counts by list', () => {
 
   test('what was only valid is the same as a count of it', () => {
     const columns = new CountColumns();
-    columns.addValid(minuteMs, { apiId: 'api_1', keyId: 'key_1', identityId: '' }, 3, minuteMs + 9);
+    const first = { minuteMs, count: 3, credits: 15, lastAtMs: minuteMs + 9 };
+    columns.addValid({ apiId: 'api_1', keyId: 'key_1', identityId: '' }, first);
     columns.add(verificationCount({ keyId: 'key_2', counts: counts(0, 1) }));
-    columns.addValid(minuteMs + 60_000, { apiId: 'api_2', keyId: 'key_3', identityId: '' }, 4, minuteMs + 60_000);
+    const later = { minuteMs: minuteMs + 60_000, count: 4, credits: 0, lastAtMs: minuteMs + 60_000 };
+    columns.addValid({ apiId: 'api_2', keyId: 'key_3', identityId: '' }, later);
     expect(columns.rows()).toEqual([
-      verificationCount({ keyId: 'key_1', counts: counts(3), lastAtMs: minuteMs + 9 }),
+      verificationCount({ keyId: 'key_1', counts: counts(3), credits: 15, lastAtMs: minuteMs + 9 }),
       verificationCount({ keyId: 'key_2', counts: counts(0, 1) }),
       verificationCount({
         apiId: 'api_2',
@@ -51,7 +59,10 @@ describe('counts by list', () => {
   test('are written without what is nothing for all of them', () => {
     const columns = new CountColumns();
     for (const keyId of ['key_1', 'key_2'])
-      columns.addValid(minuteMs, { apiId: 'api_1', keyId, identityId: '' }, 2, minuteMs + 7);
+      columns.addValid(
+        { apiId: 'api_1', keyId, identityId: '' },
+        { minuteMs, count: 2, credits: 0, lastAtMs: minuteMs + 7 },
+      );
     expect(JSON.parse(packCounts(columns))).toEqual({
       from_ms: minuteMs,
       apis: ['api_1'],

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { Gate } from './gate.ts';
-import { Child, PROJECT, TempFolder } from './process.ts';
+import { Child, PROGRAM, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 // Each import waits for the disk of a busy machine.
@@ -23,10 +22,7 @@ afterAll(async () => {
 });
 
 const keystile = (settings: Record<string, string>, ...words: string[]): Child =>
-  new Child({
-    settings,
-    command: [process.execPath, '--no-env-file', '--no-install', join(PROJECT, 'src/main.ts'), ...words],
-  });
+  new Child({ settings, command: [...PROGRAM, ...words] });
 
 describe('an import of 3,000 keys that is killed in the middle', () => {
   test('continues where it was; keys stored without an answer are recognised; every key exists once', async () => {
@@ -99,23 +95,7 @@ test('a real pipe is imported chunk by chunk', async () => {
   const script = `for i in $(seq 1 250); do echo '{"plaintext":"piped-secret-of-a-key-'$i'"}'; done | "$@"`;
   await using child = new Child({
     settings: { KEYSTILE_URL: server.url, KEYSTILE_ROOT_KEY: server.rootKey },
-    command: [
-      'sh',
-      '-c',
-      script,
-      'sh',
-      process.execPath,
-      '--no-env-file',
-      '--no-install',
-      join(PROJECT, 'src/main.ts'),
-      'import',
-      '-',
-      '--format',
-      'jsonl',
-      '--api',
-      apiId,
-      '--json',
-    ],
+    command: ['sh', '-c', script, 'sh', ...PROGRAM, 'import', '-', '--format', 'jsonl', '--api', apiId, '--json'],
     cwd: folder.path,
   });
   expect(await child.exited()).toBe(0);

@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { keystile, type Ran, type Situation, type RunSetup, withoutServer } from './cliRun.ts';
-import { PROJECT } from './process.ts';
+import { PROGRAM } from './process.ts';
 
 // Each command opens the database, which waits for the disk of a busy machine.
 setDefaultTimeout(20_000);
-
-const MAIN = join(PROJECT, 'src/main.ts');
 
 describe('secrets come from where others cannot see them', () => {
   let here: Situation;
@@ -109,7 +107,7 @@ describe('secrets come from where others cannot see them', () => {
       [key, 0],
       ['no_such_key', 3],
     ] as const) {
-      const child = Bun.spawn([process.execPath, MAIN, 'key', 'verify'], {
+      const child = Bun.spawn([...PROGRAM, 'key', 'verify'], {
         env: environment(),
         stdin: new Blob([text]),
         stdout: 'pipe',
@@ -122,7 +120,7 @@ describe('secrets come from where others cannot see them', () => {
   test('what is typed at the prompt is not shown', async () => {
     let shown = '';
     const asked = Promise.withResolvers<void>();
-    const child = Bun.spawn([process.execPath, MAIN, 'api', 'list'], {
+    const child = Bun.spawn([...PROGRAM, 'api', 'list'], {
       env: environment(),
       terminal: {
         data(_terminal, bytes) {
@@ -142,7 +140,7 @@ describe('secrets come from where others cannot see them', () => {
     const { apiId } = await here.json('api', 'create', 'long');
     const meta = JSON.stringify({ text: 'x'.repeat(15_000) });
     for (let i = 0; i < 6; i++) await here.ok('key', 'create', '--api', apiId as string, '--meta', meta);
-    const child = Bun.spawn([process.execPath, MAIN, 'key', 'list', '--api', apiId as string, '--json'], {
+    const child = Bun.spawn([...PROGRAM, 'key', 'list', '--api', apiId as string, '--json'], {
       env: { ...environment(), KEYSTILE_ROOT_KEY: here.rootKey },
       stdout: 'pipe',
     });

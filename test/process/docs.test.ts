@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
-import { PROJECT, TempFolder } from './process.ts';
+import { PROGRAM, PROJECT, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 import { paste } from './shell.ts';
 
@@ -61,7 +61,7 @@ function script(blocks: readonly Block[], server: Server, api: string): { text: 
     writeFileSync(file, real);
     return `export ROOT api key keyId; '${process.execPath}' '${file}'`;
   });
-  const keystile = `keystile() { '${process.execPath}' '${join(PROJECT, 'src/main.ts')}' "$@"; }`;
+  const keystile = `keystile() { ${PROGRAM.map((word) => `'${word}'`).join(' ')} "$@"; }`;
   const preamble = `ROOT='${server.rootKey}'\napi='${api}'\n${keystile}\n`;
   return { text: preamble + steps.map((step) => `${step}\nstatus=$?; echo; echo "${END} $status"\n`).join(''), files };
 }

@@ -10,7 +10,7 @@ import { copyFixture, fixtureVersions, type MadeKey } from '../support/fixtures/
 import { TestService } from '../support/service.ts';
 import { copyCheckout } from './checkout.ts';
 import { offline, remainingIn } from './offline.ts';
-import { Child, type Launch, PROJECT, runToEnd, serveFrom, TempFolder } from './process.ts';
+import { Child, type Launch, PROJECT, runToEnd, programOf, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
 const NEXT_VERSION = SCHEMA_VERSION + 1;
@@ -141,7 +141,7 @@ function nextProgram(migration: string): Launch {
   const end = source.indexOf('];', source.indexOf('MIGRATIONS: readonly string[] = ['));
   if (end < 0) throw new Error('migrate.ts has no list of migrations');
   writeFileSync(join(checkout, MIGRATE), `${source.slice(0, end)}, ${JSON.stringify(migration)}${source.slice(end)}`);
-  return { command: serveFrom(checkout) };
+  return { command: [...programOf(checkout), 'serve'] };
 }
 
 /** The files beside the database that were put aside. */

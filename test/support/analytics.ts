@@ -1,4 +1,4 @@
-import type { VerificationCount, CountColumns } from '../../src/core/verificationCounts.ts';
+import { addCredits, type VerificationCount, type CountColumns } from '../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
@@ -19,6 +19,7 @@ export type Fate = 'added' | 'refused' | 'added in silence' | 'lost';
 
 /** A database for counts alone: what was added, by what it is counted for, and how each batch came. */
 export class MemoryAnalytics implements Analytics {
+  /** By VERDICT_CODES, then the credits. */
   readonly sums = new Map<string, number[]>();
   readonly lastUses = new Map<string, number>();
   readonly batches: { readonly batch: number; readonly size: number }[] = [];
@@ -78,13 +79,14 @@ export class MemoryAnalytics implements Analytics {
   }
 }
 
-/** Adds the counts of a count to those of the same minute, api, key, identity and tags. */
+/** Adds the counts and credits of a count to those of the same minute, api, key, identity and tags. */
 export function addTo(sums: Map<string, number[]>, count: Omit<VerificationCount, 'lastAtMs'>): void {
-  const { minuteMs, apiId, keyId, identityId, tags, counts } = count;
+  const { minuteMs, apiId, keyId, identityId, tags, counts, credits } = count;
   const name = JSON.stringify([new Date(minuteMs).toISOString(), apiId, keyId, identityId, tags]);
   const sum = sums.get(name);
-  if (sum === undefined) sums.set(name, [...counts]);
-  else for (const [i, ofCode] of counts.entries()) sum[i] = (sum[i] ?? 0) + ofCode;
+  const added = [...counts, credits];
+  if (sum === undefined) sums.set(name, added);
+  else for (const [i, value] of added.entries()) sum[i] = addCredits(sum[i] ?? 0, value);
 }
 
 export const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
@@ -95,6 +97,7 @@ export interface Asked {
   readonly tags?: readonly string[] | null;
   /** The api that the request names. */
   readonly apiId?: string | null;
+  readonly creditsTaken?: number;
   /** When it was decided; now when not given. */
   readonly atMs?: number;
 }
@@ -138,9 +141,9 @@ export class AnalyticsSetup {
   }
 
   verify(key: KeyEntry | null, asked: Asked = {}): void {
-    const { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null } = asked;
+    const { code = key === null ? 'NOT_FOUND' : 'VALID', tags = null, apiId = null, creditsTaken = 0 } = asked;
     const atMs = asked.atMs ?? (key === null ? 0 : this.clock.nowMs());
-    const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs };
+    const verdict = { code, key, remaining: null, creditsTaken, limits: null, replayed: false, atMs };
     this.openCounts.count({ ...QUESTION, tags, apiId }, verdict);
   }
 
@@ -151,12 +154,13 @@ export class AnalyticsSetup {
     return [...taken.rows(), ...this.openCounts.take(Infinity).rows()];
   }
 
-  /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts`. */
+  /** What is written down, `valid` alone unless there is more: `minute api key identity tags: counts (credits)`. */
   written(): string[] {
-    const lines = [...this.analytics.sums].map(([name, counts]) => {
+    const lines = [...this.analytics.sums].map(([name, sums]) => {
+      const [counts, credits = 0] = [sums.slice(0, -1), sums.at(-1)];
       const [minute = '', ...rest] = JSON.parse(name) as string[];
       const last = counts.findLastIndex((count) => count !== 0);
-      return `${[minute.slice(11, 16), ...rest].join(' ').replaceAll(/ +/g, ' ').trimEnd()}: ${counts.slice(0, last + 1).join()}`;
+      return `${[minute.slice(11, 16), ...rest].join(' ').replaceAll(/ +/g, ' ').trimEnd()}: ${counts.slice(0, last + 1).join()}${credits === 0 ? '' : ` (${credits})`}`;
     });
     return lines.sort();
   }
@@ -179,4 +183,5 @@ export const QUESTION: VerifyRequest = {
   caller: { address: () => null },
   idempotency: null,
   mayVerify: null,
+  reservation: null,
 };

@@ -118,8 +118,30 @@ function answerIn(bytes: Buffer, isHead: boolean): ReceivedAnswer | null {
   const headers = new Headers();
   for (const line of lines) headers.append(line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2));
   const bodyStart = end + 4;
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(start)?.[1]);
+  if (!isHead && headers.get('transfer-encoding') === 'chunked') {
+    const text = textOfChunks(bytes.subarray(bodyStart));
+    return text === null ? null : { status, headers, text };
+  }
   const bodyEnd = bodyStart + (isHead ? 0 : Number(headers.get('content-length') ?? 0));
   if (bytes.length < bodyEnd) return null;
   if (bytes.length > bodyEnd) throw new Error('the front sent more than one answer to one request');
-  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(start)?.[1]), headers, text: bytes.toString('utf8', bodyStart) };
+  return { status, headers, text: bytes.toString('utf8', bodyStart) };
+}
+
+/** null while a part of it is missing. */
+function textOfChunks(bytes: Buffer): string | null {
+  const chunks: Buffer[] = [];
+  for (let at = 0; ;) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd < 0) return null;
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    const next = lineEnd + 2 + size + 2;
+    if (bytes.length < next) return null;
+    if (bytes.toString('latin1', next - 2, next) !== '\r\n') throw new Error('a chunk is longer than it says');
+    if (size === 0 && bytes.length > next) throw new Error('the front sent more than one answer to one request');
+    if (size === 0) return Buffer.concat(chunks).toString('utf8');
+    chunks.push(bytes.subarray(lineEnd + 2, next - 2));
+    at = next;
+  }
 }

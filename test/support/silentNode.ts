@@ -36,7 +36,8 @@ export class SilentNode {
 
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
-    const { records, ledger, localCounts, analytics, imports, events, webhooks, workspaceId } = storage;
+    const { records, ledger, localCounts, analytics, imports, events, webhooks } = storage;
+    const { reservations, statements, told } = storage;
     const engine = engineOn({
       records,
       ledger,
@@ -45,7 +46,10 @@ export class SilentNode {
       imports,
       events,
       webhooks,
-      workspaceId,
+      reservations,
+      statements,
+      told,
+      workspaceId: storage.workspaceId,
       freshness: ALONE,
       warnings: [],
       close: () => storage.close(),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { shownStart } from '../../src/core/secret.ts';
 import { migrate } from '../../src/storage/sqlite/file/migrate.ts';
+import { dayStartOf } from '../../src/core/statement.ts';
 import { Digester } from '../../src/system.ts';
 import { secretOf } from './requests.ts';
 
@@ -45,7 +46,7 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
      VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?, 1)`,
   );
   const insertAccount = db.prepare(
-    'INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, 0, 0, 1)',
+    'INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms) VALUES (?1, ?2, ?3, 0, 0, 1, ?3, ?4)',
   );
   for (let number = 0; number < count; number++) {
     const secret = secretOf(number);
@@ -55,8 +56,8 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
     const start = shownStart('demo', secret);
     const creditsAccount = credits === null ? null : account;
     insertKey.run(id, API_ID, digester.digest(secret), start, credits, creditsAccount, limits, nowMs);
-    if (shape === 'credits') insertAccount.run(account, 0, CREDITS);
-    if (shape === 'strict') insertAccount.run(account, 1, 0);
+    if (shape === 'credits') insertAccount.run(account, 0, CREDITS, dayStartOf(nowMs));
+    if (shape === 'strict') insertAccount.run(account, 1, 0, 0);
   }
   db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
 }
@@ -64,7 +65,7 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
 function insertHolders(db: Database, count: number, shape: KeyShape): void {
   insertKeys(db, count, 'plain');
   db.query(
-    'INSERT INTO plans (id, name, remaining, refills, limits, created_at_ms, revision) VALUES (?, ?, ?, ?, ?, 0, 1)',
+    'INSERT INTO plans (id, name, remaining, metered, refills, limits, created_at_ms, revision) VALUES (?, ?, ?, 0, ?, ?, 0, 1)',
   ).run(PLAN_ID, 'bench', shape === 'credits' ? CREDITS : null, NO_REFILL, planLimitsOf(shape));
   const holders = `SELECT rowid_, 'id_' || substr(id, 5) AS identity_id, id FROM
     (SELECT row_number() OVER (ORDER BY id) AS rowid_, id FROM keys)`;
@@ -74,8 +75,8 @@ function insertHolders(db: Database, count: number, shape: KeyShape): void {
     SELECT identity_id, identity_id, 1, '${PLAN_ID}', ${credits}, 0, 1 FROM (${holders})`);
   db.run(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
   if (shape !== 'credits') return;
-  db.run(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-    SELECT credits_account, 0, ${CREDITS}, 0, 0, 1 FROM identities`);
+  db.run(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
+    SELECT credits_account, 0, ${CREDITS}, 0, 0, 1, ${CREDITS}, ${dayStartOf(Date.now())} FROM identities`);
 }
 
 const NO_REFILL = '[{"fromMs":0,"rule":null}]';

@@ -51,8 +51,9 @@ export async function fillDatabase(
   );
   if (shape === 'credits' || shape === 'strict') {
     await client.query(
-      `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) SELECT i, $2, $3, 0, 0, 1 FROM generate_series(1, $1::int) i`,
-      [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0],
+      `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
+       SELECT i, $2, $3::bigint, 0, 0, 1, $3::bigint, $4::bigint FROM generate_series(1, $1::int) i`,
+      [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0, Date.now()],
     );
   }
   if (isOnPlan) await insertHolders(client, given);
@@ -64,8 +65,8 @@ export async function fillDatabase(
 async function insertHolders(client: Client, shape: KeyShape): Promise<void> {
   const isCounted = shape === 'credits';
   await client.query(
-    `INSERT INTO plans (id, name, remaining, refills, limits, created_at_ms, revision)
-     VALUES ($1, 'bench', $2, '[{"fromMs":0,"rule":null}]', $3, 0, 1)`,
+    `INSERT INTO plans (id, name, remaining, metered, refills, limits, created_at_ms, revision)
+     VALUES ($1, 'bench', $2, 0, '[{"fromMs":0,"rule":null}]', $3, 0, 1)`,
     [PLAN_ID, isCounted ? 2_000_000_000 : null, planLimitsOf(shape)],
   );
   const credits = isCounted ? `'{"account":' || i || ',"refill":null,"ofPlan":true}', i` : 'NULL, NULL::bigint';
@@ -75,6 +76,6 @@ async function insertHolders(client: Client, shape: KeyShape): Promise<void> {
     FROM (SELECT id, row_number() OVER (ORDER BY id) AS i FROM keys) s`);
   await client.query(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
   if (!isCounted) return;
-  await client.query(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision)
-    SELECT credits_account, 0, 2000000000, 0, 0, 1 FROM identities`);
+  await client.query(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
+    SELECT credits_account, 0, 2000000000, 0, 0, 1, 2000000000, ${Date.now()} FROM identities`);
 }

@@ -1,6 +1,4 @@
-import { join } from 'node:path';
-
-import { Child, PROJECT } from '../../test/process/process.ts';
+import { Child, SERVE } from '../../test/process/process.ts';
 import { type Answer, ROOT_KEY } from '../../test/process/server.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -8,11 +6,13 @@ export interface NodeOptions {
   readonly databaseUrl: string;
   readonly location: string;
   readonly rootKey?: string;
+  /** The service alone, unless another command starts it. */
+  readonly command?: readonly string[];
   /** Further KEYSTILE_* settings. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** Keystile, started as users start it, on a database that other nodes may share. Ends with this process at the latest. */
+/** A process of Keystile on a database that other nodes may share. Ends with this process at the latest. */
 export class KeystileNode implements AsyncDisposable {
   readonly child: Child;
   readonly url: string;
@@ -30,14 +30,14 @@ export class KeystileNode implements AsyncDisposable {
 
   static async start(options: NodeOptions): Promise<KeystileNode> {
     const child = new Child({
-      command: ['node', join(PROJECT, 'bin/keystile.mjs'), 'serve'],
+      command: options.command ?? SERVE,
       settings: {
         KEYSTILE_DATABASE_URL: options.databaseUrl,
         KEYSTILE_LOCATION: options.location,
         KEYSTILE_ROOT_KEY: options.rootKey ?? ROOT_KEY,
         ...options.settings,
       },
-      // The launcher and the service are two processes. Signals go to both.
+      // Signals go to all its processes.
       ownGroup: true,
     });
     const watchdog = new Watchdog();

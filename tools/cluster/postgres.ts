@@ -29,6 +29,8 @@ const SETTINGS: Readonly<Record<string, string>> = {
   max_connections: '200',
   shared_buffers: '64MB',
   wal_level: 'replica',
+  // What asks a standby is not cancelled because the primary has removed old rows.
+  max_standby_streaming_delay: '-1',
   // A standby that was disconnected for a while can catch up.
   wal_keep_size: '256MB',
   // Uses files of the data folder, which are deleted with it. A killed server would leave files in /dev/shm.

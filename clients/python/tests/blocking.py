@@ -7,7 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from keystile import AsyncKeystile, Keystile
+from keystile import AsyncKeystile, AsyncReservation, Keystile
 
 
 class Clients:
@@ -46,6 +46,8 @@ class Blocking:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._target, name)
+        if isinstance(self._target, AsyncReservation) and not inspect.isroutine(value):
+            return value
         return self._wait_for(value) if inspect.isroutine(value) else Blocking(value, self._loop)
 
     def _wait_for(self, method: Any) -> Any:
@@ -53,9 +55,17 @@ class Blocking:
             result = method(*arguments, **named)
             if isinstance(result, AsyncIterator):
                 return self._items(result)
-            return self._loop.run_until_complete(result)
+            awaited = self._loop.run_until_complete(result)
+            return Blocking(awaited, self._loop) if isinstance(awaited, AsyncReservation) else awaited
 
         return call
+
+    def __enter__(self) -> Blocking:
+        self._loop.run_until_complete(self._target.__aenter__())
+        return self
+
+    def __exit__(self, *failure: Any) -> None:
+        self._loop.run_until_complete(self._target.__aexit__(*failure))
 
     def _items(self, items: AsyncIterator[Any]) -> Iterator[Any]:
         try:

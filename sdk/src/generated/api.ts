@@ -44,10 +44,20 @@ export const VERDICT_CODES = [
   'USAGE_EXCEEDED',
 ] as const;
 
-/** When an event tells that something is about to end. */
+/** When an event tells that something is about to end. A field that is absent is that of the identity or the plan. */
 export type Alerts = {
   /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. */
-  readonly expiresWithinMs: number;
+  readonly expiresWithinMs?: number | undefined;
+  /** The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again. */
+  readonly creditsBelow?: number | undefined;
+};
+
+/** When an event tells that something is about to end. A field that is absent stays as it is. */
+export type AlertsInput = {
+  /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. null removes it. */
+  readonly expiresWithinMs?: number | null | undefined;
+  /** The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again. At least 1 and at most the present balance. Needs credits. null removes it. */
+  readonly creditsBelow?: number | null | undefined;
 };
 
 /** The key must satisfy all parts. */
@@ -89,6 +99,7 @@ export type AnalyticsGetVerificationsRequest = {
     | 'expired'
     | 'unauthorized'
     | 'total'
+    | 'credits'
     | undefined;
   /** `asc`: the earliest or smallest row first. `desc`: the latest or largest first. When absent: `asc` by time, else `desc`. */
   readonly order?: 'asc' | 'desc' | undefined;
@@ -279,6 +290,60 @@ export type Cost = {
   readonly cost?: number | undefined;
 };
 
+/** The answer of `credits.adjust`. */
+export type CreditsAdjustAnswer = {
+  /** The id of the adjustment. */
+  readonly adjustmentId: string;
+  /** The balance after the call, without what reservations hold. */
+  readonly remaining: number;
+  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  readonly replayed?: boolean | undefined;
+};
+
+/** The fields of `credits.adjust`. */
+export type CreditsAdjustRequest = {
+  /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly keyId?: string | undefined;
+  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly externalId?: string | undefined;
+  /** How many credits are added, or with a minus sign taken. Not 0. */
+  readonly by: number;
+  /** Why, for the audit log, 1 to 256 characters. */
+  readonly reason: string;
+  /** Makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated call with the same key changes nothing. */
+  readonly idempotencyKey?: string | undefined;
+};
+
+/** The answer of `credits.grant`. */
+export type CreditsGrantAnswer = {
+  /** The id of the grant. */
+  readonly grantId: string;
+  /** The balance after the call, without what reservations hold. */
+  readonly remaining: number;
+  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  readonly replayed?: boolean | undefined;
+};
+
+/** The fields of `credits.grant`. */
+export type CreditsGrantRequest = {
+  /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly keyId?: string | undefined;
+  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly externalId?: string | undefined;
+  /** How many credits. */
+  readonly amount: number;
+  /** When those that are left of them expire, in unix milliseconds. They do not expire when absent. */
+  readonly expiresAt?: number | undefined;
+  /** Why, for the audit log, 1 to 256 characters. */
+  readonly reason: string;
+  /** Names the payment: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated call with the same key changes nothing. It is remembered as long as statements are kept. */
+  readonly idempotencyKey: string;
+};
+
 /** The rate limit that a new key of the api gets when it brings none of its own. */
 export type DefaultRatelimit = {
   /** How many requests may pass in a window, by their cost. At least 1. */
@@ -326,7 +391,17 @@ export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 /** The call is done, and there is nothing to say. */
 export type Empty = Readonly<Record<string, unknown>>;
 
-/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, or the idempotency key was used with a different request. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys, or the root key has reached its quota of verifications. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
+/** What became of the credits that a reservation held. */
+export type EndedReservation = {
+  /** The credits that were charged. Fewer than `settledCost` when the balance did not suffice, or the key had no credits. */
+  readonly charged: number;
+  /** The credits that came back to the balance. What came from a grant that has expired meanwhile does not come back. */
+  readonly returned: number;
+  /** The credits that were left then: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  readonly remaining?: number | undefined;
+};
+
+/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys or reservations, or the root key has reached its quota of verifications. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
 export type ErrorCode =
   | 'BAD_REQUEST'
   | 'UNAUTHORIZED'
@@ -362,7 +437,7 @@ export type Event = {
 /** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key or its identity says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `plan.changed`: An identity was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its identity or its plan says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `credits.low`: A balance is below `alerts.creditsBelow` of its key, identity or plan. It comes once until the balance reaches the threshold again. `credits.exhausted`: A balance is 0, or too small for a verification that was refused. Each of the two comes once until there are more credits. `credits.refilled`: A refill has added credits. `limit.reached`: A rate limit with `notify` has refused a verification. It comes once in a window, for the key or identity that the limit counts for. `reservation.expired`: A reservation was neither settled nor released in time. `onExpiry` says what became of its credits. `plan.changed`: An identity, or a key without one, was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
@@ -373,6 +448,11 @@ export type EventType =
   | 'identity.created'
   | 'identity.updated'
   | 'identity.deleted'
+  | 'credits.low'
+  | 'credits.exhausted'
+  | 'credits.refilled'
+  | 'limit.reached'
+  | 'reservation.expired'
   | 'plan.changed'
   | 'plan.updated'
   | 'webhook.paused'
@@ -396,17 +476,25 @@ export type EventsListEventsRequest = {
   readonly limit?: number | undefined;
 };
 
+/** Credits that expire. They are spent before those that do not, soonest expiry first. */
+export type Grant = {
+  /** The credits of the grant that are left. */
+  readonly left: number;
+  /** When they expire, in unix milliseconds. */
+  readonly expiresAt: number;
+};
+
 /** A plan as it is for one of its holders. A field that the holder has itself takes precedence. */
 export type HeldPlan = {
   /** The id of a plan, as `plans.createPlan` answers it. */
   readonly id: string;
   /** The name of the plan. */
   readonly name: string;
-  /** The limits of the plan that apply to the identity, with what it has used of them. */
+  /** The limits of the plan that apply to the holder, with what it has used of them. */
   readonly ratelimits: readonly UsedRatelimit[];
-  /** The refill of the plan. Absent when there is none, or the identity has its own. */
+  /** The refill of the plan. Absent when there is none, or the holder has its own. */
   readonly refill?: RefillState | undefined;
-  /** How many keys the plan allows. Absent when any number is allowed. */
+  /** How many keys the plan allows an identity. Absent when any number is allowed, and for a key. */
   readonly maxKeys?: number | undefined;
 };
 
@@ -428,10 +516,12 @@ export type IdentitiesCreateIdentityRequest = {
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Any number when absent. */
   readonly maxKeys?: number | undefined;
-  /** When an event tells that a key of the identity is about to expire, for keys that have no `alerts` themselves. */
-  readonly alerts?: Alerts | undefined;
+  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire, for keys that do not say so themselves. */
+  readonly alerts?: AlertsInput | undefined;
   /** The rate limits that the keys of the identity share, at most 50. */
   readonly ratelimits?: readonly SharedRatelimit[] | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -492,11 +582,13 @@ export type IdentitiesUpdateIdentityRequest = {
   /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
   readonly maxKeys?: number | null | undefined;
   /** When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent. */
-  readonly alerts?: Alerts | null | undefined;
+  readonly alerts?: AlertsInput | null | undefined;
   /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no longer counted. It stays as it is when absent. */
+  readonly metered?: boolean | undefined;
   /** The new number of credits. null removes the counter and its refill. The counter stays as it is when absent. */
   readonly remaining?: number | null | undefined;
   /** The new refill, which begins at its next boundary. null removes it. It stays when absent. */
@@ -517,14 +609,20 @@ export type Identity = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** The plan that the identity is on. Absent when there is none. */
+  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set. */
   readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
+  /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
+  readonly held?: number | undefined;
+  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  readonly grants?: readonly Grant[] | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
   /** The rate limits that the keys of the identity share. `[]` when there are none. */
@@ -545,14 +643,20 @@ export type IdentityDetails = {
   readonly enabled: boolean;
   /** How many keys the identity may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** The plan that the identity is on. Absent when there is none. */
+  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that a key of the identity is about to expire. Absent when none is set. */
+  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set. */
   readonly alerts?: Alerts | undefined;
   /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
   readonly remaining?: number | undefined;
+  /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
+  readonly held?: number | undefined;
+  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  readonly grants?: readonly Grant[] | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
   /** How many keys the identity has, in all apis. Deleted keys do not count. */
@@ -613,7 +717,13 @@ export type Key = {
   readonly expires?: number | undefined;
   /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
   readonly remaining?: number | undefined;
-  /** The refill of the credits. Absent when there is none. */
+  /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
+  readonly held?: number | undefined;
+  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  readonly grants?: readonly Grant[] | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  readonly metered?: boolean | undefined;
+  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
   /** The rate limit with the name `default`. Absent when there is none. */
   readonly ratelimit?: RatelimitState | undefined;
@@ -629,12 +739,76 @@ export type Key = {
   readonly environment?: string | undefined;
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire. Absent when the key itself has none. */
+  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  readonly planId?: string | undefined;
+  /** A move to another plan that waits for the next refill. Absent when there is none. */
+  readonly planMove?: PlanMove | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none. */
   readonly alerts?: Alerts | undefined;
   /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
   readonly lastUsedAt?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
   readonly identity?: IdentityReference | undefined;
+};
+
+/** A key, without its secret. Fields that are not set are absent. */
+export type KeyDetails = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly id: string;
+  /** The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key. */
+  readonly start: string;
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The id of this installation. It is the same in every answer. */
+  readonly workspaceId: string;
+  /** The name of the key, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key. `{}` when none is set. */
+  readonly meta: Meta;
+  /** When the key was created, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When the key was last changed, in unix milliseconds. Absent when it was never changed. */
+  readonly updatedAt?: number | undefined;
+  /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
+  readonly expires?: number | undefined;
+  /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
+  readonly remaining?: number | undefined;
+  /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
+  readonly held?: number | undefined;
+  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  readonly grants?: readonly Grant[] | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  readonly metered?: boolean | undefined;
+  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
+  readonly refill?: RefillState | undefined;
+  /** The rate limit with the name `default`. Absent when there is none. */
+  readonly ratelimit?: RatelimitState | undefined;
+  /** The further rate limits of the key. Absent when there are none. */
+  readonly ratelimits?: readonly NamedRatelimitState[] | undefined;
+  /** The names of the roles of the key. `[]` when it has none. */
+  readonly roles: readonly string[];
+  /** The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none. */
+  readonly permissions: readonly string[];
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
+  /** The text that was set as the environment of the key. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  readonly planId?: string | undefined;
+  /** A move to another plan that waits for the next refill. Absent when there is none. */
+  readonly planMove?: PlanMove | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none. */
+  readonly alerts?: Alerts | undefined;
+  /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
+  readonly lastUsedAt?: number | undefined;
+  /** The identity that the key belongs to. Absent when the key has no owner. */
+  readonly identity?: IdentityReference | undefined;
+  /** What the key gets from its plan. Absent when it is on none. A key of an identity follows the plan of that. */
+  readonly plan?: HeldPlan | undefined;
 };
 
 /** The digest of a secret that you do not have in plain text. */
@@ -667,6 +841,8 @@ export type KeyToCreate = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -676,8 +852,8 @@ export type KeyToCreate = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire. As its identity says when absent. */
-  readonly alerts?: Alerts | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  readonly alerts?: AlertsInput | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -712,6 +888,8 @@ export type KeyToImport = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -721,15 +899,15 @@ export type KeyToImport = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire. As its identity says when absent. */
-  readonly alerts?: Alerts | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  readonly alerts?: AlertsInput | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
   readonly environment?: string | undefined;
 };
 
-/** How many verifications of a key there were with each verdict. */
+/** How many verifications of a key there were with each verdict, and the credits that they took. */
 export type KeyVerificationCounts = {
   /** When the day or hour (UTC) begins, in unix milliseconds. */
   readonly time: number;
@@ -747,6 +925,8 @@ export type KeyVerificationCounts = {
   readonly expired: number;
   /** How many verifications answered INSUFFICIENT_PERMISSIONS. */
   readonly insufficientPermissions: number;
+  /** Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once. */
+  readonly credits: number;
 };
 
 /** The fields of `keys.addPermissions`. */
@@ -787,6 +967,8 @@ export type KeysCreateKeyRequest = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -796,8 +978,8 @@ export type KeysCreateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire. As its identity says when absent. */
-  readonly alerts?: Alerts | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  readonly alerts?: AlertsInput | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -929,6 +1111,8 @@ export type KeysUpdateKeyRequest = {
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
   /** When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent. */
   readonly expires?: number | null | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no longer counted. It stays as it is when absent. */
+  readonly metered?: boolean | undefined;
   /** The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts. */
   readonly remaining?: number | null | undefined;
   /** The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent. */
@@ -939,8 +1123,8 @@ export type KeysUpdateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
   /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
   readonly ipAllowlist?: readonly string[] | null | undefined;
-  /** When an event tells that the key is about to expire. null: as its identity says. It stays when absent. */
-  readonly alerts?: Alerts | null | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of that decide when it is told that the key expires. It stays when absent. */
+  readonly alerts?: AlertsInput | null | undefined;
   /** false: verifications of the key answer DISABLED from now on. It stays when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent. */
@@ -1112,6 +1296,8 @@ export type NamedRatelimit = {
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
   readonly async?: boolean | undefined;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  readonly notify?: boolean | undefined;
 };
 
 /** What a verification left of a rate limit, by its name. */
@@ -1142,6 +1328,8 @@ export type NamedRatelimitState = {
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
 };
 
 /** A root key with its new secret. */
@@ -1159,6 +1347,9 @@ export type NewSecret = {
   /** The secret of the key. It is shown only in this answer: store it now, or hand it to its owner. */
   readonly key: string;
 };
+
+/** `release`: the credits come back. `charge`: all that is held is charged. */
+export type OnExpiry = 'release' | 'charge';
 
 /** Other numbers for some identifiers of a namespace than their requests name. */
 export type Override = {
@@ -1310,17 +1501,21 @@ export type Plan = {
   readonly meta: Meta;
   /** The credits of a new holder. Absent when the plan has no credits. */
   readonly remaining?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  readonly metered?: boolean | undefined;
   /** The refill of its holders. Absent when there is none. */
   readonly refill?: RefillState | undefined;
   /** The limits that apply to each holder. `[]` when there are none. */
   readonly ratelimits: readonly SharedRatelimitState[];
-  /** The ids of the roles that keys of a holder have. `[]` when there are none. */
+  /** The ids of the roles that keys of a holder, or a key that is one, have. `[]` when there are none. */
   readonly roles: readonly string[];
-  /** The ids of the permissions that keys of a holder have. `[]` when there are none. */
+  /** The ids of the permissions that keys of a holder, or a key that is one, have. `[]` when there are none. */
   readonly permissions: readonly string[];
-  /** How many keys a holder may have. Absent when any number is allowed. */
+  /** How many keys an identity on the plan may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** How many identities are on the plan, or move to it. */
+  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire. Absent when none is set. */
+  readonly alerts?: Alerts | undefined;
+  /** How many identities, and keys without one, are on the plan or move to it. */
   readonly holders: number;
 };
 
@@ -1336,21 +1531,25 @@ export type PlanMove = {
 
 /** The answer of `plans.assign`. */
 export type PlansAssignAnswer = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
-  readonly identityId: string;
-  /** The plan that the identity is on. Absent when there is none. */
+  /** The identity. Absent when the holder is a key. */
+  readonly identityId?: string | undefined;
+  /** The key. Absent when the holder is an identity. */
+  readonly keyId?: string | undefined;
+  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
   readonly planId?: string | undefined;
-  /** The move that waits for the next refill. Absent when there is none. */
+  /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
 };
 
 /** The fields of `plans.assign`. */
 export type PlansAssignRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
+  readonly keyId?: string | undefined;
+  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
   readonly externalId?: string | undefined;
-  /** The plan. null: the identity leaves its plan. */
+  /** The plan. null: the holder leaves its plan. */
   readonly planId: string | null;
   /** `now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent. */
   readonly when?: 'now' | 'nextRefill' | undefined;
@@ -1370,16 +1569,20 @@ export type PlansCreatePlanRequest = {
   readonly name: string;
   /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
   readonly remaining?: number | null | undefined;
+  /** true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
   readonly refill?: Refill | null | undefined;
   /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** The roles that all keys of a holder have, beside their own, at most 100. */
+  /** The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
-  /** The permissions that all keys of a holder have, beside their own, at most 1000. */
+  /** The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000. */
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
-  /** How many keys a holder may have. Any number when null or absent. */
+  /** How many keys an identity on the plan may have. Any number when null or absent. */
   readonly maxKeys?: number | null | undefined;
+  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
+  readonly alerts?: AlertsInput | null | undefined;
   /** Metadata of the plan. null: none. */
   readonly meta?: Meta | null | undefined;
 };
@@ -1425,16 +1628,20 @@ export type PlansUpdatePlanRequest = {
   readonly name?: string | undefined;
   /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
   readonly remaining?: number | null | undefined;
+  /** true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
   readonly refill?: Refill | null | undefined;
   /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** The roles that all keys of a holder have, beside their own, at most 100. */
+  /** The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
-  /** The permissions that all keys of a holder have, beside their own, at most 1000. */
+  /** The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000. */
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
-  /** How many keys a holder may have. Any number when null or absent. */
+  /** How many keys an identity on the plan may have. Any number when null or absent. */
   readonly maxKeys?: number | null | undefined;
+  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
+  readonly alerts?: AlertsInput | null | undefined;
   /** Metadata of the plan. null: none. */
   readonly meta?: Meta | null | undefined;
 };
@@ -1463,6 +1670,8 @@ export type QueuedKey = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
@@ -1472,8 +1681,8 @@ export type QueuedKey = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire. As its identity says when absent. */
-  readonly alerts?: Alerts | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  readonly alerts?: AlertsInput | undefined;
   /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
   readonly enabled?: boolean | undefined;
   /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
@@ -1494,6 +1703,8 @@ export type Ratelimit = {
   readonly refillRate?: number | undefined;
   /** Older name of `duration`, which takes precedence. */
   readonly refillInterval?: number | undefined;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  readonly notify?: boolean | undefined;
 };
 
 /** What a verification left of a rate limit. */
@@ -1518,6 +1729,8 @@ export type RatelimitState = {
   readonly refillRate: number;
   /** The same number as `duration`, for older programs. */
   readonly refillInterval: number;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
 };
 
 /** The fields of `ratelimits.deleteOverride`. */
@@ -1652,6 +1865,12 @@ export type RefillState = {
   readonly nextRefillAt?: number | undefined;
 };
 
+/** What a verification asks a key to be allowed to do. */
+export type RequestedAuthorization = {
+  /** The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing. */
+  readonly permissions?: string | AllPermissions | AnyPermission | null | undefined;
+};
+
 /** A rate limit that a verification names: to set its cost or other numbers, or to bring a limit along. */
 export type RequestedRatelimit = {
   /** The name of a limit of the key or its identity, or of a new one, 1 to 128 characters. */
@@ -1664,6 +1883,142 @@ export type RequestedRatelimit = {
   readonly duration?: number | undefined;
   /** The mode of an ad-hoc limit: true is local, false is strict. true when absent. It cannot be set for a configured limit. */
   readonly async?: boolean | undefined;
+};
+
+/** A reservation. `charged` and `returned` are absent while it is held. */
+export type Reservation = {
+  /** The id of a reservation, as `reservations.create` answers it. */
+  readonly id: string;
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** The identity whose credits are held beside those of the key. Absent when there are none. */
+  readonly identityId?: string | undefined;
+  /** The credits that it holds or held. */
+  readonly cost: number;
+  readonly state: ReservationState;
+  readonly onExpiry: OnExpiry;
+  /** When it was made, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When it expires, in unix milliseconds. */
+  readonly expiresAt: number;
+  /** When it ended, in unix milliseconds. Absent while it is held. */
+  readonly endedAt?: number | undefined;
+  /** The cost that it was settled with. Absent when it was not settled. */
+  readonly settledCost?: number | undefined;
+  /** The credits that were charged. Fewer than `settledCost` when the balance did not suffice, or the key had no credits. */
+  readonly charged?: number | undefined;
+  /** The credits that came back to the balance. What came from a grant that has expired meanwhile does not come back. */
+  readonly returned?: number | undefined;
+};
+
+/** `held`: it can be settled or released. `settled`: it was charged with its real cost. `released`: all came back. `expired`: its time was over first. */
+export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
+
+/** The fields of `reservations.get`. */
+export type ReservationsGetRequest = {
+  /** The id of a reservation, as `reservations.create` answers it. */
+  readonly reservationId: string;
+};
+
+/** The answer of `reservations.list`. */
+export type ReservationsListAnswer = {
+  /** The reservations of this page. */
+  readonly reservations: readonly Reservation[];
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `reservations.list`. */
+export type ReservationsListRequest = {
+  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  readonly keyId: string;
+  /** Only reservations in this state. */
+  readonly state?: ReservationState | undefined;
+  /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `reservations.release`. */
+export type ReservationsReleaseRequest = {
+  /** The id of a reservation, as `reservations.create` answers it. */
+  readonly reservationId: string;
+};
+
+/** The fields of `reservations.settle`. */
+export type ReservationsSettleRequest = {
+  /** The id of a reservation, as `reservations.create` answers it. */
+  readonly reservationId: string;
+  /** What the call has cost. 0 charges nothing. */
+  readonly cost: number;
+  /** true: a cost above the reservation takes the difference from the credits that are left, as far as they suffice. Otherwise it is a 412. false when absent. */
+  readonly allowOverage?: boolean | undefined;
+};
+
+/** A reservation: a verification, with the credits that it holds. */
+export type ReserveRequest = {
+  /** The secret that your customer sent. A text that cannot be a key answers NOT_FOUND. */
+  readonly key: string;
+  /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
+  readonly apiId?: string | undefined;
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  readonly tags?: readonly string[] | undefined;
+  /** What the key must be allowed to do. Nothing is asked for when absent. */
+  readonly authorization?: RequestedAuthorization | undefined;
+  /** The credits to hold, from 1 on: the most that you expect the call to cost. */
+  readonly cost: number;
+  /** How long the credits are held, in milliseconds from 1000 to 86400000 (24 hours). 600000 (10 minutes) when absent. */
+  readonly ttlMs?: number | undefined;
+  /** What becomes of the credits when the reservation is neither settled nor released in time. `release` when absent. */
+  readonly onExpiry?: OnExpiry | undefined;
+  /** Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1. */
+  readonly ratelimits?: readonly RequestedRatelimit[] | undefined;
+  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal. */
+  readonly idempotencyKey?: string | undefined;
+  /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
+  readonly clientIp?: string | undefined;
+};
+
+/** The verdict on a key, with the reservation. `remaining` is what is left beside what is held. */
+export type ReservedVerdict = {
+  /** true: the request may pass. It is true with the code VALID only. */
+  readonly valid: boolean;
+  readonly code: VerdictCode;
+  /** The id of this request. The log and the audit log of the service name the request by it. */
+  readonly requestId: string;
+  /** The id of the key. Absent with the code NOT_FOUND. */
+  readonly keyId?: string | undefined;
+  /** The name of the key, for people. Absent when none is set. */
+  readonly name?: string | undefined;
+  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  readonly ownerId?: string | undefined;
+  /** Metadata of the key. `{}` when none is set. */
+  readonly meta: Meta;
+  /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
+  readonly expires?: number | undefined;
+  /** false: the key is not enabled. Absent with the code NOT_FOUND. */
+  readonly enabled?: boolean | undefined;
+  /** The text that was set as the environment of the key. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
+  readonly permissions?: readonly string[] | undefined;
+  /** The names of the roles of the key. Absent with the code NOT_FOUND. */
+  readonly roles?: readonly string[] | undefined;
+  /** The identity that the key belongs to. Absent when the key has no owner. */
+  readonly identity?: IdentityReference | undefined;
+  /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  readonly remaining?: number | undefined;
+  /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
+  readonly ratelimit?: RatelimitResult | undefined;
+  /** All rate limits that were checked. Absent when none was. */
+  readonly ratelimits?: readonly NamedRatelimitResult[] | undefined;
+  /** The id of the reservation. Absent when the code is not VALID. */
+  readonly reservationId?: string | undefined;
+  /** When the reservation expires, in unix milliseconds. Absent when the code is not VALID. */
+  readonly expiresAt?: number | undefined;
 };
 
 /** A role: a named set of permissions that keys get and lose together. */
@@ -1763,6 +2118,8 @@ export type SharedRatelimit = {
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
   readonly async?: boolean | undefined;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  readonly notify?: boolean | undefined;
   /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. When absent, a limit that exists stays as it is, and a new one has true. */
   readonly autoApply?: boolean | undefined;
 };
@@ -1777,8 +2134,74 @@ export type SharedRatelimitState = {
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
   /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
   readonly autoApply: boolean;
+};
+
+/** What happened to the credits of one key or identity, in one day or one refill period. */
+export type StatementRow = {
+  /** The key whose credits these are. Absent for an identity. */
+  readonly keyId?: string | undefined;
+  /** The identity whose credits these are. Absent for a key. */
+  readonly identityId?: string | undefined;
+  /** Your own id of this identity. Absent for a key, and when the identity was deleted. */
+  readonly externalId?: string | undefined;
+  /** When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins with the credits. */
+  readonly start: number;
+  /** When the day or period ends, in unix milliseconds. For the period that runs: the next refill. Absent when there is none. */
+  readonly end?: number | undefined;
+  /** The balance at the beginning, with what reservations hold. */
+  readonly opening: number;
+  /** Credits that were granted. */
+  readonly granted: number;
+  /** Credits that refills brought. */
+  readonly refilled: number;
+  /** Credits that other calls set or added; negative where they took some. */
+  readonly adjusted: number;
+  /** Credits that verifications and settled reservations have spent. */
+  readonly spent: number;
+  /** Credits of grants that nobody used in time. */
+  readonly expired: number;
+  /** The balance at the end, with what reservations hold: opening + granted + refilled + adjusted - spent - expired. */
+  readonly closing: number;
+  /** The part of `closing` that reservations hold. */
+  readonly held: number;
+};
+
+/** The answer of `usage.getStatement`. */
+export type UsageGetStatementAnswer = {
+  /** The rows of this page. */
+  readonly rows: readonly StatementRow[];
+  /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
+  readonly cursor?: string | undefined;
+};
+
+/** The fields of `usage.getStatement`. */
+export type UsageGetStatementRequest = {
+  /** The statement of this key's own credits. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  readonly keyId?: string | undefined;
+  /** The statement of the identity with this id of your own. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  readonly externalId?: string | undefined;
+  /** The statement of this identity, also after it was deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  readonly identityId?: string | undefined;
+  /** The statements of all identities and keys that are on this plan now. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  readonly planId?: string | undefined;
+  /** true: the statements of all keys and identities, also of those that were deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  readonly all?: boolean | undefined;
+  /** What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. */
+  readonly per: 'day' | 'period';
+  /** Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when null or absent. */
+  readonly start?: number | null | undefined;
+  /** Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when null or absent. */
+  readonly end?: number | null | undefined;
+  /** `json`: one page. `csv` or `ndjson`: all rows, sent while they are read. When absent, the Accept header decides: `text/csv` or `application/x-ndjson`, else `json`. */
+  readonly format?: 'json' | 'csv' | 'ndjson' | undefined;
+  /** The largest number of rows in a page, from 1 to 1000. 1000 when absent. A page also ends after 100 keys and identities, so it can have fewer rows, or none. */
+  readonly limit?: number | undefined;
+  /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
+  readonly cursor?: string | undefined;
 };
 
 /** A rate limit that all keys of an identity share, and what was used of it. */
@@ -1791,6 +2214,8 @@ export type UsedRatelimit = {
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
   /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
   readonly autoApply: boolean;
   /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
@@ -1845,7 +2270,7 @@ export type VerdictCode =
   | 'RATE_LIMITED'
   | 'USAGE_EXCEEDED';
 
-/** How many verifications there were with each verdict. */
+/** How many verifications there were with each verdict, and the credits that they took. */
 export type VerificationCounts = {
   /** When the hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time. */
   readonly time?: number | undefined;
@@ -1869,6 +2294,8 @@ export type VerificationCounts = {
   readonly unauthorized: number;
   /** How many verifications there were, whatever their verdict. */
   readonly total: number;
+  /** Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once. */
+  readonly credits: number;
   /** The key that the row stands for, grouped by `key`. Absent in the row of unknown keys. */
   readonly keyId?: string | undefined;
   /** The owner that the row stands for, grouped by `identity`. Absent in the row of keys without an owner. */
@@ -1898,12 +2325,7 @@ export type VerifyRequest = {
   /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
   readonly tags?: readonly string[] | undefined;
   /** What the key must be allowed to do. Nothing is asked for when absent. */
-  readonly authorization?:
-    | {
-        /** The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing. */
-        readonly permissions?: string | AllPermissions | AnyPermission | null | undefined;
-      }
-    | undefined;
+  readonly authorization?: RequestedAuthorization | undefined;
   /** How many credits the verification takes. */
   readonly remaining?: Cost | undefined;
   /** Older form of `ratelimits` for the limit with the name `default`. */
@@ -2075,7 +2497,7 @@ export interface Keys {
   /** Create up to 1000 keys: all of them, or none. */
   readonly createKeys: (request: KeysCreateKeysRequest, options?: CallOptions) => Promise<KeysCreateKeysAnswer>;
   /** Read one key. */
-  readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<Key>;
+  readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<KeyDetails>;
   /** Change a key. */
   readonly update: (request: KeysUpdateKeyRequest, options?: CallOptions) => Promise<Empty>;
   /** Set, increase or decrease the credits of a key, exactly, also while the key is in use. */
@@ -2160,8 +2582,28 @@ export interface Plans {
   readonly update: (request: PlansUpdatePlanRequest, options?: CallOptions) => Promise<Plan>;
   /** Delete a plan that nobody is on. */
   readonly delete: (request: PlansDeletePlanRequest, options?: CallOptions) => Promise<PlansDeletePlanAnswer>;
-  /** Put an identity on a plan, or move it to another one. */
+  /** Put an identity, or a key without one, on a plan, or move it to another one. */
   readonly assign: (request: PlansAssignRequest, options?: CallOptions) => Promise<PlansAssignAnswer>;
+}
+
+export interface Credits {
+  /** Give credits to a key or an identity, once. */
+  readonly grant: (request: CreditsGrantRequest, options?: CallOptions) => Promise<CreditsGrantAnswer>;
+  /** Correct the credits of a key or an identity by a number, up or down. */
+  readonly adjust: (request: CreditsAdjustRequest, options?: CallOptions) => Promise<CreditsAdjustAnswer>;
+}
+
+export interface Reservations {
+  /** Verify a key, and hold the credits that the call may cost. */
+  readonly create: (request: ReserveRequest, options?: CallOptions) => Promise<ReservedVerdict>;
+  /** Charge what a call has cost, and return the rest of its reservation. */
+  readonly settle: (request: ReservationsSettleRequest, options?: CallOptions) => Promise<EndedReservation>;
+  /** Return all that a reservation holds: the call did not happen. */
+  readonly release: (request: ReservationsReleaseRequest, options?: CallOptions) => Promise<EndedReservation>;
+  /** Read a reservation. */
+  readonly get: (request: ReservationsGetRequest, options?: CallOptions) => Promise<Reservation>;
+  /** List the reservations of a key, the oldest first. */
+  readonly list: (request: ReservationsListRequest, options?: CallOptions) => AsyncIterable<Reservation>;
 }
 
 export interface Permissions {
@@ -2221,6 +2663,11 @@ export interface Analytics {
     request: AnalyticsGetVerificationsRequest,
     options?: CallOptions,
   ) => Promise<readonly VerificationCounts[]>;
+}
+
+export interface Usage {
+  /** Read what happened to credits, by day or by refill period: of one key or identity, of all on a plan, or of all. */
+  readonly getStatement: (request: UsageGetStatementRequest, options?: CallOptions) => Promise<UsageGetStatementAnswer>;
 }
 
 export interface Migrations {
@@ -2288,9 +2735,12 @@ export interface Groups {
   readonly apis: Apis;
   readonly identities: Identities;
   readonly plans: Plans;
+  readonly credits: Credits;
+  readonly reservations: Reservations;
   readonly permissions: Permissions;
   readonly ratelimits: Ratelimits;
   readonly analytics: Analytics;
+  readonly usage: Usage;
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
   readonly audit: Audit;
@@ -2335,6 +2785,13 @@ export const CALLS: readonly Call[] = [
   { group: 'plans', method: 'update', path: '/v1/plans.updatePlan', isRead: false },
   { group: 'plans', method: 'delete', path: '/v1/plans.deletePlan', isRead: false },
   { group: 'plans', method: 'assign', path: '/v1/plans.assign', isRead: false },
+  { group: 'credits', method: 'grant', path: '/v1/credits.grant', isRead: false },
+  { group: 'credits', method: 'adjust', path: '/v1/credits.adjust', isRead: false },
+  { group: 'reservations', method: 'create', path: '/v1/reservations.create', isRead: false },
+  { group: 'reservations', method: 'settle', path: '/v1/reservations.settle', isRead: false },
+  { group: 'reservations', method: 'release', path: '/v1/reservations.release', isRead: false },
+  { group: 'reservations', method: 'get', path: '/v1/reservations.get', isRead: true },
+  { group: 'reservations', method: 'list', path: '/v1/reservations.list', isRead: true, items: 'reservations' },
   { group: 'permissions', method: 'create', path: '/v1/permissions.createPermission', isRead: false },
   { group: 'permissions', method: 'delete', path: '/v1/permissions.deletePermission', isRead: false },
   { group: 'permissions', method: 'get', path: '/v1/permissions.getPermission', isRead: true },
@@ -2357,6 +2814,7 @@ export const CALLS: readonly Call[] = [
   },
   { group: 'ratelimits', method: 'deleteOverride', path: '/v1/ratelimits.deleteOverride', isRead: false },
   { group: 'analytics', method: 'getVerifications', path: '/v1/analytics.getVerifications', isRead: true },
+  { group: 'usage', method: 'getStatement', path: '/v1/usage.getStatement', isRead: true },
   { group: 'migrations', method: 'createKeys', path: '/v1/migrations.createKeys', isRead: false },
   { group: 'migrations', method: 'enqueueKeys', path: '/v1/migrations.enqueueKeys', isRead: false },
   { group: 'migrations', method: 'getProgress', path: '/v1/migrations.getProgress', isRead: true },

@@ -1,4 +1,6 @@
-import { type AccountChange, type AccountState, changed, current, left, taken } from '../../../src/core/account.ts';
+import { type AccountState, left, rolled, taken } from '../../../src/core/account.ts';
+import { AccountBook } from '../../../src/core/accountBook.ts';
+import { type AccountChange, changed } from '../../../src/core/accountChange.ts';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import {
   answerUnder,
@@ -25,6 +27,9 @@ export class FakeLedger {
     holds: () => true,
     account: (id) => this.#accounts.get(id),
     put: (id, state) => void this.#accounts.set(id, state),
+    // The fake has no grants that expire, and no statements.
+    pockets: () => null,
+    addLines: () => undefined,
     rememberedAnswer: ({ scope, id }) => this.#answersOf(scope).get(id),
     liveIdempotencyKeys: (scope) => this.#answersOf(scope).size,
     remember: ({ scope, id }, answer) => void this.#answersOf(scope).set(id, answer),
@@ -34,7 +39,8 @@ export class FakeLedger {
   account(name: string, kind: AccountState['kind']): number {
     const id = this.#ids.get(name) ?? this.#ids.size + 1;
     this.#ids.set(name, id);
-    if (!this.#accounts.has(id)) this.#accounts.set(id, { kind, value: 0, mark: 0, dueAtMs: 0, revision: 0 });
+    const empty = { kind, value: 0, mark: 0, dueAtMs: 0, revision: 0, base: 0, segmentMs: 0 };
+    if (!this.#accounts.has(id)) this.#accounts.set(id, empty);
     return id;
   }
 
@@ -53,15 +59,19 @@ export class FakeLedger {
     by: Pick<AccountChange, 'refill' | 'set' | 'add' | 'mark' | 'dueAtMs'>,
     nowMs: number,
   ): number {
-    const state = changed(this.#accounts.get(account), { account, expect: 0, revision: 0, ...by }, nowMs);
-    if (state === null || state === 'stale') throw new Error('the fake ledger has no such account');
-    this.#accounts.set(account, state);
-    return state.value;
+    const result = changed(this.#accounts.get(account), null, { account, expect: 0, revision: 0, ...by }, nowMs);
+    if (result === 'stale' || result.state === null) throw new Error('the fake ledger has no such account');
+    this.#accounts.set(account, result.state);
+    return result.state.value;
   }
 
   /** What a charge would see now. */
   look({ account, rule, amount }: Charge, nowMs: number): ChargeResult & { readonly allows: boolean } {
-    const state = current(this.#accounts.get(account) as AccountState, rule, nowMs);
+    const stored = this.#accounts.get(account) as AccountState;
+    const state =
+      rule.kind === 'window'
+        ? rolled(stored, rule.durationMs, nowMs)
+        : new AccountBook(stored, null).upTo(rule.refill, nowMs).booked(0).state;
     return { left: left(state, rule), resetAtMs: state.mark, allows: taken(state, rule, amount) !== null };
   }
 

@@ -6,7 +6,7 @@ import { type FakeOwner, limitAccount } from './fakeCounters.ts';
 import type { FakeLedger } from './fakeLedger.ts';
 
 /** A limit that one verification counts. */
-export interface AppliedLimit extends Omit<LimitRecord, 'account' | 'autoApply'> {
+export interface AppliedLimit extends Omit<LimitRecord, 'account' | 'autoApply' | 'notify'> {
   readonly cost: number;
   readonly ownerId: string;
 }

@@ -15,6 +15,7 @@ export function keyRecord(key: Key): string {
     ['api', key.apiId],
     ['name', key.name],
     ['owner', key.ownerId],
+    ['plan', key.planId],
     ['enabled', key.enabled ? 'yes' : 'no'],
     ['remaining', key.remaining === undefined ? 'unlimited' : String(key.remaining)],
     ['refill', refillText(key)],

@@ -21,7 +21,7 @@ const FREE_STEP = 1_000;
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
  *
- * A VALID of a packed key is counted in its packed row. A key that is kept as an object refers to its open count. Both are in
+ * A VALID of a packed key is counted in its packed row, unless it took more or fewer credits than the others there. A key that is kept as an object refers to its open count. Both are in
  * the processor's cache at that moment; a Map of 100,000 keys costs more than everything else together. All other counts are
  * found through a Map.
  *
@@ -54,13 +54,13 @@ export class OpenCounts {
     keyCounts.onDropped = (open, isSealed) => this.#keep(open, isSealed ? this.#sealed : this.#running);
   }
 
-  count({ apiId, tags }: VerifyRequest, { code, key, atMs }: Verdict): void {
+  count({ apiId, tags }: VerifyRequest, { code, key, creditsTaken, atMs }: Verdict): void {
     // Most verdicts are in the running generation: then the clock is not read.
     const nowMs = atMs >= this.#minuteMs && atMs < this.#untilMs ? atMs : this.#now();
-    if (key === null) return this.#askedFor(apiId, tags)?.add(code, 1, nowMs);
-    if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, 1, nowMs);
-    if (code === 'VALID' && this.#keyCounts.count(key, nowMs)) return;
-    (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, 1, nowMs);
+    if (key === null) return this.#askedFor(apiId, tags)?.add(code, 0, nowMs);
+    if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, creditsTaken, nowMs);
+    if (code === 'VALID' && this.#keyCounts.count(key, creditsTaken, nowMs)) return;
+    (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, creditsTaken, nowMs);
   }
 
   /** Open counts kept as objects. */

@@ -1,16 +1,21 @@
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { KeyEntry } from './keyEntry.ts';
+import type { KeyEntry, PlanEntry, PlanWindows } from './keyEntry.ts';
 
 /** The account of a window that was opened for a strict limit of the plan; null = it must be asked for. */
-export function windowOf({ identity }: KeyEntry, limit: AppliedLimit): number | null {
-  return identity?.windows?.get(limit) ?? null;
+export function windowOf({ identity, windows }: KeyEntry, limit: AppliedLimit): number | null {
+  return (identity === null ? windows : identity.windows)?.accounts.get(limit) ?? null;
 }
 
-/** A window that has ended may be removed. A spend on it is then stale, and the identity is looked up again. */
-export function keepWindow({ identity }: KeyEntry, limit: AppliedLimit, account: number): void {
-  // A limit with the cost of a request is another object with every request.
-  if (identity?.plan?.limits.includes(limit)) (identity.windows ??= new Map()).set(limit, account);
+/** The windows of a holder with one more. Those of a plan that has changed since are forgotten. */
+export function withWindow(
+  known: PlanWindows | null,
+  plan: PlanEntry,
+  [limit, account]: readonly [AppliedLimit, number],
+): PlanWindows {
+  const windows = known?.plan === plan ? known : { plan, accounts: new Map<AppliedLimit, number>() };
+  windows.accounts.set(limit, account);
+  return windows;
 }
 
 /** The account that a strict limit of this key, or of its identity, is counted in; null: the limit has none. */

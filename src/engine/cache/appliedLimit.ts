@@ -11,6 +11,8 @@ export interface AppliedLimit {
   readonly isAdHoc: boolean;
   /** Account of a configured strict limit (`accountOf`); null: local, or an ad-hoc one whose account is asked for by name. */
   readonly account: LimitAccount | null;
+  /** An event tells of the first refusal in each window. */
+  readonly notify: boolean;
   /** What the wire layer made of it; made once, on the first answer. */
   wire: LimitWire | null;
 }

@@ -1,15 +1,42 @@
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { EntryAccess, IdentitySlot, KeyEntry } from './keyEntry.ts';
+import type { Alerts, CreditsRecord } from '../../core/records.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
+import type { EntryAccess, IdentitySlot, KeyEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
+
+/** What a key has itself, without what its identity or a plan gives. */
+export interface OwnParts {
+  readonly credits: CreditsRecord | null;
+  readonly alerts: Alerts | null;
+  readonly limits: readonly AppliedLimit[] | null;
+  readonly access: EntryAccess | null;
+}
+
+/** Where a key finds what others give it: its identity, or the plan that it is on itself. It has at most one of both. */
+export interface Sources {
+  readonly identitySlot: IdentitySlot | null;
+  readonly planSlot: PlanSlot | null;
+}
+
+export const NO_SOURCES: Sources = { identitySlot: null, planSlot: null };
+
+/** The key gets nothing from others. */
+export function isByItself({ identitySlot, planSlot }: Sources): boolean {
+  return identitySlot === null && planSlot === null;
+}
+
+/** The plan that a key follows: that of its identity, or its own. */
+export function planSlotOf({ identitySlot, planSlot }: Sources): PlanSlot | null {
+  return planSlot ?? identitySlot?.entry?.planSlot ?? null;
+}
 
 /** What the cache knows of an entry beside what verification needs. Every KeyEntry is one. */
-export interface CachedEntry extends KeyEntry {
+export interface CachedEntry extends KeyEntry, Sources {
   /** The accounts of its limits count from this number: many packed keys share their limits. */
   readonly accountsFrom: number;
   /** Its number among the packed keys; -1 = it is kept as an object. */
   readonly rowNumber: number;
-  /** Where its identity is found when that or its plan has changed. */
-  readonly identitySlot: IdentitySlot | null;
-  /** The roles and permissions of the key itself, without those of a plan. */
-  readonly ownAccess: EntryAccess | null;
+  /** Of an entry that is kept as an object, so that it can follow a change of its sources; null = it is packed. */
+  readonly own: OwnParts | null;
   local: LocalOwner | null;
+  windows: PlanWindows | null;
 }

@@ -3,12 +3,15 @@ import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/r
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
-import type { CachedEntry } from './cachedEntry.ts';
+import { withWindow } from './accountOf.ts';
+import type { AppliedLimit } from './appliedLimit.ts';
+import { type CachedEntry, isByItself, NO_SOURCES, planSlotOf, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, KeyEntry, PlanSlot } from './keyEntry.ts';
+import type { IdentityEntry, KeyEntry, PlanEntry, PlanSlot } from './keyEntry.ts';
 import { Identities } from './identities.ts';
-import { toKeyEntry, withIdentity } from './makeEntry.ts';
+import { toKeyEntry, withSources } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
+import { Plans } from './plans.ts';
 import { LookupBatch } from './lookupBatch.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
@@ -47,6 +50,7 @@ export class KeyCache {
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
+  readonly #plans: Plans;
   readonly #identities: Identities;
   #asking: string[] = [];
   readonly #batches = new Set<LookupBatch>();
@@ -54,7 +58,8 @@ export class KeyCache {
   misses = 0;
 
   constructor(records: Records, maxKeys: number, textReader: TextReader) {
-    this.#identities = new Identities(records, maxKeys);
+    this.#plans = new Plans(records);
+    this.#identities = new Identities(this.#plans, maxKeys);
     this.#packed = new PackedKeys(textReader, (slot) => this.#identities.now(slot));
     this.#records = records;
     this.#maxKeys = maxKeys;
@@ -85,23 +90,31 @@ export class KeyCache {
     return this.#packed.get(digest) ?? this.#object(digest);
   }
 
-  /** Undefined: the key is not there, or its identity or the plan of that must be read again. */
+  /** Undefined: the key is not there, or its identity, its plan or that of its identity must be read again. */
   #object(digest: string): CachedEntry | undefined {
     const entry = this.#entries.get(digest);
-    if (entry === undefined || entry.identitySlot === null) return entry;
-    const identity = this.#identities.now(entry.identitySlot);
-    if (identity === null) return undefined;
-    if (identity === entry.identity) return entry;
-    const present = withIdentity(entry, identity);
+    if (entry === undefined || entry.own === null || isByItself(entry)) return entry;
+    const given = this.#given(entry);
+    if (given === null) return undefined;
+    if (given.identity === entry.identity && given.plan === entry.plan) return entry;
+    const present = withSources(entry, entry.own, given);
     this.#entries.set(digest, present);
     return present;
+  }
+
+  /** What the sources of a key give as they are now; null: one of them must be read. */
+  #given({ identitySlot, planSlot }: Sources): { identity: IdentityEntry | null; plan: PlanEntry | null } | null {
+    const identity = identitySlot === null ? null : this.#identities.now(identitySlot);
+    const plan = planSlot === null ? null : planSlot.entry;
+    if ((identitySlot !== null && identity === null) || (planSlot !== null && plan === null)) return null;
+    return { identity, plan };
   }
 
   lookUp(digest: string): Promise<KeyEntry | null> {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
-    const plan = this.#identities.missingPlan(this.#packed.slotOf(digest) ?? this.#entries.get(digest)?.identitySlot);
-    if (plan !== null) return this.#afterReading(plan, digest);
+    const plan = planSlotOf(this.#packed.sourcesOf(digest) ?? this.#entries.get(digest) ?? NO_SOURCES);
+    if (plan?.entry === null) return this.#afterReading(plan, digest);
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
       return Promise.reject(
         new AppError('UNAVAILABLE', 'Too many keys are being looked up in the database. Try again.'),
@@ -114,9 +127,9 @@ export class KeyCache {
     return lookup.promise;
   }
 
-  /** The key and its identity are known. When their plan has changed, only the plan is read, once for all its holders. */
+  /** The key and its identity, if it has one, are known. When their plan has changed, only the plan is read, once for all its holders. */
   async #afterReading(plan: PlanSlot, digest: string): Promise<KeyEntry | null> {
-    await this.#identities.read(plan);
+    await this.#plans.read(plan);
     const entry = this.peek(digest);
     return entry === undefined ? this.lookUp(digest) : entry;
   }
@@ -126,6 +139,23 @@ export class KeyCache {
     const cached = entry as CachedEntry;
     if (cached.rowNumber < 0) cached.local = owner;
     else this.#packed.keepLocal(cached, owner);
+  }
+
+  /**
+   * The holder remembers the account of a window that was opened for a strict limit of its plan. A window that has ended may be removed. A
+   * spend on it is then stale, and the holder is looked up again.
+   */
+  keepWindow(entry: KeyEntry, limit: AppliedLimit, account: number): void {
+    const { identity } = entry;
+    const [plan, known] = identity === null ? [entry.plan, entry.windows] : [identity.plan, identity.windows];
+    const given = identity === null ? plan?.forKeys : plan?.forIdentities;
+    // A limit with the cost of a request is another object with every request.
+    if (plan === null || !given?.all?.includes(limit)) return;
+    const windows = withWindow(known, plan, [limit, account]);
+    const cached = entry as CachedEntry;
+    if (identity !== null) identity.windows = windows;
+    else if (cached.rowNumber < 0) cached.windows = windows;
+    else this.#packed.keepWindows(cached, windows);
   }
 
   /** The key was created, changed or removed. From now on the old entry is not used any more. */
@@ -149,20 +179,21 @@ export class KeyCache {
     for (const batch of this.#batches) batch.identities.add(id);
   }
 
-  /** This entry is out of date, and so may its plan be. Newer ones of the same records stay. */
-  dropIdentityOf(entry: IdentityEntry): void {
-    this.#identities.dropEntry(entry);
-    if (entry.plan !== null) this.#identities.dropPlanEntry(entry.plan);
+  /** What the key got from others may be out of date. Newer entries of the same records stay. */
+  dropSourcesOf({ identity, plan: own }: KeyEntry): void {
+    if (identity !== null) this.#identities.dropEntry(identity);
+    const plan = own ?? identity?.plan ?? null;
+    if (plan !== null) this.#plans.dropEntry(plan);
   }
 
   dropPlan(id: string): void {
-    this.#identities.dropPlan(id);
+    this.#plans.drop(id);
   }
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    for (const [digest, { ownAccess }] of this.#entries) if (ownAccess !== null) this.#entries.delete(digest);
-    this.#identities.dropAccess();
+    for (const [digest, { own }] of this.#entries) if (own?.access != null) this.#entries.delete(digest);
+    this.#plans.dropAccess();
     for (const batch of this.#batches) batch.access = true;
   }
 
@@ -171,6 +202,7 @@ export class KeyCache {
     this.#packed.clear();
     this.#entries.clear();
     this.#identities.clear();
+    this.#plans.clear();
     this.#unknown.clear();
     for (const lookup of this.#lookups.values()) lookup.changed = true;
   }
@@ -188,7 +220,7 @@ export class KeyCache {
     void this.#readAsked();
     try {
       const found = await this.#records.findKeysByDigest(digests);
-      await this.#identities.readPlansOf(found);
+      await this.#plans.readOf(found);
       for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, batch);
     } catch (error) {
       // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
@@ -211,7 +243,7 @@ export class KeyCache {
     if (found === null) this.#keepUnknown(digest);
     const entry = found === null ? null : this.#keep(digest, found);
     if (entry instanceof Error) return this.#finish(digest)?.reject(entry);
-    // The plan of its identity has changed since it was read.
+    // Its plan or that of its identity has changed since it was read.
     if (entry === undefined) return this.#ask(digest);
     this.#finish(digest)?.resolve(entry);
   }
@@ -227,13 +259,17 @@ export class KeyCache {
     return lookup;
   }
 
-  /** Undefined: the plan of its identity must be read. An error: it cannot be read. */
+  /** Undefined: its plan or that of its identity must be read. An error: it cannot be read. */
   #keep(digest: string, found: KeyWithIdentity): KeyEntry | Error | undefined {
-    const slot = found.identity === null ? null : this.#identities.keep(found.identity);
-    const identity = slot === null ? null : this.#identities.now(slot);
-    if (slot !== null && identity === null) return this.#identities.failureOf(slot) ?? undefined;
-    if (!this.#packed.add(digest, found, slot)) {
-      this.#entries.set(digest, toKeyEntry(found, this.#shared(found.key.apiId), identity, slot));
+    const { key } = found;
+    const sources: Sources = {
+      identitySlot: found.identity === null ? null : this.#identities.keep(found.identity),
+      planSlot: key.identityId !== null || key.planId === null ? null : this.#plans.slot(key.planId),
+    };
+    const given = this.#given(sources);
+    if (given === null) return planSlotOf(sources)?.failure ?? undefined;
+    if (!this.#packed.add(digest, found, sources)) {
+      this.#entries.set(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
     }
     const kept = this.#cached(digest);
     if (this.size > this.#maxKeys) {

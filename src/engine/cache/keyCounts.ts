@@ -4,8 +4,8 @@ import type { KeyEntry } from './keyEntry.ts';
 
 /** What analytics needs from the cache. Counts are kept next to the keys, where counting is cheapest (packedCounts.ts). */
 export interface KeyCounts {
-  /** Counts a valid verification of the key. False: the cache does not count for this key. */
-  count(entry: KeyEntry, nowMs: number): boolean;
+  /** Counts a valid verification of the key, which took so many credits. False: the cache does not count it. */
+  count(entry: KeyEntry, credits: number, nowMs: number): boolean;
   /** A count that is put on this entry is found there by the next verification. */
   keeps(entry: KeyEntry): boolean;
   readonly generations: CountGenerations;

@@ -1,9 +1,15 @@
 import type { AddressBlock } from '../../core/address.ts';
 import type { Grant, HeldPermissions } from '../../core/permissions.ts';
-import type { CreditsRecord, HeldCredits, IdentityRecord, PlanRecord } from '../../core/records.ts';
+import type { HeldCredits, IdentityRecord, PlanRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { OpenCount } from './openCount.ts';
+
+/** Credits as verification needs them. */
+export interface EntryCredits extends HeldCredits {
+  /** A balance below this one may have to be told of. */
+  readonly tellsBelow: number;
+}
 
 /** What a key may do, as it was when the key was looked up. */
 export interface EntryAccess {
@@ -22,6 +28,14 @@ export interface KeyExtras {
   readonly access: EntryAccess | null;
   /** Until when the secret is valid that this entry was found by. Infinity = it was not replaced. */
   readonly secretUntilMs: number;
+  /** From this instant on the key itself is on another plan. Infinity = it stays. */
+  readonly planMovesAtMs: number;
+}
+
+/** The limits that a plan gives, and those of them that apply to every verification; null = none. */
+export interface GivenLimits {
+  readonly all: readonly AppliedLimit[] | null;
+  readonly always: readonly AppliedLimit[] | null;
 }
 
 /** A plan as verification needs it. All its holders share one object. */
@@ -30,8 +44,16 @@ export interface PlanEntry {
   readonly revision: number;
   /** null: the plan does not exist. Its holders are refused, because nothing would limit them. */
   readonly record: PlanRecord | null;
-  readonly limits: readonly AppliedLimit[];
+  /** They count for the identity, which its keys share, or for a key that is on the plan itself. */
+  readonly forIdentities: GivenLimits;
+  readonly forKeys: GivenLimits;
   readonly access: EntryAccess | null;
+}
+
+/** The accounts of windows that a holder has opened for strict limits of its plan, while the plan stays as it is. */
+export interface PlanWindows {
+  readonly plan: PlanEntry;
+  readonly accounts: Map<AppliedLimit, number>;
 }
 
 /** Where the holders of a plan find it. */
@@ -58,15 +80,15 @@ export interface IdentityEntry {
   readonly planSlot: PlanSlot | null;
   /** From this instant on it is on another plan. Infinity = it stays. */
   readonly planMovesAtMs: number;
-  readonly credits: HeldCredits | null;
+  readonly credits: EntryCredits | null;
   /** null = none. */
   readonly limits: readonly AppliedLimit[] | null;
   /** Those of its limits that apply to every verification of its keys; null = none. */
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
   readonly record: IdentityRecord;
-  /** The accounts of windows that were opened for strict limits of its plan; null = none yet. */
-  windows: Map<AppliedLimit, number> | null;
+  /** null = none yet. */
+  windows: PlanWindows | null;
 }
 
 /** Where the keys of an identity find it. */
@@ -85,16 +107,20 @@ export interface KeyEntry {
   /** Infinity = never. */
   readonly expiresAtMs: number;
   readonly identity: IdentityEntry | null;
-  readonly credits: CreditsRecord | null;
-  /** Its own limits; null = none. */
+  /** The plan that the key is on itself; null = none. A key of an identity follows the plan of that. */
+  readonly plan: PlanEntry | null;
+  readonly credits: EntryCredits | null;
+  /** Its own limits and those of its plan; null = none. */
   readonly limits: readonly AppliedLimit[] | null;
-  /** The limits that apply to every verification: its own, then those of its identity. null = none. */
+  /** The limits that apply to every verification: its own and those of its plan, then those of its identity. null = none. */
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly extras: KeyExtras | null;
   /** Counts its verifications, where `KeyCounts.keeps` says so. */
   openCount: OpenCount | null;
-  /** Where its own local limits are counted. Set by `KeyCache.keepLocal`. */
+  /** Where its own local limits and those of its plan are counted. Set by `KeyCache.keepLocal`. */
   readonly local: LocalOwner | null;
+  /** The windows of its own plan; null = none yet. Set by `KeyCache.keepWindow`. */
+  readonly windows: PlanWindows | null;
   /** The descriptive fields as text for answers, created with the first answer. */
   wire: WireText | null;
 }

@@ -1,56 +1,99 @@
 import { parseBlock } from '../../core/address.ts';
+import { tellsBelow } from '../../core/alerts.ts';
 import { type Grant, holdPermissions } from '../../core/permissions.ts';
-import { heldCredits, planLimits } from '../../core/plan.ts';
-import type { IdentityRecord, LimitRecord, PlanLimit } from '../../core/records.ts';
+import { heldCredits, notReplaced } from '../../core/plan.ts';
+import type { IdentityRecord, LimitRecord, PlanRecord } from '../../core/records.ts';
 import type { KeyPermissions, KeyWithIdentity } from '../../storage/port/records.ts';
-import type { AppliedLimit } from './appliedLimit.ts';
-import type { CachedEntry } from './cachedEntry.ts';
-import type { EntryAccess, IdentityEntry, IdentitySlot, KeyExtras, PlanEntry, PlanSlot } from './keyEntry.ts';
-import type { LimitAccount } from './appliedLimit.ts';
+import type { AppliedLimit, LimitAccount } from './appliedLimit.ts';
+import { type CachedEntry, NO_SOURCES, type OwnParts, type Sources } from './cachedEntry.ts';
+import type { EntryAccess, EntryCredits, IdentityEntry, KeyEntry, KeyExtras, PlanEntry, PlanSlot } from './keyEntry.ts';
 
-/** An entry that is kept as an object. `identity` is that of the slot. */
+/** An entry that is kept as an object. `identity` is that of the slot. The plan of a key must have been read. */
 export function toKeyEntry(
   found: KeyWithIdentity,
   apiId: string,
   identity: IdentityEntry | null,
-  identitySlot: IdentitySlot | null = null,
+  sources: Sources = NO_SOURCES,
 ): CachedEntry {
   const { key, permissions } = found;
-  const limits = key.limits.length === 0 ? null : key.limits.map(asConfigured);
-  const ownAccess = permissions === null ? null : toEntryAccess(permissions);
+  const own: OwnParts = {
+    credits: key.credits,
+    alerts: key.alerts,
+    limits: orNone(key.limits.map(asConfigured)),
+    access: permissions === null ? null : toEntryAccess(permissions),
+  };
   return {
     id: key.id,
     apiId,
     revision: key.revision,
     enabled: key.enabled && hasItsIdentity(found),
     expiresAtMs: key.expiresAtMs ?? Infinity,
-    identity,
-    credits: key.credits,
-    limits,
-    alwaysApplied: joined(limits, identity?.alwaysApplied ?? null),
+    ...partsOf(own, identity, sources.planSlot?.entry ?? null),
     accountsFrom: 0,
-    extras: withAccess(toExtras(found), joinedAccess(ownAccess, identity)),
+    extras: withAccess(toExtras(found), heldAccess(own, identity, sources.planSlot?.entry ?? null)),
     rowNumber: -1,
-    identitySlot,
-    ownAccess,
+    ...sources,
+    own,
     openCount: null,
     local: null,
+    windows: null,
     wire: null,
   };
 }
 
-/** The same key after its identity or its plan has changed. */
-export function withIdentity(entry: CachedEntry, identity: IdentityEntry): CachedEntry {
-  const access = joinedAccess(entry.ownAccess, identity);
+/** The same key after its identity or a plan has changed. */
+export function withSources(
+  entry: CachedEntry,
+  own: OwnParts,
+  { identity, plan }: Pick<KeyEntry, 'identity' | 'plan'>,
+): CachedEntry {
   return {
     ...entry,
-    identity,
-    alwaysApplied: joined(entry.limits, identity.alwaysApplied),
-    extras: withAccess(entry.extras, access),
+    ...partsOf(own, identity, plan),
+    extras: withAccess(entry.extras, heldAccess(own, identity, plan)),
     // The count of the old entry is written down by itself.
     openCount: null,
+    windows: null,
     wire: null,
   };
+}
+
+type GivenParts = Pick<KeyEntry, 'identity' | 'plan' | 'credits' | 'limits' | 'alwaysApplied'>;
+
+/** What a key has itself together with what its identity or its plan gives. */
+function partsOf(own: OwnParts, identity: IdentityEntry | null, plan: PlanEntry | null): GivenParts {
+  const always = withGiven(own.limits, plan?.forKeys.always ?? null);
+  return {
+    identity,
+    plan,
+    credits: entryCredits(own, plan?.record ?? null),
+    limits: withGiven(own.limits, plan?.forKeys.all ?? null),
+    alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
+  };
+}
+
+/** The credits of a holder under its own rules and those of its plan. */
+function entryCredits(
+  { credits, alerts }: Pick<OwnParts, 'credits' | 'alerts'>,
+  plan: PlanRecord | null,
+): EntryCredits | null {
+  const held = heldCredits(credits, plan);
+  return held === null ? null : { ...held, tellsBelow: held.metered ? 0 : tellsBelow(alerts, plan) };
+}
+
+/** The limits of a holder and those that its plan gives. `own`: all that it has, which replace those of the same name. */
+export function withGiven(
+  limits: readonly AppliedLimit[] | null,
+  given: readonly AppliedLimit[] | null,
+  own: readonly AppliedLimit[] | null = limits,
+): readonly AppliedLimit[] | null {
+  if (given === null || own === null) return joined(limits, given);
+  const added = notReplaced(given, own);
+  return added.length === 0 ? limits : joined(limits, added);
+}
+
+export function orNone(limits: readonly AppliedLimit[]): readonly AppliedLimit[] | null {
+  return limits.length === 0 ? null : limits;
 }
 
 const NO_EXTRAS: KeyExtras = {
@@ -60,15 +103,20 @@ const NO_EXTRAS: KeyExtras = {
   allowedBlocks: null,
   access: null,
   secretUntilMs: Infinity,
+  planMovesAtMs: Infinity,
 };
 
 export function withAccess(extras: KeyExtras | null, access: EntryAccess | null): KeyExtras | null {
   return extras === null && access === null ? null : { ...(extras ?? NO_EXTRAS), access };
 }
 
-/** What the key has itself, and what the plan of its identity gives. */
-function joinedAccess(own: EntryAccess | null, identity: IdentityEntry | null): EntryAccess | null {
-  const given = identity?.plan?.access ?? null;
+/** What the key has itself, and what its plan or that of its identity gives. */
+function heldAccess(
+  { access: own }: OwnParts,
+  identity: IdentityEntry | null,
+  plan: PlanEntry | null,
+): EntryAccess | null {
+  const given = (plan ?? identity?.plan)?.access ?? null;
   if (own === null || given === null) return own ?? given;
   const grants = [...own.grants, ...given.grants.filter(({ slug }) => !own.held.grants.has(slug))];
   const sorted = grants.toSorted((a, b) => (a.slug < b.slug ? -1 : 1));
@@ -85,10 +133,7 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
   const { id, externalId, meta, enabled, planMove, revision } = record;
   const plan = planSlot?.entry ?? null;
   const own = record.limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
-  const ofPlan = planLimits(own, plan?.record ?? null);
-  // Most identities have no limit of their own and share those of their plan.
-  const limits = own.length === 0 ? (plan?.limits ?? own) : [...own, ...limitsNamed(plan, ofPlan)];
-  const always = limits.filter(({ name }) => appliesAlways([...record.limits, ...ofPlan], name));
+  const always = orNone(own.filter((_, i) => record.limits[i]?.autoApply !== false));
   return {
     id,
     externalId,
@@ -97,21 +142,14 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
     plan,
     planSlot,
     planMovesAtMs: planMove?.atMs ?? Infinity,
-    credits: heldCredits(record.credits, plan?.record ?? null),
-    limits: limits.length === 0 ? null : limits,
-    alwaysApplied: always.length === 0 ? null : always,
+    credits: entryCredits(record, plan?.record ?? null),
+    // Most identities have no limit of their own and share those of their plan.
+    limits: withGiven(orNone(own), plan?.forIdentities.all ?? null),
+    alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
     revision,
     record,
     windows: null,
   };
-}
-
-function limitsNamed(plan: PlanEntry | null, wanted: readonly PlanLimit[]): readonly AppliedLimit[] {
-  return plan?.limits.filter((limit) => wanted.some(({ name }) => name === limit.name)) ?? [];
-}
-
-function appliesAlways(limits: readonly PlanLimit[], name: string): boolean {
-  return limits.find((limit) => limit.name === name)?.autoApply !== false;
 }
 
 export function joined(
@@ -122,9 +160,9 @@ export function joined(
 }
 
 export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
-  const { name, meta, environment, ipAllowlist } = key;
+  const { name, meta, environment, ipAllowlist, planMove } = key;
   const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
-  if (isPlain && access === null && secretUntilMs === null) return null;
+  if (isPlain && access === null && secretUntilMs === null && planMove === null) return null;
   return {
     name,
     meta,
@@ -132,6 +170,7 @@ export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIde
     allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
     access: access === null ? null : toEntryAccess(access),
     secretUntilMs: secretUntilMs ?? Infinity,
+    planMovesAtMs: planMove?.atMs ?? Infinity,
   };
 }
 
@@ -147,7 +186,8 @@ function toAccess(roles: readonly string[], grants: readonly Grant[]): EntryAcce
 }
 
 /** A limit as configured. It is kept with the key, so that it is not created again for every verification. */
-export function asConfigured({ name, limit, durationMs, async, account: number }: LimitRecord): AppliedLimit {
-  const account = number as unknown as LimitAccount | null;
-  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, wire: null };
+export function asConfigured(configured: LimitRecord): AppliedLimit {
+  const { name, limit, durationMs, async, notify = false } = configured;
+  const account = configured.account as unknown as LimitAccount | null;
+  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, notify, wire: null };
 }

@@ -1,7 +1,9 @@
-import type { CountedKey, VerificationCount } from '../../core/verificationCounts.ts';
+import { addCredits, type CountedKey, type ValidCount, type VerificationCount } from '../../core/verificationCounts.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 
 const COLUMN = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, i])) as Readonly<Record<VerdictCode, number>>;
+
+const VALID = COLUMN.VALID;
 
 const NO_COUNTS: readonly number[] = VERDICT_CODES.map(() => 0);
 
@@ -15,6 +17,7 @@ export class OpenCount implements VerificationCount {
   readonly identityId: string;
   readonly tags: string;
   readonly counts: number[] = NO_COUNTS.slice();
+  credits = 0;
   lastAtMs = 0;
   isTaken = false;
   /** The cached key that refers to this count, until it is taken. */
@@ -34,9 +37,11 @@ export class OpenCount implements VerificationCount {
     return open;
   }
 
-  static ofValid(minuteMs: number, key: CountedKey, count: number, lastAtMs: number): OpenCount {
+  static ofValid(key: CountedKey, { minuteMs, count, credits, lastAtMs }: ValidCount): OpenCount {
     const open = new OpenCount({ minuteMs, ...key, tags: '' });
-    open.add('VALID', count, lastAtMs);
+    open.counts[VALID] = count;
+    open.credits = credits;
+    open.lastAtMs = lastAtMs;
     return open;
   }
 
@@ -47,15 +52,18 @@ export class OpenCount implements VerificationCount {
     this.holder = null;
   }
 
-  add(code: VerdictCode, count: number, nowMs: number): void {
+  /** Adds one verification. */
+  add(code: VerdictCode, credits: number, nowMs: number): void {
     const column = COLUMN[code];
-    this.counts[column] = (this.counts[column] ?? 0) + count;
+    this.counts[column] = (this.counts[column] ?? 0) + 1;
+    if (credits > 0) this.credits = addCredits(this.credits, credits);
     if (nowMs > this.lastAtMs) this.lastAtMs = nowMs;
   }
 
   /** Adds what another count has counted. */
-  addAll({ counts, lastAtMs }: VerificationCount): void {
+  addAll({ counts, credits, lastAtMs }: VerificationCount): void {
     for (const [column, count] of counts.entries()) this.counts[column] = (this.counts[column] ?? 0) + count;
+    this.credits = addCredits(this.credits, credits);
     this.lastAtMs = Math.max(this.lastAtMs, lastAtMs);
   }
 }

@@ -1,17 +1,25 @@
+import type { ValidCount } from '../../core/verificationCounts.ts';
+
 const FIRST_ROWS = 64;
 
 /** One generation is running; two may wait to be written. */
 const GENERATIONS = 3;
 const WORDS_PER_GENERATION = 2;
-/** Words of a row for its counts: for each generation, a count and the time of the last verification. */
+/** Words of a row for its counts: for each generation, a count and a use. */
 export const COUNT_WORDS = GENERATIONS * WORDS_PER_GENERATION;
 
+/**
+ * A use is the time of the last verification, in milliseconds from the minute on, and above it the credits that each counted
+ * verification took. A generation lasts an hour at most, which leaves these bits free; the sign bit stays 0.
+ */
+const TIME_BITS = 22;
+const TIME_MASK = 2 ** TIME_BITS - 1;
+/** The largest number of credits of one verification that fits. */
+export const MAX_PACKED_COST = 2 ** (31 - TIME_BITS) - 1;
+
 /** The counts taken out of one row. */
-interface TakenCount {
+interface TakenCount extends ValidCount {
   readonly isSealed: boolean;
-  readonly minuteMs: number;
-  readonly count: number;
-  readonly lastAtMs: number;
 }
 
 /** The counts taken out of many rows, by row. */
@@ -20,8 +28,7 @@ interface TakenRows {
   readonly minuteMs: number;
   /** 0 = the row was dropped and has no counts. */
   readonly counts: Uint32Array;
-  /** Milliseconds from the minute on. */
-  readonly lastUses: Uint32Array;
+  readonly uses: Uint32Array;
 }
 
 /**
@@ -31,6 +38,9 @@ interface TakenRows {
  *   running --swap--> sealed --take, row by row--> empty, and can run again
  *
  * Counts are added only to the running one. Each has a list of the rows in which it is not 0; the list may contain dropped rows.
+ *
+ * A row counts verifications of one cost in a generation, that of the first one: nearly every key is always verified with the
+ * same cost, and most have no credits. So credits need no space, which a row of two cache lines does not have.
  */
 export class PackedCounts {
   readonly #touched: readonly RowList[] = Array.from({ length: GENERATIONS }, () => new RowList());
@@ -49,16 +59,22 @@ export class PackedCounts {
     return this.#list(this.#older(GENERATIONS - 1)).length === 0;
   }
 
-  /** `at` is where the count words of the row begin; it is not before the minute of the generation. */
-  add(rows: Uint32Array, at: number, row: number, nowMs: number): void {
+  /**
+   * Counts a verification that took `cost` credits. `at` is where the count words of the row begin; `nowMs` is not before the
+   * minute of the generation. False: the row counts verifications of another cost, or the cost is too large.
+   */
+  add(rows: Uint32Array, at: number, row: number, cost: number, nowMs: number): boolean {
     const generation = this.#running;
     const word = at + generation * WORDS_PER_GENERATION;
     const count = rows[word] ?? 0;
-    const lastUse = nowMs - (this.#minuteMs[generation] ?? 0);
+    const before = rows[word + 1] ?? 0;
+    if (count === 0 ? cost > MAX_PACKED_COST : cost !== before >>> TIME_BITS) return false;
+    const use = (cost << TIME_BITS) | (nowMs - (this.#minuteMs[generation] ?? 0));
     if (count === 0) this.#list(generation).push(row);
     rows[word] = count + 1;
     // Verdicts may be counted in another order than they were decided.
-    if (count === 0 || lastUse > (rows[word + 1] ?? 0)) rows[word + 1] = lastUse;
+    if (count === 0 || use > before) rows[word + 1] = use;
+    return true;
   }
 
   /** Seals the running generation. */
@@ -74,15 +90,15 @@ export class PackedCounts {
       const taken = this.#list(generation).shift(limit);
       if (taken.length === 0) continue;
       const counts = new Uint32Array(taken.length);
-      const lastUses = new Uint32Array(taken.length);
+      const uses = new Uint32Array(taken.length);
       // The rows are far apart in memory. In a loop that does nothing else, the processor fetches many of them at a time.
       for (let i = 0, first = at + generation * WORDS_PER_GENERATION; i < taken.length; i++) {
         const word = first + (taken[i] ?? 0) * rowLength;
         counts[i] = rows[word] ?? 0;
-        lastUses[i] = rows[word + 1] ?? 0;
+        uses[i] = rows[word + 1] ?? 0;
         rows[word] = 0;
       }
-      return { rows: taken, minuteMs: this.#minuteMs[generation] ?? 0, counts, lastUses };
+      return { rows: taken, minuteMs: this.#minuteMs[generation] ?? 0, counts, uses };
     }
     return null;
   }
@@ -122,8 +138,12 @@ export class PackedCounts {
     if (count === 0) return null;
     rows[word] = 0;
     const minuteMs = this.#minuteMs[generation] ?? 0;
-    return { isSealed: generation !== this.#running, minuteMs, count, lastAtMs: minuteMs + (rows[word + 1] ?? 0) };
+    return { isSealed: generation !== this.#running, ...validCount(minuteMs, count, rows[word + 1] ?? 0) };
   }
+}
+
+export function validCount(minuteMs: number, count: number, use: number): ValidCount {
+  return { minuteMs, count, credits: count * (use >>> TIME_BITS), lastAtMs: minuteMs + (use & TIME_MASK) };
 }
 
 /** Row numbers, first in, first out. */

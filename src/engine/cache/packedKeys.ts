@@ -1,14 +1,16 @@
+import { tellsBelow } from '../../core/alerts.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
-import type { CachedEntry } from './cachedEntry.ts';
+import { heldRefill } from '../../core/plan.ts';
+import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, IdentitySlot, KeyEntry } from './keyEntry.ts';
-import { joined, toExtras, withAccess } from './makeEntry.ts';
+import type { IdentityEntry, IdentitySlot, KeyEntry, PlanEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
+import { joined, toExtras, withAccess, withGiven } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
-import { PackedCounts } from './packedCounts.ts';
+import { PackedCounts, validCount } from './packedCounts.ts';
 import {
   ACCOUNT,
   API,
@@ -20,8 +22,10 @@ import {
   flagsOf,
   HAS_CREDITS,
   HAS_IDENTITY,
+  HAS_PLAN,
+  IS_METERED,
   isPackableId,
-  LIMITS_AND_REFILL,
+  LIMITS_AND_CREDITS,
   LIVE,
   REVISION,
   ROW,
@@ -47,6 +51,8 @@ export class PackedKeys implements KeyCounts {
   #index = new RowIndex(ROW, FIRST_ROWS);
   #locals = new Companions<LocalOwner>();
   #identities = new Companions<IdentitySlot>();
+  #plans = new Companions<PlanSlot>();
+  #windows = new Companions<PlanWindows>();
   readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
   #used = 0;
   #live = 0;
@@ -68,45 +74,56 @@ export class PackedKeys implements KeyCounts {
     return this.#live;
   }
 
-  /** Undefined: the key is not there, or its identity or the plan of that must be read again. */
+  /** Undefined: the key is not there, or its identity, its plan or that of its identity must be read again. */
   get(digest: string): CachedEntry | undefined {
     const row = this.#find(digest);
     if (row < 0) return undefined;
-    const slot = this.#slot(row);
+    const slot = this.#identitySlot(row);
     const identity = slot === null ? null : this.#identityOf(slot);
-    return slot !== null && identity === null ? undefined : this.#toEntry(row, slot, identity);
+    if (slot !== null && identity === null) return undefined;
+    const planSlot = this.#planSlot(row);
+    const plan = planSlot === null ? null : planSlot.entry;
+    return planSlot !== null && plan === null ? undefined : this.#toEntry(row, identity, plan);
   }
 
-  /** Where the identity of a key is found; null: the key is not there, or has none. */
-  slotOf(digest: string): IdentitySlot | null {
+  /** Null: the key is not there. */
+  sourcesOf(digest: string): Sources | null {
     const row = this.#find(digest);
-    return row < 0 ? null : this.#slot(row);
+    return row < 0 ? null : { identitySlot: this.#identitySlot(row), planSlot: this.#planSlot(row) };
   }
 
-  #slot(row: number): IdentitySlot | null {
+  #identitySlot(row: number): IdentitySlot | null {
     return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#identities.at(row);
   }
 
-  /** False: the key has more data than fits into a row. `slot`: that of its identity; null = it has none. */
-  add(digest: string, found: KeyWithIdentity, slot: IdentitySlot | null = null): boolean {
+  #planSlot(row: number): PlanSlot | null {
+    return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#plans.at(row);
+  }
+
+  /** False: the key has more data than fits into a row. */
+  add(digest: string, found: KeyWithIdentity, { identitySlot, planSlot }: Sources = NO_SOURCES): boolean {
     const { key } = found;
-    if ((key.identityId === null) !== (slot === null) || toExtras(found) !== null) return false;
+    const flags = flagsOf(key);
+    // A row without the source that its flags name would be a key that nothing limits.
+    if (((flags & HAS_IDENTITY) === 0) !== (identitySlot === null)) return false;
+    if (((flags & HAS_PLAN) === 0) !== (planSlot === null) || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
     const api = this.#shared.apis.indexOf(key.apiId, key.apiId);
     const limits = this.#shared.limitsNumber(accounts.limits);
-    const refill = this.#shared.refillNumber(key.credits?.refill ?? null);
-    if (api < 0 || limits < 0 || refill < 0) return false;
+    const credits = this.#shared.creditsNumber(key);
+    if (api < 0 || limits < 0 || credits < 0) return false;
     this.delete(digest);
     this.#growOrPackAgain();
     const { words } = this.#rows;
     const at = this.#used * ROW;
     readDigest(digest, words.subarray(at, at + DIGEST_WORDS));
     words[at + API] = api;
-    words[at + LIMITS_AND_REFILL] = limits | (refill << 16);
+    words[at + LIMITS_AND_CREDITS] = limits | (credits << 16);
     words[at + REVISION] = key.revision;
-    words[at + FLAGS] = flagsOf(key);
-    if (slot !== null) this.#identities.put(this.#used, slot);
+    words[at + FLAGS] = flags;
+    if (identitySlot !== null) this.#identities.put(this.#used, identitySlot);
+    if (planSlot !== null) this.#plans.put(this.#used, planSlot);
     writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
@@ -143,11 +160,9 @@ export class PackedKeys implements KeyCounts {
     this.#shared = new SharedRecords();
   }
 
-  count(entry: KeyEntry, nowMs: number): boolean {
+  count(entry: KeyEntry, credits: number, nowMs: number): boolean {
     const row = this.#rowOf(entry);
-    if (row < 0) return false;
-    this.generations.add(this.#rows.words, row * ROW + COUNTS, row, nowMs);
-    return true;
+    return row >= 0 && this.generations.add(this.#rows.words, row * ROW + COUNTS, row, credits, nowMs);
   }
 
   keeps(entry: KeyEntry): boolean {
@@ -157,39 +172,44 @@ export class PackedKeys implements KeyCounts {
   /** Kept until the rows are packed again. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
     const row = this.#rowOf(entry);
-    if (row >= 0 && this.#limitsNumber(row) !== 0) this.#locals.put(row, owner);
+    if (row >= 0 && entry.limits !== null) this.#locals.put(row, owner);
+  }
+
+  /** Kept until the rows are packed again. */
+  keepWindows(entry: KeyEntry, windows: PlanWindows): void {
+    const row = this.#rowOf(entry);
+    if (row >= 0) this.#windows.put(row, windows);
   }
 
   takeSealed(into: CountColumns, limit: number): boolean {
     const taken = this.generations.takeSealed(this.#rows.words, COUNTS, ROW, limit);
     if (taken === null) return false;
-    const { rows, minuteMs, counts, lastUses } = taken;
+    const { rows, minuteMs, counts, uses } = taken;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i] ?? 0;
       const count = counts[i] ?? 0;
-      if (count > 0) into.addValid(minuteMs, this.#counted(row), count, minuteMs + (lastUses[i] ?? 0));
+      if (count > 0) into.addValid(this.#counted(row), validCount(minuteMs, count, uses[i] ?? 0));
     }
     return true;
   }
 
   #tellCounts(row: number): void {
-    for (const { minuteMs, count, lastAtMs, isSealed } of this.generations.takeAll(
-      this.#rows.words,
-      row * ROW + COUNTS,
-    )) {
-      this.onDropped(OpenCount.ofValid(minuteMs, this.#counted(row), count, lastAtMs), isSealed);
+    for (const taken of this.generations.takeAll(this.#rows.words, row * ROW + COUNTS)) {
+      this.onDropped(OpenCount.ofValid(this.#counted(row), taken), taken.isSealed);
     }
   }
 
   #counted(row: number): CountedKey {
     const apiId = this.#shared.apis.at(this.#rows.word(row, API));
-    return { apiId, keyId: this.#rows.id(row), identityId: this.#slot(row)?.id ?? '' };
+    return { apiId, keyId: this.#rows.id(row), identityId: this.#identitySlot(row)?.id ?? '' };
   }
 
-  #toEntry(row: number, identitySlot: IdentitySlot | null, identity: IdentityEntry | null): CachedEntry {
+  #toEntry(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): CachedEntry {
     const flags = this.#rows.word(row, FLAGS);
     const limits = this.#limitsNumber(row);
-    const applied = limits === 0 ? null : this.#shared.limits.at(limits);
+    const own = limits === 0 ? null : this.#shared.limits.at(limits);
+    const always = plan === null ? own : withGiven(own, plan.forKeys.always);
+    const access = (plan ?? identity?.plan)?.access ?? null;
     return {
       id: this.#rows.id(row),
       apiId: this.#shared.apis.at(this.#rows.word(row, API)),
@@ -197,23 +217,31 @@ export class PackedKeys implements KeyCounts {
       enabled: (flags & ENABLED) !== 0,
       expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
       identity,
-      credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row),
-      limits: applied,
-      alwaysApplied: joined(applied, identity?.alwaysApplied ?? null),
+      plan,
+      credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row, plan),
+      limits: plan === null ? own : withGiven(own, plan.forKeys.all),
+      alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
       accountsFrom: limits === 0 ? 0 : this.#account(row),
-      extras: identity?.plan?.access == null ? null : withAccess(null, identity.plan.access),
+      extras: access === null ? null : withAccess(null, access),
       rowNumber: this.#firstNumber + row,
-      identitySlot,
-      ownAccess: null,
+      identitySlot: null,
+      planSlot: null,
+      own: null,
       openCount: null,
-      local: limits === 0 ? null : this.#locals.at(row),
+      local: limits === 0 && plan === null ? null : this.#locals.at(row),
+      windows: plan === null ? null : this.#windows.at(row),
       wire: null,
     };
   }
 
-  #credits(row: number): KeyEntry['credits'] {
-    const refill = this.#rows.word(row, LIMITS_AND_REFILL) >>> 16;
-    return { account: this.#account(row), refill: refill === 0 ? null : this.#shared.refills.at(refill) };
+  #credits(row: number, plan: PlanEntry | null): KeyEntry['credits'] {
+    const account = this.#account(row);
+    if ((this.#rows.word(row, FLAGS) & IS_METERED) !== 0)
+      return { account, refill: null, metered: true, tellsBelow: 0 };
+    const rules = this.#shared.creditRules(this.#rows.word(row, LIMITS_AND_CREDITS) >>> 16);
+    if (plan === null) return { account, refill: rules.refill, tellsBelow: rules.tellsBelow };
+    const refill = heldRefill({ account, refill: rules.refill }, plan.record);
+    return { account, refill, tellsBelow: tellsBelow(rules.alerts, plan.record) };
   }
 
   /** -1: the entry is kept as an object, or its row was dropped or packed again. */
@@ -232,6 +260,8 @@ export class PackedKeys implements KeyCounts {
     this.#tellCounts(row);
     this.#locals.put(row, null);
     this.#identities.put(row, null);
+    this.#plans.put(row, null);
+    this.#windows.put(row, null);
     this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -244,14 +274,14 @@ export class PackedKeys implements KeyCounts {
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
   #packAgain(): void {
-    const [before, used, slots] = [this.#rows.words, this.#used, this.#identities];
+    const [before, used, identities, plans] = [this.#rows.words, this.#used, this.#identities, this.#plans];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
       this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
-      const slot = slots.at(row);
-      if (slot !== null) this.#identities.put(this.#used, slot);
+      this.#identities.put(this.#used, identities.at(row));
+      this.#plans.put(this.#used, plans.at(row));
       this.#index.link(this.#rows.words, this.#used++);
     }
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
@@ -264,6 +294,8 @@ export class PackedKeys implements KeyCounts {
     this.#index = new RowIndex(ROW, rows);
     this.#locals = new Companions();
     this.#identities = new Companions();
+    this.#plans = new Companions();
+    this.#windows = new Companions();
     [this.#used, this.#oldest] = [0, 0];
   }
 
@@ -272,6 +304,6 @@ export class PackedKeys implements KeyCounts {
   }
 
   #limitsNumber(row: number): number {
-    return this.#rows.word(row, LIMITS_AND_REFILL) & 0xffff;
+    return this.#rows.word(row, LIMITS_AND_CREDITS) & 0xffff;
   }
 }

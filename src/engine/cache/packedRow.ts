@@ -15,8 +15,8 @@ const PACKABLE_ID = new RegExp(`^[!-~]{${ID_LENGTH}}$`);
 export const FLAGS = DIGEST_WORDS;
 export const REVISION = FLAGS + 1;
 /** Numbers of what many keys share, 16 bits each. */
-export const LIMITS_AND_REFILL = REVISION + 1;
-export const API = LIMITS_AND_REFILL + 1;
+export const LIMITS_AND_CREDITS = REVISION + 1;
+export const API = LIMITS_AND_CREDITS + 1;
 const ID = API + 1;
 export const ACCOUNT = ID + Math.ceil(ID_LENGTH / 4);
 export const EXPIRES = ACCOUNT + 2;
@@ -29,10 +29,17 @@ export const HAS_CREDITS = 2;
 export const EXPIRES_AT_ALL = 4;
 export const LIVE = 8;
 export const HAS_IDENTITY = 16;
+/** The key is on a plan itself. */
+export const HAS_PLAN = 32;
 
-export function flagsOf({ enabled, credits, expiresAtMs, identityId }: KeyRecord): number {
-  const counts = (credits === null ? 0 : HAS_CREDITS) | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
-  return LIVE | (enabled ? ENABLED : 0) | counts | (identityId === null ? 0 : HAS_IDENTITY);
+/** Its credits are counted without a balance. */
+export const IS_METERED = 64;
+
+export function flagsOf({ enabled, credits, expiresAtMs, identityId, planId }: KeyRecord): number {
+  const counted = credits === null ? 0 : credits.metered ? HAS_CREDITS | IS_METERED : HAS_CREDITS;
+  const counts = counted | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL);
+  const from = identityId !== null ? HAS_IDENTITY : planId !== null ? HAS_PLAN : 0;
+  return LIVE | (enabled ? ENABLED : 0) | counts | from;
 }
 
 const encoder = new TextEncoder();

@@ -1,8 +1,9 @@
 import { AppError } from '../../core/errors.ts';
 import { ABSENT } from '../../core/fence.ts';
-import type { PlanWithPermissions, Records } from '../../storage/port/records.ts';
-import type { PlanEntry, PlanSlot } from './keyEntry.ts';
-import { toEntryAccess } from './makeEntry.ts';
+import type { PlanLimit } from '../../core/records.ts';
+import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
+import type { GivenLimits, PlanEntry, PlanSlot } from './keyEntry.ts';
+import { asConfigured, orNone, toEntryAccess } from './makeEntry.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;
@@ -39,6 +40,22 @@ export class Plans {
     this.#slots.clear();
   }
 
+  /** This entry is out of date. A newer one of the same plan stays. */
+  dropEntry(plan: PlanEntry): void {
+    if (this.#slots.get(plan.id)?.entry === plan) this.drop(plan.id);
+  }
+
+  /** Reads the plans of these keys, their own or those of their identities, that are not known. */
+  async readOf(found: readonly (KeyWithIdentity | PoisonedKey | null)[]): Promise<void> {
+    const ids = new Set<string>();
+    for (const each of found) {
+      const id = each === null || 'poisoned' in each ? null : planIdOf(each);
+      if (id !== null) ids.add(id);
+    }
+    // A plan that cannot be read concerns its holders alone.
+    await Promise.allSettled(Array.from(ids, (id) => this.read(this.slot(id))));
+  }
+
   async read(slot: PlanSlot): Promise<void> {
     if (slot.entry !== null) return;
     slot.reading ??= this.#readOnce(slot);
@@ -69,13 +86,20 @@ export class Plans {
   }
 }
 
+/** The plan of its identity, or the one that the key is on itself; null = none. */
+function planIdOf({ key, identity }: KeyWithIdentity): string | null {
+  return key.identityId === null ? key.planId : (identity?.planId ?? null);
+}
+
 function forget(slot: PlanSlot): void {
   slot.entry = null;
   slot.hasChanged = true;
 }
 
+const NOTHING_GIVEN: GivenLimits = { all: null, always: null };
+
 function missing(id: string): PlanEntry {
-  return { id, revision: ABSENT, record: null, limits: [], access: null };
+  return { id, revision: ABSENT, record: null, forIdentities: NOTHING_GIVEN, forKeys: NOTHING_GIVEN, access: null };
 }
 
 function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
@@ -88,9 +112,13 @@ function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
     id: plan.id,
     revision: plan.revision,
     record: plan,
-    limits: plan.limits.map(({ name, limit, durationMs, async }) => {
-      return { name, limit, durationMs, async, cost: 1, ofIdentity: true, isAdHoc: false, account: null, wire: null };
-    }),
+    forIdentities: given(plan.limits, true),
+    forKeys: given(plan.limits, false),
     access: permissions === null ? null : toEntryAccess(permissions),
   };
+}
+
+function given(limits: readonly PlanLimit[], ofIdentity: boolean): GivenLimits {
+  const all = limits.map((limit) => ({ ...asConfigured({ ...limit, account: null }), ofIdentity }));
+  return { all: orNone(all), always: orNone(all.filter((_, i) => limits[i]?.autoApply !== false)) };
 }

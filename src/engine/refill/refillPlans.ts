@@ -1,7 +1,9 @@
-import { type AccountMark, type AccountState, refilled, type RefillPlan } from '../../core/account.ts';
+import type { AccountMark, RefillPlan } from '../../core/account.ts';
+import { AccountBook, type Booked } from '../../core/accountBook.ts';
 import { Calendar, type Epoch, type Schedule } from '../../core/calendar.ts';
 import type { RefillRules } from '../../core/records.ts';
 import { planRefill, type RunningEpoch, runningEpoch } from '../../core/refillPlan.ts';
+import type { ReadAccount } from '../../storage/port/storage.ts';
 import { dropFirst } from '../dropFirst.ts';
 
 /** Marks to remember: each is asked for again at once. */
@@ -49,10 +51,15 @@ export class RefillPlans {
     this.#told.set(account, { markMs, atMs: nowMs });
   }
 
-  /** The balance that a reader sees: the stored value with all refills that are due. */
-  balance(state: AccountState, rules: RefillRules | null, nowMs: number): number {
-    if (rules === null || state.mark >= this.#usualPlan(rules, nowMs).startMs) return state.value;
-    return refilled(state, this.planFrom(rules, state.mark, nowMs)).value;
+  /** The balance that a reader sees: the stored value with all refills and expiries that are due. */
+  balance(account: ReadAccount, rules: RefillRules | null, nowMs: number): number {
+    return this.brought(account, rules, nowMs).state.value;
+  }
+
+  /** The account as a reader sees it. */
+  brought(account: ReadAccount, rules: RefillRules | null, nowMs: number): Booked {
+    const plan = rules === null ? null : this.planFrom(rules, account.mark, nowMs);
+    return new AccountBook(account, account.pockets ?? null).upTo(plan, nowMs).booked(account.revision);
   }
 
   #usualPlan(rules: RefillRules, nowMs: number): RefillPlan {

@@ -3,7 +3,7 @@ import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/
 import { dropFirst } from '../dropFirst.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { keepWindow } from '../cache/accountOf.ts';
+import type { KeyCache } from '../cache/keyCache.ts';
 import { ownerOf } from './appliedLimits.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { OneAtATime } from '../oneAtATime.ts';
@@ -30,6 +30,7 @@ interface Count {
  * a new local limit waits for its turn in the same queue, and counts again.
  */
 export class AdHocLimits {
+  readonly #keys: KeyCache;
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
@@ -37,7 +38,8 @@ export class AdHocLimits {
     'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
   );
 
-  constructor(localLimits: LocalLimits, ledger: Ledger) {
+  constructor(keys: KeyCache, localLimits: LocalLimits, ledger: Ledger) {
+    this.#keys = keys;
     this.#localLimits = localLimits;
     this.#ledger = ledger;
   }
@@ -86,7 +88,7 @@ export class AdHocLimits {
     }
     for (const [i, limit] of strict.entries()) {
       const account = found[i] ?? null;
-      if (account !== null && !limit.isAdHoc) keepWindow(entry, limit, account);
+      if (account !== null && !limit.isAdHoc) this.#keys.keepWindow(entry, limit, account);
     }
     return found;
   }

@@ -39,7 +39,7 @@ export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[
   }
   for (const request of requested) {
     if (always.some(({ name }) => name === request.name)) continue;
-    applied.push(asRequested(entry, request, identityLimit(entry, request.name)));
+    applied.push(asRequested(entry, request, sharedLimit(entry, request.name)));
   }
   return applied;
 }
@@ -55,14 +55,16 @@ function asRequested(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit
 function withNumbers(limit: AppliedLimit, request: LimitRequest): AppliedLimit {
   if (request.async !== undefined) throw modeIsConfigured(limit.name);
   const durationMs = request.durationMs ?? limit.durationMs;
+  const isSame = durationMs === limit.durationMs;
   return {
     ...limit,
     limit: request.limit ?? limit.limit,
     durationMs,
     cost: request.cost ?? 1,
     // Another duration is another counter: an ad-hoc one.
-    isAdHoc: durationMs !== limit.durationMs,
-    account: durationMs === limit.durationMs ? limit.account : null,
+    isAdHoc: !isSame,
+    account: isSame ? limit.account : null,
+    notify: isSame && limit.notify,
     wire: null,
   };
 }
@@ -71,7 +73,7 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | nul
   const async = limit?.async ?? request.async ?? true;
   const ofIdentity = entry.identity !== null;
   // With the owner, name, duration and mode of a configured limit, it uses the counter of that limit.
-  const own = ofIdentity ? identityLimit(entry, request.name) : limit;
+  const own = sharedLimit(entry, request.name);
   const isOwn = own !== null && own.durationMs === request.durationMs && own.async === async;
   return {
     name: request.name,
@@ -82,12 +84,14 @@ function adHoc(entry: KeyEntry, request: LimitRequest, limit: AppliedLimit | nul
     ofIdentity,
     isAdHoc: !isOwn,
     account: isOwn ? own.account : null,
+    notify: isOwn && own.notify,
     wire: null,
   };
 }
 
-function identityLimit(entry: KeyEntry, name: string): AppliedLimit | null {
-  return entry.identity?.limits?.find((limit) => limit.name === name) ?? null;
+/** The limit of this name that the keys of an identity share; without an identity, that of the key or of its plan. */
+function sharedLimit({ identity, limits }: KeyEntry, name: string): AppliedLimit | null {
+  return (identity === null ? limits : identity.limits)?.find((limit) => limit.name === name) ?? null;
 }
 
 function unknownLimit(name: string): AppError {

@@ -11,9 +11,9 @@ import type { Counting } from './counting.ts';
  */
 export function fencesOf(counting: Counting): readonly Fence[] {
   const { entry, request, strict } = counting;
-  const { credits, identity } = entry;
+  const { credits, identity, plan } = entry;
   const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
-  if (key && identity === null && request.permissions === null) return NO_FENCES;
+  if (key && identity === null && plan === null && request.permissions === null) return NO_FENCES;
   const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
   return fencesBeside(counting, { key, identity: ofIdentity || (identity !== null && identity.credits !== null) });
 }
@@ -25,10 +25,11 @@ export function everyFenceOf(counting: Counting): readonly Fence[] {
 
 function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
   const { identity } = entry;
+  const plan = entry.plan ?? identity?.plan ?? null;
   const fences: Fence[] = [];
   if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
   if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
-  if (identity !== null && identity.plan !== null) fences.push(planFence(identity.plan));
+  if (plan !== null) fences.push(planFence(plan));
   if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
   return fences;
 }

@@ -64,7 +64,12 @@ function isOfAnotherApi(key: KeyEntry, { apiId }: VerifyRequest): boolean {
 }
 
 function isDisabled(key: KeyEntry): boolean {
-  return !key.enabled || key.identity?.enabled === false;
+  return !key.enabled || key.identity?.enabled === false || isWithoutItsPlan(key);
+}
+
+/** A plan that is in use is not deleted. A key whose plan is missing all the same is refused: nothing would limit it. */
+function isWithoutItsPlan({ plan }: KeyEntry): boolean {
+  return plan !== null && plan.record === null;
 }
 
 /** Valid strictly before the instant, expired at it and after. */

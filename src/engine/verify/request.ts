@@ -1,5 +1,6 @@
 import type { Address } from '../../core/address.ts';
 import type { PermissionQuery } from '../../core/permissions.ts';
+import type { OnExpiry } from '../../core/reservation.ts';
 import type { LimitRequest } from './appliedLimits.ts';
 
 /** A request to verify one key. */
@@ -19,6 +20,15 @@ export interface VerifyRequest {
   readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
   /** The caller may verify keys of this api; null = of all apis. Any other key is NOT_FOUND for it. */
   readonly mayVerify: ((apiId: string) => boolean) | null;
+  /** The credits are held under these terms, instead of taken; null = a plain verification. */
+  readonly reservation: ReservationTerms | null;
+}
+
+export interface ReservationTerms {
+  /** The id of the reservation, if it is made. */
+  readonly id: string;
+  readonly ttlMs: number;
+  readonly onExpiry: OnExpiry;
 }
 
 /** The caller. Its address is read only for keys that have an allowlist. */

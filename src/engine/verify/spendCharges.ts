@@ -1,4 +1,6 @@
 import type { ChargeRule } from '../../core/account.ts';
+import { MAX_METERED_COST } from '../../core/bounds.ts';
+import { AppError } from '../../core/errors.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Charge } from '../../core/spend.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
@@ -38,12 +40,16 @@ function strictCharge(entry: KeyEntry, applied: AppliedLimit, adHocAccount: numb
 }
 
 function creditCharge(
-  { account, refill }: HeldCredits,
+  { account, refill, metered }: HeldCredits,
   amount: number,
   revision: number,
   refills: RefillPlans,
   nowMs: number,
 ): Charge {
+  if (metered && amount > MAX_METERED_COST) {
+    const most = `A metered verification costs at most ${MAX_METERED_COST}`;
+    throw new AppError('BAD_REQUEST', `${most}, got ${amount}.`);
+  }
   const rule: ChargeRule =
     refill === null ? WITHOUT_REFILL : { kind: 'credits', refill: refills.plan(refill, account, nowMs) };
   return { account, amount, rule, revision };

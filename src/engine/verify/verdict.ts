@@ -1,5 +1,7 @@
+import { MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import type { HeldCredits } from '../../core/records.ts';
+import type { Reservation } from '../../core/reservation.ts';
 import type { ChargeResult, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
@@ -17,28 +19,39 @@ export interface Verdict {
   readonly key: KeyEntry | null;
   /** Credits after this verification; null when the key has none, or this node does not know them without asking the database. */
   readonly remaining: number | null;
+  /** Credits that this verification took. Where key and identity both have credits, each paid so many. */
+  readonly creditsTaken: number;
   /** null when no limit was checked. */
   readonly limits: readonly LimitReport[] | null;
   /** The answer was given before under the same idempotency key. Nothing was charged again. */
   readonly replayed: boolean;
   /** When the verdict was decided; 0 for an unknown key. */
   readonly atMs: number;
+  /** What was reserved. Only verdicts of reservations have the field: plain ones are many, and stay small. */
+  readonly reservation?: Reservation;
 }
 
 export const UNKNOWN_KEY: Verdict = {
   code: 'NOT_FOUND',
   key: null,
   remaining: null,
+  creditsTaken: 0,
   limits: null,
   replayed: false,
   atMs: 0,
 };
 
+const MANY_KEYS = 'This key has too many live idempotency keys; wait until some expire.';
+const MANY_RESERVATIONS = `This key has ${MAX_LIVE_RESERVATIONS} reservations that are held, as many as it may have; settle or release some, or wait until some expire.`;
 const OVER_STRICT_LIMIT = codeOfCount('strict limits');
 const OUT_OF_CREDITS = codeOfCount('credits');
 
 export function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs: number): Verdict {
-  return { code: 'VALID', key, remaining: null, limits, replayed: false, atMs };
+  return { code: 'VALID', key, remaining: null, creditsTaken: 0, limits, replayed: false, atMs };
+}
+
+export function withReservation(verdict: Verdict, reservation: Reservation | null): Verdict {
+  return reservation === null ? verdict : { ...verdict, reservation };
 }
 
 /** Makes verdicts from what the pipeline and the ledger decided. */
@@ -60,7 +73,7 @@ export class Verdicts {
     // If either balance is unknown, it could be the smaller one. Then the verdict shows none.
     const isKnown = own !== undefined && shared !== undefined;
     const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
-    return { code, key: entry, remaining, limits, replayed: false, atMs: nowMs };
+    return { code, key: entry, remaining, creditsTaken: 0, limits, replayed: false, atMs: nowMs };
   }
 
   /** The verdict of a ledger outcome that is not stale. */
@@ -73,7 +86,8 @@ export class Verdicts {
         return {
           code: codeOf(counting, outcome),
           key: entry,
-          remaining: leastLeft(outcome.charges, counting.strict.length),
+          remaining: leastLeft(counting, outcome.charges),
+          creditsTaken: creditsTaken(counting, outcome),
           limits: counting.limits.length === 0 ? null : allReports(this.#localLimits, counting, outcome),
           replayed,
           // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
@@ -83,7 +97,7 @@ export class Verdicts {
       case 'conflict':
         throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
       case 'crowded':
-        throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some expire.');
+        throw new AppError('RATE_LIMITED', counting.request.reservation === null ? MANY_KEYS : MANY_RESERVATIONS);
       case 'failed':
         throw new AppError(
           'INTERNAL_SERVER_ERROR',
@@ -96,7 +110,7 @@ export class Verdicts {
 
   /** The balance if this node knows it. null = there are no credits; undefined = unknown. */
   #peek(credits: HeldCredits | null, nowMs: number): number | null | undefined {
-    if (credits === null) return null;
+    if (credits === null || credits.metered) return null;
     const state = this.#ledger.peek(credits.account);
     return state === undefined ? undefined : this.#refills.balance(state, credits.refill, nowMs);
   }
@@ -107,12 +121,25 @@ function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
   return outcome.by < strict.length ? OVER_STRICT_LIMIT : OUT_OF_CREDITS;
 }
 
-/** The smallest balance among the charges from `first` on, which are those of credits; null = there are none. */
-function leastLeft(charges: readonly ChargeResult[], first: number): number | null {
+/** The charges behind those of strict limits are of credits. A remembered answer takes nothing again. */
+function creditsTaken({ request, strict }: Counting, outcome: SpendOutcome): number {
+  if (outcome.status !== 'taken' || outcome.replayed) return 0;
+  return outcome.charges.length > strict.length ? request.creditCost : 0;
+}
+
+/** The smaller balance of the key and its identity; null = there is none. What is metered has none. */
+function leastLeft(
+  { entry: { credits, identity }, strict }: Counting,
+  charges: readonly ChargeResult[],
+): number | null {
+  let next = strict.length;
   let least: number | null = null;
-  for (let i = first; i < charges.length; i++) {
-    const left = charges[i]?.left ?? Infinity;
-    if (left < (least ?? Infinity)) least = left;
+  if (credits !== null) {
+    if (!credits.metered) least = charges[next]?.left ?? null;
+    next++;
   }
-  return least;
+  const shared = identity === null ? null : identity.credits;
+  if (shared === null || shared.metered) return least;
+  const left = charges[next]?.left ?? null;
+  return least === null || left === null ? (least ?? left) : Math.min(least, left);
 }

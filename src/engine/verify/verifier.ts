@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
-import type { Spend, SpendOutcome } from '../../core/spend.ts';
+import type { ReserveOutcome } from '../../core/reservation.ts';
+import type { SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
@@ -7,17 +8,15 @@ import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
-import { windowOf } from '../cache/accountOf.ts';
+import { AskLedger } from './askLedger.ts';
 import { appliedLimits } from './appliedLimits.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
-import { exactCharges } from './spendCharges.ts';
-import { everyFenceOf, fencesOf } from './fences.ts';
 import { localReports } from './limitReports.ts';
 import { LocalCharges, type Preparation } from './localCharges.ts';
 import { codeOfCount, refusedByRecord } from './pipeline.ts';
 import type { VerifyRequest } from './request.ts';
-import { UNKNOWN_KEY, valid, type Verdict, Verdicts } from './verdict.ts';
+import { UNKNOWN_KEY, valid, type Verdict, Verdicts, withReservation } from './verdict.ts';
 
 export interface VerifyContext {
   readonly keys: KeyCache;
@@ -25,17 +24,24 @@ export interface VerifyContext {
   readonly ledger: Ledger;
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
-  /** Moves an identity to the plan that it is to have by now. */
-  readonly movePlan: (identityId: string) => Promise<void>;
+  /** Applies what is due to the credits of a key or identity. */
+  readonly settle: (owner: string) => Promise<void>;
+  /** Moves an identity or a key to the plan that it is to have by now. */
+  readonly movePlan: (holderId: string) => Promise<void>;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
+  /** Heeds every verdict: events may have to tell of it. */
+  readonly notices: { heed(verdict: Verdict): void };
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
 const OVER_LOCAL_LIMIT = codeOfCount('local limits');
 
-/** How often a request reads a key again whose record or refill epoch changed meanwhile, before it gives up. */
-const MAX_RELOADS = 2;
+/**
+ * How often a request asks again, because a record or a refill epoch has changed, or something was due, before it gives up. A key and its
+ * identity can each need a refill and a settlement after a long rest, and a record can change meanwhile.
+ */
+const MAX_RELOADS = 6;
 
 /**
  * The one entrance to a verification. It finds the key, runs the pipeline (pipeline.ts) and counts the verdict for analytics. When a
@@ -43,7 +49,7 @@ const MAX_RELOADS = 2;
  */
 export class Verifier {
   readonly #context: VerifyContext;
-  readonly #adHoc: AdHocLimits;
+  readonly #ledger: AskLedger;
   readonly #local: LocalCharges;
   readonly #verdicts: Verdicts;
   #stopped: string | null = null;
@@ -51,8 +57,9 @@ export class Verifier {
   constructor(context: VerifyContext) {
     const { keys, localLimits, ledger, refills } = context;
     this.#context = context;
-    this.#adHoc = new AdHocLimits(localLimits, ledger);
-    this.#local = new LocalCharges(keys, localLimits, this.#adHoc, ledger);
+    const adHoc = new AdHocLimits(keys, localLimits, ledger);
+    this.#ledger = new AskLedger(ledger, adHoc, refills);
+    this.#local = new LocalCharges(keys, localLimits, adHoc, ledger);
     this.#verdicts = new Verdicts(localLimits, ledger, refills);
   }
 
@@ -66,17 +73,15 @@ export class Verifier {
   }
 
   verify(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
-    const { analytics } = this.#context;
     const decided = this.#ask(request);
-    if (analytics === null) return decided;
-    if ('then' in decided) {
-      return decided.then((verdict) => {
-        analytics.count(request, verdict);
-        return verdict;
-      });
-    }
-    analytics.count(request, decided);
-    return decided;
+    return 'then' in decided ? decided.then((verdict) => this.#note(request, verdict)) : this.#note(request, decided);
+  }
+
+  #note(request: VerifyRequest, verdict: Verdict): Verdict {
+    const { analytics, notices } = this.#context;
+    if (analytics !== null) analytics.count(request, verdict);
+    notices.heed(verdict);
+    return verdict;
   }
 
   #ask(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
@@ -116,19 +121,18 @@ export class Verifier {
   #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | PromiseLike<Verdict> {
     if (entry === null) return UNKNOWN_KEY;
     const nowMs = this.#context.ledger.nowMs();
-    if (entry.identity !== null && nowMs >= entry.identity.planMovesAtMs) {
-      return this.#moveAndDecide(entry, request, reloads);
-    }
+    if (isMoveDue(entry, nowMs)) return this.#moveAndDecide(entry, request, reloads);
     const code = refusedByRecord(entry, request, nowMs);
     if (code === 'NOT_FOUND') return UNKNOWN_KEY;
     if (code !== null) return this.#verdicts.refuse(entry, code, null, nowMs);
-    if (entry.alwaysApplied === null && request.limits === null && !hasCredits(entry)) return valid(entry, null, nowMs);
+    const isCounted = entry.alwaysApplied !== null || request.limits !== null || hasCredits(entry);
+    if (!isCounted && request.reservation === null) return valid(entry, null, nowMs);
     return this.#count(entry, request, reloads, nowMs);
   }
 
-  /** The identity is on another plan from now on. Whoever comes first writes that down. */
+  /** The key or its identity is on another plan from now on. Whoever comes first writes that down. */
   async #moveAndDecide(entry: KeyEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
-    await this.#context.movePlan(entry.identity?.id ?? '');
+    await this.#context.movePlan(entry.identity?.id ?? entry.id);
     return this.#decideAgain({ entry, request, reloads });
   }
 
@@ -139,7 +143,7 @@ export class Verifier {
     const local = this.#local.of(entry, limits, nowMs);
     if (typeof local === 'function') return this.#prepareAndCount(local, entry, request, reloads);
     const refusedBy = this.#local.firstRefusal(local);
-    const isExact = local.length < limits.length || hasCredits(entry);
+    const isExact = local.length < limits.length || hasCredits(entry) || request.reservation !== null;
     if (refusedBy < 0 && !isExact) {
       for (const charge of local) localLimits.admit(charge);
       return valid(entry, localReports(localLimits, limits, local, -1), nowMs);
@@ -170,32 +174,20 @@ export class Verifier {
       throw failure;
     };
     try {
-      return this.#askLedger(counting).then((outcome) => this.#conclude(counting, outcome), release);
+      const { reservation } = counting.request;
+      if (reservation === null) {
+        return this.#ledger.spend(counting).then((outcome) => this.#conclude(counting, outcome), release);
+      }
+      const asked = this.#ledger.reserve(counting, reservation);
+      return asked.then((outcome) => this.#concludeReserved(counting, outcome), release);
     } catch (failure) {
       return release(failure);
     }
   }
 
-  #askLedger(counting: Counting): PromiseLike<SpendOutcome> {
-    const { entry, strict } = counting;
-    const isOpen = strict.every((limit) => limit.account !== null || windowOf(entry, limit) !== null);
-    return isOpen ? this.#context.ledger.spend(this.#spendOf(counting, null)) : this.#openAndSpend(counting);
-  }
-
-  /** Ad-hoc strict limits need their accounts first. */
-  async #openAndSpend(counting: Counting): Promise<SpendOutcome> {
-    const adHoc = await this.#adHoc.accounts(counting.entry, counting.strict);
-    return this.#context.ledger.spend(this.#spendOf(counting, adHoc));
-  }
-
-  #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
-    const { ledger, refills } = this.#context;
-    const { entry, request } = counting;
-    return {
-      charges: exactCharges(counting, adHoc, refills, ledger.nowMs()),
-      fences: fencesOf(counting),
-      idempotency: request.idempotency && { scope: entry.id, ...request.idempotency },
-    };
+  #concludeReserved(counting: Counting, { spend, reservation }: ReserveOutcome): Verdict | PromiseLike<Verdict> {
+    const verdict = this.#conclude(counting, spend);
+    return 'then' in verdict ? verdict : withReservation(verdict, reservation);
   }
 
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
@@ -203,22 +195,25 @@ export class Verifier {
     for (const charge of counting.local) this.#context.localLimits.settle(charge, isTaken);
     if (outcome.status !== 'stale') return this.#verdicts.of(counting, outcome);
     const { entry, request, reloads } = counting;
+    if (outcome.due !== undefined && reloads < MAX_RELOADS) return this.#settleAndDecide(counting, outcome.due);
     if (outcome.mark === undefined || reloads >= MAX_RELOADS) return this.#decideAgain(counting);
     // No record has changed: only the refill has to begin elsewhere.
     this.#context.refills.learn(outcome.mark, outcome.nowMs);
     return this.#decide(entry, request, reloads + 1);
   }
 
+  /** A grant or a reservation has expired, or a refill depends on them. Whoever comes first writes that down. */
+  async #settleAndDecide({ entry, request, reloads }: Decision, account: number): Promise<Verdict> {
+    await this.#context.settle(entry.credits?.account === account ? entry.id : (entry.identity?.id ?? ''));
+    return this.#decide(entry, request, reloads + 1);
+  }
+
   /** A retry of a charged request gets its earlier answer, although the local limit is used up by now. */
   async #earlierAnswerOr(refusal: Verdict, counting: Counting): Promise<Verdict> {
-    const { ledger } = this.#context;
-    const { entry, request } = counting;
-    if (request.idempotency === null) return refusal;
-    // A key whose records have changed gets no earlier answer: it may no longer be valid.
-    const check = await ledger.spend({ charges: [], fences: everyFenceOf(counting), idempotency: null });
-    if (check.status === 'stale') return this.#decideAgain(counting);
-    const earlier = await ledger.findAnswer({ scope: entry.id, ...request.idempotency });
-    return earlier === null ? refusal : this.#verdicts.of(counting, earlier);
+    const earlier = await this.#ledger.earlierAnswer(counting);
+    if (earlier === null) return refusal;
+    if (earlier.spend.status === 'stale') return this.#decideAgain(counting);
+    return withReservation(this.#verdicts.of(counting, earlier.spend), earlier.reservation);
   }
 
   async #decideAgain({ entry, request, reloads }: Decision): Promise<Verdict> {
@@ -228,10 +223,15 @@ export class Verifier {
       throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent.`);
     }
     for (const digest of digestsOf(request)) keys.drop(digest);
-    // Drops the identity only if no other request has read it again already.
-    if (entry.identity !== null) keys.dropIdentityOf(entry.identity);
+    // Drops its identity and plan only if no other request has read them again already.
+    keys.dropSourcesOf(entry);
     return this.#findAndDecide(request, reloads + 1);
   }
+}
+
+/** The key or its identity is to be on another plan by now. */
+function isMoveDue({ identity, extras }: KeyEntry, nowMs: number): boolean {
+  return nowMs >= ((identity ?? extras)?.planMovesAtMs ?? Infinity);
 }
 
 /** A decision that has to be made once more. */

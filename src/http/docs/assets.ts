@@ -1,3 +1,4 @@
+import { PROGRAM_FILES } from '../../programFiles.ts';
 import origin from './viewer/scalar.json';
 
 /** The files that pages load, beside the images of guides. */
@@ -25,5 +26,5 @@ export const ASSETS: Readonly<Record<string, Asset>> = {
 };
 
 export function readAsset({ file }: Asset): Promise<Uint8Array<ArrayBuffer>> {
-  return Bun.file(new URL(file, import.meta.url)).bytes();
+  return Bun.file(new URL(file, PROGRAM_FILES.assets)).bytes();
 }

@@ -1,9 +1,12 @@
+import { PROGRAM_FILES } from '../../programFiles.ts';
+
 /** The guides: the pages of docs/, in the order in which they are listed. */
 export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Use it': [
     'protect-a-route',
     'keys',
     'credits',
+    'reservations',
     'ratelimits',
     'apis',
     'identities',
@@ -11,9 +14,11 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'permissions',
     'standalone-limits',
     'imports',
+    'usage',
     'analytics',
     'audit',
     'webhooks',
+    'payments',
     'root-keys',
     'gateways',
     'errors',
@@ -49,6 +54,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0015-clients',
     'adr/0016-changes-share-commits',
     'adr/0017-events-and-webhooks',
+    'adr/0018-statements-grants-and-reservations',
   ],
 };
 
@@ -57,11 +63,9 @@ export const GUIDES: readonly string[] = Object.values(GUIDE_GROUPS).flat();
 /** The images that guides show. */
 export const IMAGES: readonly string[] = ['regions.svg', 'speed.svg', 'verification.svg'];
 
-const FOLDER = new URL('../../../docs/', import.meta.url);
-
 /** A page or image of docs/. */
 export function guideFile(name: string): Bun.BunFile {
-  return Bun.file(new URL(name, FOLDER));
+  return Bun.file(new URL(name, PROGRAM_FILES.docs));
 }
 
 export function guideSource(guide: string): Promise<string> {

@@ -3,6 +3,7 @@ import { liveness, readiness } from '../routes/health.ts';
 import { forwardAuth } from '../routes/keys.forwardAuth.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
+import { createReservation } from '../routes/reservations.create.ts';
 import { ROUTES } from '../routes/routeTable.ts';
 import { Components } from './components.ts';
 import { forwardOperation } from './forwardOperation.ts';
@@ -42,9 +43,15 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
     'identities',
   ],
   plans: ['Plans: the credits, limits and permissions that customers buy. Identities refer to them.', 'plans'],
+  credits: ['Credits: give them for a payment, once, and correct them.', 'credits'],
+  reservations: [
+    'Reservations: hold credits for a call whose cost is known only afterwards, then charge what it has cost.',
+    'reservations',
+  ],
   permissions: ['Permissions, which verifications ask for, and roles, which are named sets of them.', 'permissions'],
   ratelimits: ['Standalone limits: limit anything by an identifier of your own, without a key.', 'standalone-limits'],
   analytics: ['How often keys were verified, with which verdict, by key, owner, tag and time.', 'analytics'],
+  usage: ['Statements: what happened to credits, by day and by refill period, exact enough for a bill.', 'usage'],
   migrations: ['Import keys that were created elsewhere. Their owners keep using them.', 'imports'],
   rootKeys: ['Root keys: the secrets that management calls need, each with its rights.', 'root-keys'],
   audit: ['The audit log: who changed what, when and from where.', 'audit'],
@@ -54,7 +61,7 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
 };
 
 /** Shown before the others of their group, which keep the order of the route table. */
-const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey'];
+const FIRST = ['keys.verifyKey', 'keys.verifyKeys', 'keys.forwardAuth', 'keys.createKey', 'reservations.create'];
 
 const ROOT_KEY_SCHEME = {
   type: 'http',
@@ -114,7 +121,7 @@ function pathsOf(components: Components, url: string): Paths {
       ]),
     );
   }
-  for (const open of [verifyKey, verifyKeys]) {
+  for (const open of [verifyKey, verifyKeys, createReservation]) {
     const { path, method, example } = open;
     const call = { path, method, request: example.request, needsRootKey: false, isRead: false };
     paths[path] = { post: sampled(verifyOperation(open, components), call) };

@@ -18,6 +18,8 @@ export interface Operation {
   /** One of the rights is enough. Absent: all are needed. */
   readonly 'x-one-right-is-enough'?: true;
   readonly 'x-field-rights'?: readonly FieldRights[];
+  /** Needed in place of `x-rights`, with one of these fields. */
+  readonly 'x-instead-rights'?: readonly FieldRights[];
   readonly 'x-codeSamples'?: readonly CodeSample[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: {
@@ -51,7 +53,10 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
 
 const VERIFY_ERRORS: readonly ErrorCode[] = [...COMMON_ERRORS, 'CONFLICT', 'RATE_LIMITED'];
 
-type Described = Pick<Route, 'path' | 'summary' | 'description' | 'request' | 'response' | 'example' | 'status'> & {
+type Described = Pick<
+  Route,
+  'path' | 'summary' | 'description' | 'request' | 'response' | 'example' | 'status' | 'stream'
+> & {
   /** The headers of a success. Absent: those that every answer has. */
   readonly headers?: readonly AnswerHeader[];
 };
@@ -64,6 +69,7 @@ export function managementOperations(route: Route, components: Components): Reco
     'x-rights': route.rights,
     ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
     ...(route.fieldRights === undefined ? {} : { 'x-field-rights': route.fieldRights }),
+    ...(route.insteadRights === undefined ? {} : { 'x-instead-rights': route.insteadRights }),
   };
   const description = [route.description ?? [], neededRights(route)].flat().join('\n\n');
   const post = {
@@ -106,7 +112,7 @@ function postOperation(route: Described, errors: readonly ErrorCode[], component
     },
     responses: {
       [String(status)]: {
-        ...success(answer, example.response, status === 202 ? 'Accepted.' : 'Done.'),
+        ...success(answer, example.response, status === 202 ? 'Accepted.' : 'Done.', route.stream?.examples),
         headers: components.headersOf(headers),
       },
       ...components.errorResponses(errors),
@@ -152,8 +158,15 @@ export function describedAs({ path, summary, description }: Pick<Route, 'path' |
   };
 }
 
-function success(schema: object, example: object, description: string): object {
-  return { description, content: { 'application/json': { schema, example } } };
+function success(
+  schema: object,
+  example: object,
+  description: string,
+  texts: Readonly<Record<string, string>> = {},
+): object {
+  const content: Record<string, object> = { 'application/json': { schema, example } };
+  for (const [type, text] of Object.entries(texts)) content[type] = { schema: { type: 'string' }, example: text };
+  return { description, content };
 }
 
 /** A parameter has the words and the first example of its schema. */

@@ -21,5 +21,5 @@ export function sdkMethod(group: string, name: string): string {
 
 /** Whether the method goes through all pages of a list. */
 export function isSdkList(path: string, isRead: boolean): boolean {
-  return isRead && /\.list[A-Z]/.test(path);
+  return isRead && /\.list(?:[A-Z]|$)/.test(path);
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
-import { Responder, type ResponderContext, type ClientSocket, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
+import type { ClientSocket } from './clientSocket.ts';
+import { Responder, type ResponderContext, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
 import { NextHead, type WrittenHead } from './nextHead.ts';
 import { ReceivedBytes } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';

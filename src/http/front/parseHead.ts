@@ -16,6 +16,8 @@ export interface RequestHead {
   readonly expectsContinue: boolean;
   /** The connection is closed after the answer. */
   readonly isLast: boolean;
+  /** HTTP/1.0, which has no chunks. */
+  readonly isOld: boolean;
 }
 
 /**
@@ -39,6 +41,7 @@ export function parseHead(text: string): RequestHead {
     expectsContinue: hasBody && !isOld && headers.get('expect')?.toLowerCase() === '100-continue',
     // A client of HTTP/1.0 may ask to keep the connection. The server may close it all the same.
     isLast: isOld || tokens(headers.get('connection')).includes('close'),
+    isOld,
   };
 }
 

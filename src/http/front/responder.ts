@@ -1,5 +1,6 @@
 import { AppError, repeatable } from '../../core/errors.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
+import { isStreamed } from '../answer/streamedAnswer.ts';
 import type { FailedRequest } from '../answer/reportFailure.ts';
 import type { Handler } from '../app.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
@@ -9,6 +10,8 @@ import { type ResponseHeads, CONTINUE } from './responseHead.ts';
 import { bodyText } from './bodyText.ts';
 import type { RequestHead } from './parseHead.ts';
 import type { WrittenHead } from './nextHead.ts';
+import { type PieceTaker, sendPieces } from './sendPieces.ts';
+import type { ClientSocket } from './clientSocket.ts';
 import { UnsentBytes } from './unsentBytes.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
@@ -31,16 +34,14 @@ export interface ResponderContext {
   responded(status: number): void;
 }
 
-/** The part of a client's socket that a responder uses. */
-export interface ClientSocket {
-  write(bytes: string | Uint8Array): number;
-  timeout(seconds: number): void;
-  /** Ends the writing side. What arrives is still read. */
-  shutdown(): void;
-  /** Closes the socket. What was written still arrives if the client sends nothing more. */
-  end(): void;
-  terminate(): void;
+/** What the form of an answer depends on. */
+interface AskedKind {
+  /** Only the head is wanted. */
+  readonly isHead: boolean;
+  readonly isOld: boolean;
 }
+
+const ANY_REQUEST: AskedKind = { isHead: false, isOld: false };
 
 /** Answers the requests of one connection, one at a time. */
 export class Responder {
@@ -60,6 +61,8 @@ export class Responder {
   isGone = false;
   /** The client may still send bytes that are not read. */
   #isCut = false;
+  /** Goes on with a body that is sent piece by piece. */
+  #goOn: (() => void) | null = null;
 
   /** `onAnswered` is called when an answer that had to wait was sent. */
   constructor(context: ResponderContext, socket: ClientSocket, peer: Peer, onAnswered: () => void) {
@@ -99,7 +102,7 @@ export class Responder {
   }
 
   /** `isCut`: the rest of the body may arrive and is not read. */
-  answer({ method, target, headers, isLast }: RequestHead, body: Buffer, isCut: boolean): void {
+  answer({ method, target, headers, isLast, isOld }: RequestHead, body: Buffer, isCut: boolean): void {
     // Nothing looks at the name of the host, nor at the body of a GET.
     const request = new Request(`http://keystile${target}`, {
       method,
@@ -112,7 +115,7 @@ export class Responder {
     }
     this.#isCut ||= isCut;
     const answer = () => this.#context.handle(request, this.#peer);
-    void this.#sendResponse(answer, isLast || isCut, method === 'HEAD');
+    void this.#sendResponse(answer, isLast || isCut, { isHead: method === 'HEAD', isOld });
   }
 
   /** Answers with this failure, and closes. */
@@ -130,18 +133,21 @@ export class Responder {
     if (!this.#unsent.isBlocked) return;
     this.#unsent.drain();
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
-    if (!this.#unsent.isBlocked) this.#sent();
+    if (this.#unsent.isBlocked) return;
+    if (this.#goOn === null) this.#sent();
+    else this.#goOn();
   }
 
   /** The socket is closed. */
   closed(): void {
     this.isGone = true;
     this.#unsent.clear();
+    this.#goOn?.();
   }
 
   #fail(failure: unknown, path: string | null, isLast: boolean): void {
     const failed = { path, isGone: () => this.isGone };
-    void this.#sendResponse(() => this.#context.answerFailure(failure, failed), isLast, false);
+    void this.#sendResponse(() => this.#context.answerFailure(failure, failed), isLast, ANY_REQUEST);
   }
 
   #sendDecided(decided: Verdict, isLast: boolean): void {
@@ -163,15 +169,20 @@ export class Responder {
     this.#send(head + text, head.length + bytes);
   }
 
-  async #sendResponse(answer: () => Promise<Response> | Response, isLast: boolean, isHead: boolean): Promise<void> {
+  async #sendResponse(
+    answer: () => Promise<Response> | Response,
+    isLast: boolean,
+    { isHead, isOld }: AskedKind,
+  ): Promise<void> {
     this.isAnswering = true;
     this.isClosing = isLast;
     try {
       const response = await answer();
-      const body = await response.bytes();
       const { status, headers } = response;
       const isEnd = isLast || headers.get('connection') === 'close';
       headers.delete('connection');
+      if (isStreamed(response)) return await this.#sendStreamed(response, isEnd, { isHead, isOld });
+      const body = await response.bytes();
       const head = Buffer.from(this.#context.heads.of(status, headers, body.length, isEnd));
       const whole = isHead ? head : Buffer.concat([head, body]);
       this.isAnswering = false;
@@ -183,6 +194,35 @@ export class Responder {
       this.#socket.terminate();
     }
   }
+
+  async #sendStreamed(response: Response, isEnd: boolean, { isHead, isOld }: AskedKind): Promise<void> {
+    const { status, headers, body } = response;
+    const head = this.#context.heads.ofStream(status, headers, !isOld, isEnd);
+    this.#context.responded(status);
+    this.isClosing = isEnd;
+    this.#send(head, head.length);
+    if (isHead || body === null) await body?.cancel();
+    else if (!(await sendPieces(body, !isOld, this.#taker))) return;
+    this.isAnswering = false;
+    if (!this.#unsent.isBlocked) this.#sent();
+  }
+
+  readonly #taker: PieceTaker = {
+    isGone: () => this.isGone,
+    send: (bytes) => this.#send(bytes, bytes.length),
+    taken: async () => {
+      if (this.isGone || !this.#unsent.isBlocked) return;
+      // A client that takes nothing is cut off, as with any other answer.
+      this.isAnswering = false;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#goOn = () => {
+        this.#goOn = null;
+        this.isAnswering = true;
+        resolve();
+      };
+      await promise;
+    },
+  };
 
   #send(bytes: string | Uint8Array, length: number): void {
     // The socket is closed: unsent bytes would keep their memory for ever.

@@ -25,6 +25,7 @@ const REASONS: Readonly<Record<number, string>> = {
 export const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
 const LENGTH = 'Content-Length: ';
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
 const CLOSE = 'Connection: close\r\n';
 const CLOSE_AND_LENGTH = CLOSE + LENGTH;
 const WITHOUT_BODY = [204, 304];
@@ -51,12 +52,22 @@ export class ResponseHeads {
   }
 
   of(status: number, headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
-    this.#keepDate();
-    let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
-    for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+    const text = this.#begun(status, headers);
     // RFC 9110, 8.6: an answer that has no body by its status tells no length.
     if (WITHOUT_BODY.includes(status)) return `${text}${isLast ? CLOSE : ''}\r\n`;
     return `${text}${isLast ? CLOSE_AND_LENGTH : LENGTH}${bodyBytes}\r\n\r\n`;
+  }
+
+  /** The head of an answer whose length is not known. Without chunks, its end is that of the connection. */
+  ofStream(status: number, headers: HeaderPairs, isChunked: boolean, isLast: boolean): string {
+    return `${this.#begun(status, headers)}${isLast ? CLOSE : ''}${isChunked ? CHUNKED : ''}\r\n`;
+  }
+
+  #begun(status: number, headers: HeaderPairs): string {
+    this.#keepDate();
+    let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
+    for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+    return text;
   }
 
   #keepDate(): void {

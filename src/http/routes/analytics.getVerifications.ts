@@ -7,7 +7,15 @@ import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics/an
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analytics/timeRange.ts';
 import { defineRoute } from './route.ts';
-import { asList, countOf, oneOrMany, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import {
+  asList,
+  countOf,
+  creditsOf,
+  oneOrMany,
+  PeriodFields,
+  periodIssues,
+  toPeriod,
+} from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { ApiId, IdentityId } from '../shapes/idFields.ts';
@@ -31,7 +39,7 @@ const COLUMNS = {
 type Column = keyof typeof COLUMNS;
 
 /** The client library knows the code `unauthorized`. No verification has it here. */
-const ORDERS = ['time', ...(Object.keys(COLUMNS) as Column[]), 'unauthorized', 'total'] as const;
+const ORDERS = ['time', ...(Object.keys(COLUMNS) as Column[]), 'unauthorized', 'total', 'credits'] as const;
 
 const Tag = words(1, MAX_TAG_LENGTH);
 const Group = component(
@@ -99,6 +107,7 @@ const RowObject = component(
     expired: countOf('EXPIRED', 2),
     unauthorized: field(Whole, 'Always 0. Older programs read it.', 0),
     total: field(Whole, 'How many verifications there were, whatever their verdict.', 4223),
+    credits: creditsOf(4200),
     keyId: optional(
       Text,
       'The key that the row stands for, grouped by `key`. Absent in the row of unknown keys.',
@@ -123,7 +132,7 @@ const RowObject = component(
       ['eu', 'path=/v1/charge'],
     ),
   }),
-  'How many verifications there were with each verdict.',
+  'How many verifications there were with each verdict, and the credits that they took.',
   {
     time: EXAMPLE.midnight,
     valid: 4200,
@@ -136,6 +145,7 @@ const RowObject = component(
     insufficientPermissions: 0,
     expired: 2,
     total: 4223,
+    credits: 4200,
   },
 );
 
@@ -163,6 +173,7 @@ export const getVerifications = defineRoute({
         insufficientPermissions: 0,
         expired: 2,
         total: 4223,
+        credits: 4200,
       },
     ],
   },
@@ -199,17 +210,18 @@ function toQuery(body: Static<typeof Request>): VerificationsQuery {
 function toOrder(orderBy: (typeof ORDERS)[number], order: 'asc' | 'desc'): VerificationsQuery['order'] {
   // It is 0 in all rows, so there is nothing to sort.
   if (orderBy === 'unauthorized') return null;
-  const by = orderBy === 'time' || orderBy === 'total' ? orderBy : COLUMNS[orderBy];
+  const by = orderBy === 'time' || orderBy === 'total' || orderBy === 'credits' ? orderBy : COLUMNS[orderBy];
   return { by, isDescending: order === 'desc' };
 }
 
-function toRowObject({ timeMs, keyId, identity, tag, tags, counts, total }: VerificationRow): object {
+function toRowObject({ timeMs, keyId, identity, tag, tags, counts, total, credits }: VerificationRow): object {
   const columns = Object.entries(COLUMNS).map(([name, code]) => [name, counts[code]] as const);
   return {
     ...(timeMs === undefined ? {} : { time: timeMs }),
     ...Object.fromEntries(columns),
     unauthorized: 0,
     total,
+    credits,
     ...(keyId === undefined ? {} : { keyId }),
     ...(identity === undefined ? {} : { identity }),
     ...(tag === undefined ? {} : { tag }),

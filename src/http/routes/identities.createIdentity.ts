@@ -1,8 +1,8 @@
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { AlertsObject } from '../shapes/alertFields.ts';
-import { Refill } from '../shapes/creditFields.ts';
+import { AlertsInput } from '../shapes/alertFields.ts';
+import { NewMetered, Refill } from '../shapes/creditFields.ts';
 import { field, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { IdentityId } from '../shapes/idFields.ts';
@@ -35,12 +35,13 @@ export const createIdentity = defineRoute({
     ),
     maxKeys: optional(Count, 'How many keys the identity may have. Any number when absent.', 5),
     alerts: optional(
-      AlertsObject,
-      'When an event tells that a key of the identity is about to expire, for keys that have no `alerts` themselves.',
+      AlertsInput,
+      'When an event tells that the credits of the identity run low, or that a key of it is about to expire, for keys that do not say so themselves.',
     ),
     ratelimits: optional(SharedRatelimits, 'The rate limits that the keys of the identity share, at most 50.', [
       { name: 'requests', limit: 100, duration: 60000 },
     ]),
+    metered: NewMetered,
     remaining: optional(
       Count,
       'The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent.',

@@ -1,6 +1,6 @@
-import { AlertsObject } from '../shapes/alertFields.ts';
+import { AlertsInput } from '../shapes/alertFields.ts';
 import { defineRoute } from './route.ts';
-import { Refill } from '../shapes/creditFields.ts';
+import { ChangedMetered, Refill } from '../shapes/creditFields.ts';
 import { optional } from '../shapes/described.ts';
 import {
   FullIdentityObject,
@@ -34,7 +34,7 @@ export const updateIdentity = defineRoute({
       5,
     ),
     alerts: optional(
-      orNull(AlertsObject),
+      orNull(AlertsInput),
       'When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent.',
       { expiresWithinMs: 604800000 },
     ),
@@ -48,6 +48,7 @@ export const updateIdentity = defineRoute({
       'The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.',
       [{ name: 'requests', limit: 200, duration: 60000 }],
     ),
+    metered: ChangedMetered,
     remaining: optional(
       orNull(Count),
       'The new number of credits. null removes the counter and its refill. The counter stays as it is when absent.',

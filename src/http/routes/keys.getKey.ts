@@ -2,7 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { optional } from '../shapes/described.ts';
 import { KeyId } from '../shapes/idFields.ts';
-import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
+import { KeyDetailsObject, toKeyDetails } from '../shapes/keyDetailsObject.ts';
 import { Flag, strict } from '../shapes/schemas.ts';
 
 export const Decrypt = optional(
@@ -24,7 +24,7 @@ export const getKey = defineRoute({
   description: 'Its secret is not stored and cannot be read.',
   rights: ['api.<apiId>.read_key'],
   request: strict({ keyId: KeyId, decrypt: Decrypt }),
-  response: KeyObject,
+  response: KeyDetailsObject,
   example: {
     request: { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S' },
     response: {
@@ -52,6 +52,6 @@ export const getKey = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { keyId, decrypt }) {
     refuseDecrypt(decrypt);
-    return toKeyObject(await engine.keys.get(actor, keyId), engine.storage.workspaceId);
+    return toKeyDetails(await engine.keys.get(actor, keyId), engine.storage.workspaceId);
   },
 });

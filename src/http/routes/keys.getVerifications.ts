@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { defineRoute } from './route.ts';
-import { countOf, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import { countOf, creditsOf, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { KeyId } from '../shapes/idFields.ts';
@@ -30,6 +30,7 @@ const ROW_EXAMPLE = {
   disabled: 0,
   expired: 0,
   insufficientPermissions: 0,
+  credits: 120,
 };
 
 const RowObject = component(
@@ -43,8 +44,9 @@ const RowObject = component(
     disabled: countOf('DISABLED', 0),
     expired: countOf('EXPIRED', 0),
     insufficientPermissions: countOf('INSUFFICIENT_PERMISSIONS', 0),
+    credits: creditsOf(ROW_EXAMPLE.credits),
   }),
-  'How many verifications of a key there were with each verdict.',
+  'How many verifications of a key there were with each verdict, and the credits that they took.',
   ROW_EXAMPLE,
 );
 
@@ -83,7 +85,7 @@ function toSubject(body: Static<typeof Request>): Subject {
   return keyId === undefined ? { ownerId: ownerId ?? '' } : { keyId };
 }
 
-function toVerification({ timeMs = 0, counts }: VerificationRow): object {
+function toVerification({ timeMs = 0, counts, credits }: VerificationRow): object {
   return {
     time: timeMs,
     success: counts.VALID,
@@ -93,5 +95,6 @@ function toVerification({ timeMs = 0, counts }: VerificationRow): object {
     disabled: counts.DISABLED,
     expired: counts.EXPIRED,
     insufficientPermissions: counts.INSUFFICIENT_PERMISSIONS,
+    credits,
   };
 }

@@ -4,11 +4,9 @@ import { EXAMPLE } from '../shapes/examples.ts';
 import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
-import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
+import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
-
-const JSON_HEADER = ['content-type', 'application/json'] as const;
 
 /** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {
@@ -33,11 +31,7 @@ export async function answerVerification(
   request: Request,
   peer: Peer,
 ): Promise<Response> {
-  const { headers, url } = request;
-  const verdict = await verify(service, { headers, peer }, () => readBody(request, MAX_VERIFY_BODY_BYTES));
-  const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
-  const text = verdicts.text(verdict);
-  return new Response(isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text, {
-    headers: [JSON_HEADER, ...verdicts.headerPairs(verdict)].map(([name, value]) => [name, value]),
-  });
+  const asking = { headers: request.headers, peer };
+  const verdict = await verify(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES));
+  return verdictResponse(verdicts, verdict, verdicts.text(verdict), request);
 }

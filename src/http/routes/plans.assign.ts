@@ -3,20 +3,23 @@ import { Type } from 'typebox';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
-import { IDENTITY_REFERENCE, PlanMoveObject, toIdentityReference, toPlanFields } from '../shapes/identityObject.ts';
-import { IdentityId } from '../shapes/idFields.ts';
-import { Id, orNull, strict, Text } from '../shapes/schemas.ts';
+import { HOLDER_RIGHTS } from '../shapes/fieldRights.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
+import { IdentityId, KeyId } from '../shapes/idFields.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../shapes/planMoveObject.ts';
+import { Id, orNull, strict } from '../shapes/schemas.ts';
 
 export const assignPlan = defineRoute({
   path: '/v1/plans.assign',
   method: 'POST',
-  summary: 'Put an identity on a plan, or move it to another one.',
+  summary: 'Put an identity, or a key without one, on a plan, or move it to another one.',
   description:
-    'The balance stays unless `balance` says otherwise. An identity without credits that gets on a plan with credits begins with those of the plan. Assigning anew replaces a move that waits.',
-  rights: ['identity.<identityId>.update_identity', 'plan.<planId>.assign_plan'],
+    'The balance stays unless `balance` says otherwise. A holder without credits that gets on a plan with credits begins with those of the plan. Assigning anew replaces a move that waits. A key of an identity has no plan of its own: it follows the plan of its identity, and `keyId` answers 412.',
+  rights: ['plan.<planId>.assign_plan'],
+  fieldRights: HOLDER_RIGHTS,
   request: strict({
-    ...IDENTITY_REFERENCE,
-    planId: field(orNull(Id), 'The plan. null: the identity leaves its plan.', EXAMPLE.planId),
+    ...HOLDER_REFERENCE,
+    planId: field(orNull(Id), 'The plan. null: the holder leaves its plan.', EXAMPLE.planId),
     when: optional(
       Type.Enum(['now', 'nextRefill']),
       '`now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent.',
@@ -29,9 +32,9 @@ export const assignPlan = defineRoute({
     ),
   }),
   response: strict({
-    identityId: IdentityId,
-    planId: optional(Text, 'The plan that the identity is on. Absent when there is none.', EXAMPLE.planId),
-    planMove: optional(PlanMoveObject, 'The move that waits for the next refill. Absent when there is none.'),
+    identityId: optional(IdentityId, 'The identity. Absent when the holder is a key.'),
+    keyId: optional(KeyId, 'The key. Absent when the holder is an identity.'),
+    ...SHOWN_PLAN_FIELDS,
   }),
   example: {
     request: { externalId: 'user_1234', planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X' },
@@ -39,8 +42,8 @@ export const assignPlan = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { planId, when = 'now', balance = 'keep', ...named }) {
-    const holder = toIdentityReference(named);
-    const identity = await engine.assignPlan.assign(actor, { holder, planId, when, balance });
-    return { identityId: identity.id, ...toPlanFields(identity) };
+    const holder = toHolderReference(named);
+    const { kind, record } = await engine.assignPlan.assign(actor, { holder, planId, when, balance });
+    return { ...(kind === 'key' ? { keyId: record.id } : { identityId: record.id }), ...toPlanFields(record) };
   },
 });

@@ -10,7 +10,7 @@ export const createPlan = defineRoute({
   method: 'POST',
   summary: 'Create a plan: the credits, limits and permissions that a customer buys.',
   description:
-    'Identities get on it with `plans.assign`. They refer to it, so a change of the plan is a change for all of them.',
+    'Identities, and keys without one, get on it with `plans.assign`. They refer to it, so a change of the plan is a change for all of them.',
   rights: ['plan.*.create_plan'],
   fieldRights: NEW_PLAN_RIGHTS,
   request: strict({

@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { StreamedBody } from '../answer/streamedAnswer.ts';
 import type { FieldRights } from '../shapes/fieldRights.ts';
 
 /** One endpoint of the management API. A GET endpoint takes query parameters, and also accepts POST with the same fields. */
@@ -19,6 +20,8 @@ export interface Route {
   readonly isOneRightEnough?: true;
   /** Further rights that some fields need. */
   readonly fieldRights?: readonly FieldRights[];
+  /** The rights that are needed instead, with one of these fields. */
+  readonly insteadRights?: readonly FieldRights[];
   readonly request: TSchema;
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };
@@ -28,14 +31,29 @@ export interface Route {
   /** 64 KiB if absent. */
   readonly maxBodyBytes?: number;
   handle(engine: Engine, actor: Actor, body: unknown): Promise<object>;
+  /** Answers that are no JSON, and are sent while they are made. */
+  readonly stream?: RouteStream<unknown>;
 }
 
-type TypedRoute<S extends TSchema> = Omit<Route, 'request' | 'handle'> & {
+export interface RouteStream<B> {
+  /** Their media types, each with an example. */
+  readonly examples: Readonly<Record<string, string>>;
+  /** null: the request asks for JSON. `accept`: the header. */
+  open(engine: Engine, actor: Actor, body: B, accept: string | null): Promise<StreamedBody | null>;
+}
+
+type TypedRoute<S extends TSchema> = Omit<Route, 'request' | 'handle' | 'stream'> & {
   readonly request: S;
   handle(engine: Engine, actor: Actor, body: Static<S>): Promise<object>;
+  readonly stream?: RouteStream<Static<S>>;
 };
 
 /** Gives the handler the type of its request: it is called only with values that the schema accepts. */
 export function defineRoute<S extends TSchema>(route: TypedRoute<S>): Route {
-  return { ...route, handle: (engine, actor, body) => route.handle(engine, actor, body as Static<S>) };
+  const { stream, ...rest } = route;
+  const handle: Route['handle'] = (engine, actor, body) => route.handle(engine, actor, body as Static<S>);
+  if (stream === undefined) return { ...rest, handle };
+  const open: RouteStream<unknown>['open'] = (engine, actor, body, accept) =>
+    stream.open(engine, actor, body as Static<S>, accept);
+  return { ...rest, handle, stream: { examples: stream.examples, open } };
 }

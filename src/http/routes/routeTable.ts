@@ -9,6 +9,8 @@ import { deleteKey } from './keys.deleteKey.ts';
 import { getKey } from './keys.getKey.ts';
 import { updateKey } from './keys.updateKey.ts';
 import { updateRemaining } from './keys.updateRemaining.ts';
+import { adjustCredits } from './credits.adjust.ts';
+import { grantCredits } from './credits.grant.ts';
 import { deleteApi } from './apis.deleteApi.ts';
 import { deleteKeys } from './apis.deleteKeys.ts';
 import { updateApi } from './apis.updateApi.ts';
@@ -59,6 +61,10 @@ import { rotateSecret } from './webhooks.rotateSecret.ts';
 import { listDeliveries } from './webhooks.listDeliveries.ts';
 import { redeliver } from './webhooks.redeliver.ts';
 import { sendTest } from './webhooks.sendTest.ts';
+import { settleReservation } from './reservations.settle.ts';
+import { releaseReservation } from './reservations.release.ts';
+import { getReservation } from './reservations.get.ts';
+import { listReservations } from './reservations.list.ts';
 import { limit } from './ratelimits.limit.ts';
 import { multiLimit } from './ratelimits.multiLimit.ts';
 import { setOverride } from './ratelimits.setOverride.ts';
@@ -66,9 +72,10 @@ import { getOverride } from './ratelimits.getOverride.ts';
 import { listOverrides } from './ratelimits.listOverrides.ts';
 import { deleteOverride } from './ratelimits.deleteOverride.ts';
 import { getVerifications } from './analytics.getVerifications.ts';
+import { getStatement } from './usage.getStatement.ts';
 import { getKeyVerifications } from './keys.getVerifications.ts';
 
-/** Every management endpoint. keys.verifyKey, liveness and readiness are not in this table, because they need no root key. */
+/** Every management endpoint. keys.verifyKey, reservations.create, liveness and readiness are not in this table, because they need no root key. */
 export const ROUTES: readonly Route[] = [
   createApi,
   getApi,
@@ -79,6 +86,8 @@ export const ROUTES: readonly Route[] = [
   getKey,
   updateKey,
   updateRemaining,
+  grantCredits,
+  adjustCredits,
   deleteKey,
   deleteApi,
   deleteKeys,
@@ -130,6 +139,10 @@ export const ROUTES: readonly Route[] = [
   listDeliveries,
   redeliver,
   sendTest,
+  settleReservation,
+  releaseReservation,
+  getReservation,
+  listReservations,
   limit,
   multiLimit,
   setOverride,
@@ -138,4 +151,5 @@ export const ROUTES: readonly Route[] = [
   deleteOverride,
   getVerifications,
   getKeyVerifications,
+  getStatement,
 ];

@@ -7,7 +7,7 @@ import { field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { orNull, Whole } from './schemas.ts';
 
-const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS }));
+export const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS }));
 
 /** `start` is included, `end` is not. */
 export const PeriodFields = {
@@ -37,6 +37,15 @@ const COUNT_WORDS = {
 /** How many verifications had this verdict. */
 export function countOf(code: VerdictCode, example: number) {
   return field(Whole, `How many verifications ${COUNT_WORDS[code]}.`, example);
+}
+
+/** The credits that the verifications of a row took. */
+export function creditsOf(example: number) {
+  return field(
+    Whole,
+    'Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once.',
+    example,
+  );
 }
 
 interface PeriodBody {

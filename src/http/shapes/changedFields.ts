@@ -1,6 +1,6 @@
-import { AlertsObject } from './alertFields.ts';
+import { AlertsInput } from './alertFields.ts';
 import { IpAllowlist } from './creationFields.ts';
-import { Refill } from './creditFields.ts';
+import { ChangedMetered, Refill } from './creditFields.ts';
 import { optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { PermissionReferences, RoleReferences } from './permissionObject.ts';
@@ -44,6 +44,7 @@ export const CHANGED_FIELDS = {
     'When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent.',
     1798761600000,
   ),
+  metered: ChangedMetered,
   remaining: optional(
     orNull(Count),
     'The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts.',
@@ -70,8 +71,8 @@ export const CHANGED_FIELDS = {
     ['203.0.113.0/24'],
   ),
   alerts: optional(
-    orNull(AlertsObject),
-    'When an event tells that the key is about to expire. null: as its identity says. It stays when absent.',
+    orNull(AlertsInput),
+    'When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of that decide when it is told that the key expires. It stays when absent.',
     { expiresWithinMs: 604800000 },
   ),
   enabled: optional(Flag, 'false: verifications of the key answer DISABLED from now on. It stays when absent.', false),

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
 import { MAX_ALLOWLIST_ENTRIES, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../core/bounds.ts';
-import { AlertsObject } from './alertFields.ts';
-import { Refill } from './creditFields.ts';
+import { AlertsInput } from './alertFields.ts';
+import { NewMetered, Refill } from './creditFields.ts';
 import { optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { NamedRatelimits, Ratelimit } from './rateLimitFields.ts';
@@ -59,6 +59,7 @@ export const CREATION_FIELDS = {
     'When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent.',
     1798761600000,
   ),
+  metered: NewMetered,
   remaining: optional(
     Count,
     'The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent.',
@@ -80,8 +81,8 @@ export const CREATION_FIELDS = {
     ['203.0.113.0/24', '2001:db8::/32'],
   ),
   alerts: optional(
-    AlertsObject,
-    'When an event tells that the key is about to expire. As its identity says when absent.',
+    AlertsInput,
+    'When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires.',
   ),
   enabled: optional(Flag, 'false: the key is DISABLED until `keys.updateKey` enables it. true when absent.', true),
   environment: optional(

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { REFILL_INTERVALS } from '../../core/calendar.ts';
 import { component, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
-import { orNull, Positive, strict, Text, Whole, words } from './schemas.ts';
+import { Flag, orNull, Positive, strict, Text, Whole, words } from './schemas.ts';
 
 /** The refill of credits, as a request sets it and as an answer shows it. */
 
@@ -79,4 +79,18 @@ export const RefillObject = component(
     lastRefillAt: EXAMPLE.midnight,
     nextRefillAt: EXAMPLE.nextMidnight,
   },
+);
+
+const METERED = 'true: what is spent is counted exactly, without a balance (pay as you go)';
+
+export const SHOWN_METERED = optional(Flag, `${METERED}. Absent otherwise.`, true);
+
+/** Of a new key, identity or plan. */
+export const NewMetered = optional(Flag, `${METERED}. Not together with \`remaining\`. false when absent.`, true);
+
+/** Of a change. */
+export const ChangedMetered = optional(
+  Flag,
+  `${METERED}, and a balance ends. false: it is no longer counted. It stays as it is when absent.`,
+  true,
 );

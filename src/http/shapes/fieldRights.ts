@@ -24,6 +24,12 @@ export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
 export const NEW_PLAN_RIGHTS: readonly FieldRights[] = NEW_KEY_RIGHTS.slice(1);
 export const CHANGED_PLAN_RIGHTS: readonly FieldRights[] = CHANGED_KEY_RIGHTS.slice(1);
 
+/** For what is done to a key or to an identity, whichever the request names. */
+export const HOLDER_RIGHTS: readonly FieldRights[] = [
+  { fields: ['keyId'], rights: ['api.<apiId>.update_key'] },
+  { fields: ['identityId', 'externalId'], rights: ['identity.<identityId>.update_identity'] },
+];
+
 function ownerRights(unless: string): FieldRights {
   return { fields: ['externalId', 'ownerId'], rights: ['identity.*.create_identity'], unless };
 }

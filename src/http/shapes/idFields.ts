@@ -43,6 +43,11 @@ export const RequestId = field(
   'The id of this request. The log and the audit log of the service name the request by it.',
   EXAMPLE.requestId,
 );
+export const ReservationId = field(
+  Id,
+  'The id of a reservation, as `reservations.create` answers it.',
+  EXAMPLE.reservationId,
+);
 export const MigrationId = field(
   Id,
   'An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api.',

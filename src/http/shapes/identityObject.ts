@@ -1,20 +1,22 @@
-import { type Static, Type } from 'typebox';
+import type { Static } from 'typebox';
 
 import type { CounterPatch } from '../../core/counterPatch.ts';
 import type { Issue } from '../../core/errors.ts';
-import { planLimits } from '../../core/plan.ts';
-import { DEFAULT_LIMIT_NAME, type IdentityRecord, type PlanLimit, type PlanRecord } from '../../core/records.ts';
+import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { IdentityDetails, IdentityPatch, IdentityView } from '../../engine/admin/identities/identityAdmin.ts';
 import type { IdentityReference } from '../../engine/admin/identities/loadIdentity.ts';
-import { AlertsObject, showAlerts, toAlerts } from './alertFields.ts';
+import { type AlertsInput, AlertsObject, showAlerts } from './alertFields.ts';
+import { BALANCE_FIELDS, toBalance } from './balanceFields.ts';
 import { badFields, toMetaText, toNamedLimits, toRefill } from './keyFields.ts';
-import { type Refill, RefillObject } from './creditFields.ts';
+import { type Refill, RefillObject, SHOWN_METERED } from './creditFields.ts';
 import { component, field, listOf, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
-import { IdentityId, PlanId } from './idFields.ts';
-import { ExternalIdObject, toMeta, toNamedRatelimit, toRefillObject } from './keyObject.ts';
+import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from './heldPlanObject.ts';
+import { IdentityId } from './idFields.ts';
+import { ExternalIdObject, toMeta, toRefillObject } from './keyObject.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from './planMoveObject.ts';
 import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from './rateLimitFields.ts';
-import { ExternalId, Flag, Meta, orNull, strict, Text, Whole } from './schemas.ts';
+import { ExternalId, Flag, Meta, strict, Text, Whole } from './schemas.ts';
 
 /** An identity is named by one of these two. */
 export const IDENTITY_REFERENCE = {
@@ -26,17 +28,6 @@ export const IDENTITY_REFERENCE = {
   ),
 };
 
-export const PlanMoveObject = component(
-  'PlanMove',
-  strict({
-    planId: field(orNull(Text), 'The plan that it moves to. null: it leaves its plan.', EXAMPLE.planId),
-    at: field(Whole, 'When it moves, in unix milliseconds: at the next refill.', EXAMPLE.nextMidnight),
-    balance: field(Type.Enum(['keep', 'reset']), 'Whether the balance stays or begins anew.', 'keep'),
-  }),
-  'A move to another plan that was put off until the next refill.',
-  { planId: EXAMPLE.planId, at: EXAMPLE.nextMidnight, balance: 'keep' },
-);
-
 const SHOWN_LIMITS = 'The rate limits that the keys of the identity share. `[]` when there are none.';
 
 const SHOWN_FIELDS = {
@@ -46,20 +37,18 @@ const SHOWN_FIELDS = {
   meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
   enabled: field(Flag, 'false: verifications of all keys of the identity answer DISABLED.', true),
   maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
-  planId: optional(Text, 'The plan that the identity is on. Absent when there is none.', EXAMPLE.planId),
-  planMove: optional(
-    PlanMoveObject,
-    'A move to another plan that waits for the next refill. Absent when there is none.',
-  ),
+  ...SHOWN_PLAN_FIELDS,
   alerts: optional(
     AlertsObject,
-    'When an event tells that a key of the identity is about to expire. Absent when none is set.',
+    'When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set.',
   ),
   remaining: optional(
     Whole,
     'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
     1000,
   ),
+  ...BALANCE_FIELDS,
+  metered: SHOWN_METERED,
   refill: optional(
     RefillObject,
     'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
@@ -77,22 +66,6 @@ export const FullIdentityObject = component(
   { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, ratelimits: [] },
 );
 
-const HeldPlanObject = component(
-  'HeldPlan',
-  strict({
-    id: PlanId,
-    name: field(Text, 'The name of the plan.', 'pro'),
-    ratelimits: listOf(
-      UsedRatelimitObject,
-      'The limits of the plan that apply to the identity, with what it has used of them.',
-    ),
-    refill: optional(RefillObject, 'The refill of the plan. Absent when there is none, or the identity has its own.'),
-    maxKeys: optional(Whole, 'How many keys the plan allows. Absent when any number is allowed.', 5),
-  }),
-  'A plan as it is for one of its holders. A field that the holder has itself takes precedence.',
-  { id: EXAMPLE.planId, name: 'pro', ratelimits: [] },
-);
-
 /** With what is counted. */
 export const IdentityDetailsObject = component(
   'IdentityDetails',
@@ -107,45 +80,13 @@ export const IdentityDetailsObject = component(
 );
 
 export function toIdentityDetails(details: IdentityDetails): object {
-  const { identity, keys, used, plan } = details;
-  const ratelimits = identity.limits.map((limit, i) => ({
-    ...toSharedRatelimit(limit),
-    used: used[i]?.used ?? 0,
-    reset: used[i]?.resetAtMs ?? 0,
-  }));
-  return {
-    ...toFullIdentity(details),
-    keys,
-    ratelimits,
-    ...(plan === null ? {} : { plan: toHeldPlan(plan, details) }),
-  };
-}
-
-/** Limits that the identity replaces by its own are left out. */
-function toHeldPlan(plan: PlanRecord, details: IdentityDetails): object {
-  const { identity, planUsed } = details;
-  const applied = planLimits(identity.limits, plan);
-  const ratelimits = plan.limits.flatMap((limit, i) =>
-    applied.includes(limit)
-      ? { ...toSharedRatelimit(limit), used: planUsed[i]?.used ?? 0, reset: planUsed[i]?.resetAtMs ?? 0 }
-      : [],
-  );
-  const rule = identity.credits?.refill == null ? (plan.refills.at(-1)?.rule ?? null) : null;
-  return {
-    id: plan.id,
-    name: plan.name,
-    ratelimits,
-    ...(rule === null ? {} : toRefillObject(rule, details)),
-    ...(plan.maxKeys === null ? {} : { maxKeys: plan.maxKeys }),
-  };
-}
-
-export function toSharedRatelimit(limit: PlanLimit): object {
-  return { ...toNamedRatelimit(limit), autoApply: limit.autoApply !== false };
+  const { identity, keys, used } = details;
+  const ratelimits = identity.limits.map((limit, i) => toUsedRatelimit(limit, used[i]));
+  return { ...toFullIdentity(details), keys, ratelimits, ...toHeldPlan(identity, details) };
 }
 
 export function toFullIdentity(view: IdentityView): object {
-  const { identity, remaining } = view;
+  const { identity } = view;
   return {
     id: identity.id,
     externalId: identity.externalId,
@@ -156,14 +97,10 @@ export function toFullIdentity(view: IdentityView): object {
     ...toPlanFields(identity),
     ...showAlerts(identity.alerts),
     ratelimits: identity.limits.map(toSharedRatelimit),
-    ...(remaining === null ? {} : { remaining }),
+    ...toBalance(view),
+    ...(identity.credits?.metered ? { metered: true } : {}),
     ...toRefillObject(identity.credits?.refill ?? null, view),
   };
-}
-
-export function toPlanFields({ planId, planMove }: IdentityRecord): object {
-  const move = planMove && { planId: planMove.planId, at: planMove.atMs, balance: planMove.balance };
-  return { ...(planId === null ? {} : { planId }), ...(move === null ? {} : { planMove: move }) };
 }
 
 /** The fields of an identity that a request can set. */
@@ -172,12 +109,13 @@ export interface IdentityFields extends SharedCounterFields {
   readonly meta?: object | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
-  readonly alerts?: Static<typeof AlertsObject> | null;
+  readonly alerts?: Static<typeof AlertsInput> | null;
 }
 
 export interface SharedCounterFields {
   readonly ratelimits?: Static<typeof SharedRatelimits> | null;
   readonly remaining?: number | null;
+  readonly metered?: boolean;
   readonly refill?: Static<typeof Refill> | null;
 }
 
@@ -188,7 +126,7 @@ export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[]
     ...(fields.name === undefined ? {} : { name: fields.name }),
     ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
-    ...(fields.alerts === undefined ? {} : { alerts: toAlerts(fields.alerts) }),
+    ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...toSharedCounters(fields, issues),
   };
@@ -201,6 +139,7 @@ export function toSharedCounters(fields: SharedCounterFields, issues: Issue[]): 
   const limits = fields.ratelimits === undefined ? undefined : toNamedLimits(fields.ratelimits ?? [], issues);
   return {
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
+    ...(fields.metered === undefined ? {} : { metered: fields.metered }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
     ...(limits === undefined
       ? {}

@@ -7,7 +7,7 @@ import type { KeyPatch } from '../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../core/counterPatch.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
-import { type AlertsObject, toAlerts } from './alertFields.ts';
+import type { AlertsInput } from './alertFields.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from './creditFields.ts';
 import type { NamedRatelimits, SharedRatelimits, Ratelimit } from './rateLimitFields.ts';
@@ -23,11 +23,12 @@ export interface KeyFields {
   readonly enabled?: boolean;
   readonly expires?: number | null;
   readonly remaining?: number | null;
+  readonly metered?: boolean;
   readonly refill?: Static<typeof Refill> | null;
   readonly ratelimit?: Static<typeof Ratelimit> | null;
   readonly ratelimits?: Static<typeof NamedRatelimits> | null;
   readonly ipAllowlist?: Static<typeof IpAllowlist> | null;
-  readonly alerts?: Static<typeof AlertsObject> | null;
+  readonly alerts?: Static<typeof AlertsInput> | null;
   readonly roles?: readonly RbacReference[] | null;
   readonly permissions?: readonly RbacReference[] | null;
 }
@@ -44,11 +45,12 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
     ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
+    ...(fields.metered === undefined ? {} : { metered: fields.metered }),
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
     ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
     ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
     ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
-    ...(fields.alerts === undefined ? {} : { alerts: toAlerts(fields.alerts) }),
+    ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
     ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
     ...(fields.permissions === undefined
       ? {}
@@ -129,7 +131,9 @@ function toDefaultLimit(ratelimit: Static<typeof Ratelimit> | null, issues: Issu
   if (limit === undefined) issues.push({ path: 'ratelimit.limit', message: 'ratelimit.limit is missing' });
   if (durationMs === undefined) issues.push({ path: 'ratelimit.duration', message: 'ratelimit.duration is missing' });
   const async = ratelimit.async ?? (ratelimit.type === undefined ? null : ratelimit.type === 'fast');
-  return { name: DEFAULT_LIMIT_NAME, limit: limit ?? 1, durationMs: durationMs ?? 1000, async };
+  const { notify } = ratelimit;
+  const numbers = { limit: limit ?? 1, durationMs: durationMs ?? 1000 };
+  return { name: DEFAULT_LIMIT_NAME, ...numbers, async, ...(notify === undefined ? {} : { notify }) };
 }
 
 function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]): LimitInput[] | null {
@@ -147,12 +151,13 @@ export function toNamedLimits(limits: Static<typeof SharedRatelimits>, issues: I
       issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
     }
   }
-  return limits.map(({ name, limit, duration, async, autoApply }) => ({
+  return limits.map(({ name, limit, duration, async, autoApply, notify }) => ({
     name,
     limit,
     durationMs: duration,
     async: async ?? null,
     ...(autoApply === undefined ? {} : { autoApply }),
+    ...(notify === undefined ? {} : { notify }),
   }));
 }
 

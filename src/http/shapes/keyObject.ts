@@ -9,10 +9,12 @@ import {
 } from '../../core/records.ts';
 import type { CreditsView, KeyView } from '../../engine/admin/keys/keyView.ts';
 import { AlertsObject, showAlerts } from './alertFields.ts';
-import { RefillObject } from './creditFields.ts';
+import { BALANCE_FIELDS, toBalance } from './balanceFields.ts';
+import { RefillObject, SHOWN_METERED } from './creditFields.ts';
 import { component, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { ApiId, IdentityId, KeyId, WorkspaceId } from './idFields.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from './planMoveObject.ts';
 import { RatelimitObject, ShownRatelimits } from './rateLimitFields.ts';
 import { Flag, Meta, strict, Text, Whole } from './schemas.ts';
 
@@ -59,73 +61,84 @@ export const KeyStart = field(
   'demo_7Kq2',
 );
 
-/** A key as getKey and listKeys show it. Fields that are not set are left out. */
+/** Fields that are not set are left out. */
+export const KEY_FIELDS = {
+  id: KeyId,
+  start: KeyStart,
+  apiId: ApiId,
+  workspaceId: WorkspaceId,
+  name: SHOWN_KEY_FIELDS.name,
+  ownerId: SHOWN_KEY_FIELDS.ownerId,
+  meta: SHOWN_KEY_FIELDS.meta,
+  createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
+  updatedAt: optional(
+    Whole,
+    'When the key was last changed, in unix milliseconds. Absent when it was never changed.',
+    EXAMPLE.nextMidnight,
+  ),
+  expires: SHOWN_KEY_FIELDS.expires,
+  remaining: optional(
+    Whole,
+    'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
+    97,
+  ),
+  ...BALANCE_FIELDS,
+  metered: SHOWN_METERED,
+  refill: optional(
+    RefillObject,
+    'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
+  ),
+  ratelimit: optional(RatelimitObject, 'The rate limit with the name `default`. Absent when there is none.'),
+  ratelimits: optional(ShownRatelimits, 'The further rate limits of the key. Absent when there are none.'),
+  roles: field(Texts, 'The names of the roles of the key. `[]` when it has none.', ['editor']),
+  permissions: field(
+    Texts,
+    'The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none.',
+    ['documents.read'],
+  ),
+  enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
+  environment: SHOWN_KEY_FIELDS.environment,
+  ipAllowlist: optional(
+    Texts,
+    'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
+    ['203.0.113.0/24'],
+  ),
+  ...SHOWN_PLAN_FIELDS,
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none.',
+  ),
+  lastUsedAt: optional(
+    Whole,
+    'When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off.',
+    1783080000000,
+  ),
+  identity: SHOWN_KEY_FIELDS.identity,
+};
+
+export const KEY_EXAMPLE = {
+  id: EXAMPLE.keyId,
+  start: 'demo_7Kq2',
+  apiId: EXAMPLE.apiId,
+  workspaceId: EXAMPLE.workspaceId,
+  meta: {},
+  createdAt: EXAMPLE.midnight,
+  remaining: 3,
+  roles: [],
+  permissions: [],
+  enabled: true,
+};
+
+/** A key as lists show it. */
 export const KeyObject = component(
   'Key',
-  strict({
-    id: KeyId,
-    start: KeyStart,
-    apiId: ApiId,
-    workspaceId: WorkspaceId,
-    name: SHOWN_KEY_FIELDS.name,
-    ownerId: SHOWN_KEY_FIELDS.ownerId,
-    meta: SHOWN_KEY_FIELDS.meta,
-    createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
-    updatedAt: optional(
-      Whole,
-      'When the key was last changed, in unix milliseconds. Absent when it was never changed.',
-      EXAMPLE.nextMidnight,
-    ),
-    expires: SHOWN_KEY_FIELDS.expires,
-    remaining: optional(
-      Whole,
-      'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
-      97,
-    ),
-    refill: optional(RefillObject, 'The refill of the credits. Absent when there is none.'),
-    ratelimit: optional(RatelimitObject, 'The rate limit with the name `default`. Absent when there is none.'),
-    ratelimits: optional(ShownRatelimits, 'The further rate limits of the key. Absent when there are none.'),
-    roles: field(Texts, 'The names of the roles of the key. `[]` when it has none.', ['editor']),
-    permissions: field(
-      Texts,
-      'The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none.',
-      ['documents.read'],
-    ),
-    enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
-    environment: SHOWN_KEY_FIELDS.environment,
-    ipAllowlist: optional(
-      Texts,
-      'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
-      ['203.0.113.0/24'],
-    ),
-    alerts: optional(
-      AlertsObject,
-      'When an event tells that the key is about to expire. Absent when the key itself has none.',
-    ),
-    lastUsedAt: optional(
-      Whole,
-      'When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off.',
-      1783080000000,
-    ),
-    identity: SHOWN_KEY_FIELDS.identity,
-  }),
+  strict(KEY_FIELDS),
   'A key, without its secret. Fields that are not set are absent.',
-  {
-    id: EXAMPLE.keyId,
-    start: 'demo_7Kq2',
-    apiId: EXAMPLE.apiId,
-    workspaceId: EXAMPLE.workspaceId,
-    meta: {},
-    createdAt: EXAMPLE.midnight,
-    remaining: 3,
-    roles: [],
-    permissions: [],
-    enabled: true,
-  },
+  KEY_EXAMPLE,
 );
 
 export function toKeyObject(view: KeyView, workspaceId: string): object {
-  const { key, identity, permissions, remaining, lastUsedAtMs } = view;
+  const { key, identity, permissions, lastUsedAtMs } = view;
   const others = key.limits.filter(({ name }) => name !== DEFAULT_LIMIT_NAME);
   const main = key.limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   return {
@@ -139,7 +152,8 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     createdAt: key.createdAtMs,
     ...(key.updatedAtMs === null ? {} : { updatedAt: key.updatedAtMs }),
     ...(key.expiresAtMs === null ? {} : { expires: key.expiresAtMs }),
-    ...(remaining === null ? {} : { remaining }),
+    ...toBalance(view),
+    ...(key.credits?.metered ? { metered: true } : {}),
     ...toRefillObject(key.credits?.refill ?? null, view),
     ...(main === undefined ? {} : { ratelimit: toRatelimit(main) }),
     ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
@@ -148,6 +162,7 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     enabled: key.enabled,
     ...(key.environment === null ? {} : { environment: key.environment }),
     ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),
+    ...toPlanFields(key),
     ...showAlerts(key.alerts),
     ...(lastUsedAtMs === null ? {} : { lastUsedAt: lastUsedAtMs }),
     ...(identity === null ? {} : { identity: toIdentityObject(identity) }),
@@ -162,7 +177,9 @@ export function toMeta(text: string | null): object {
   return text === null ? {} : (JSON.parse(text) as object);
 }
 
-export function toRefillObject(refill: RefillRule | null, view: CreditsView): object {
+type RefillTimes = Pick<CreditsView, 'lastRefillAtMs' | 'nextRefillAtMs'>;
+
+export function toRefillObject(refill: RefillRule | null, view: RefillTimes): object {
   const { lastRefillAtMs, nextRefillAtMs } = view;
   if (refill === null) return {};
   const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
@@ -181,10 +198,11 @@ export function toRefillObject(refill: RefillRule | null, view: CreditsView): ob
   };
 }
 
-function toRatelimit({ async, limit, durationMs }: LimitRecord): object {
-  return { async, limit, duration: durationMs, refillRate: limit, refillInterval: durationMs };
+function toRatelimit({ async, limit, durationMs, notify }: LimitRecord): object {
+  const shown = { async, limit, duration: durationMs, refillRate: limit, refillInterval: durationMs };
+  return { ...shown, ...(notify ? { notify } : {}) };
 }
 
-export function toNamedRatelimit({ name, limit, durationMs, async }: PlanLimit): object {
-  return { name, limit, duration: durationMs, async };
+export function toNamedRatelimit({ name, limit, durationMs, async, notify }: PlanLimit): object {
+  return { name, limit, duration: durationMs, async, ...(notify ? { notify } : {}) };
 }

@@ -15,6 +15,15 @@ export const ASYNC_WORDS =
   'true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere.';
 const KEPT_MODE = 'When absent, a limit that exists keeps its mode, and a new one is local.';
 
+const NOTIFY_WORDS =
+  'true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long.';
+const NotifyOfRequest = optional(
+  Flag,
+  `${NOTIFY_WORDS} When absent, a limit that exists stays as it is, and a new one has false.`,
+  true,
+);
+const ShownNotify = optional(Flag, `${NOTIFY_WORDS} Absent otherwise.`, true);
+
 const LimitOfRequest = field(Positive, `${LIMIT_WORDS} At least 1.`, 100);
 const DurationOfRequest = field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS}`, 60000);
 
@@ -36,6 +45,7 @@ export const Ratelimit = component(
     ),
     refillRate: optional(Positive, 'Older name of `limit`, which takes precedence.', 10),
     refillInterval: optional(DurationMs, 'Older name of `duration`, which takes precedence.', 1000),
+    notify: NotifyOfRequest,
   }),
   'The rate limit of a key, which has the name `default`. It applies to every verification.',
   { limit: 10, duration: 1000, async: true },
@@ -52,6 +62,7 @@ export const NamedRatelimit = component(
     limit: LimitOfRequest,
     duration: DurationOfRequest,
     async: optional(Flag, `${ASYNC_WORDS} ${KEPT_MODE}`, true),
+    notify: NotifyOfRequest,
   }),
   'A rate limit with a name of your choice.',
   { name: 'requests', limit: 100, duration: 60000 },
@@ -110,6 +121,7 @@ export const RatelimitObject = component(
     duration: ShownDuration,
     refillRate: field(Whole, 'The same number as `limit`, for older programs.', 100),
     refillInterval: field(Whole, 'The same number as `duration`, for older programs.', 60000),
+    notify: ShownNotify,
   }),
   'The rate limit of a key with the name `default`.',
   { async: true, limit: 100, duration: 60000, refillRate: 100, refillInterval: 60000 },
@@ -122,6 +134,7 @@ export const NamedRatelimitObject = component(
     limit: ShownLimit,
     duration: ShownDuration,
     async: ShownMode,
+    notify: ShownNotify,
   }),
   'A rate limit of a key or an identity, by its name.',
   { name: 'requests', limit: 100, duration: 60000, async: true },

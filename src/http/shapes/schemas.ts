@@ -5,12 +5,14 @@ import {
   MAX_ENVIRONMENT_LENGTH,
   MAX_EXTERNAL_ID_LENGTH,
   MAX_ID_LENGTH,
+  MAX_IDEMPOTENCY_KEY_LENGTH,
   MAX_KEY_BYTES,
   MAX_LIMIT_NAME_LENGTH,
   MAX_NAME_LENGTH,
   MAX_PERMISSION_LENGTH,
   MAX_WINDOW_MS,
   MIN_API_NAME_LENGTH,
+  MIN_IDEMPOTENCY_KEY_LENGTH,
   MIN_KEY_BYTES,
   MIN_WINDOW_MS,
 } from '../../core/bounds.ts';
@@ -30,7 +32,7 @@ export function words(minLength: number, maxLength: number, format?: TextFormat)
 }
 
 /** A page begins after the last record of the previous page, even if that record was deleted. */
-export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr' | 'plan') {
+export function cursorAt(prefix: 'key' | 'api' | 'id' | 'ovr' | 'plan' | 'rsv') {
   return Type.String({ pattern: idPattern(prefix), [EXPECTED]: 'the cursor of an earlier page' });
 }
 
@@ -65,6 +67,9 @@ export const Prefix = Type.String({
   pattern: PREFIX_PATTERN,
   [EXPECTED]: '1 to 16 of the characters A-Z a-z 0-9 _ . -',
 });
+
+export const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_IDEMPOTENCY_KEY_LENGTH}}$`;
+export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
 
 export const Meta = component(
   'Meta',

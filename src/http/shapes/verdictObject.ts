@@ -29,40 +29,43 @@ export const VERDICT_EXAMPLE = {
   remaining: 2,
 } as const;
 
-/** A verdict as keys.verifyKey answers it. `NOT_FOUND` has only the required fields. */
+/** The fields of a verdict. `NOT_FOUND` has only the required ones. */
+export const VERDICT_FIELDS = {
+  valid: field(Flag, 'true: the request may pass. It is true with the code VALID only.', true),
+  code: Code,
+  requestId: RequestId,
+  keyId: optional(KeyId, 'The id of the key. Absent with the code NOT_FOUND.'),
+  name: SHOWN_KEY_FIELDS.name,
+  ownerId: SHOWN_KEY_FIELDS.ownerId,
+  meta: SHOWN_KEY_FIELDS.meta,
+  expires: SHOWN_KEY_FIELDS.expires,
+  enabled: optional(Flag, 'false: the key is not enabled. Absent with the code NOT_FOUND.', true),
+  environment: SHOWN_KEY_FIELDS.environment,
+  permissions: optional(
+    Texts,
+    'The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND.',
+    ['documents.read'],
+  ),
+  roles: optional(Texts, 'The names of the roles of the key. Absent with the code NOT_FOUND.', ['editor']),
+  identity: SHOWN_KEY_FIELDS.identity,
+  remaining: optional(
+    Whole,
+    'The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
+    2,
+  ),
+  ratelimit: optional(
+    RatelimitResult,
+    'The rate limit that refused, else the one with the name `default`. Absent when there is neither.',
+  ),
+  ratelimits: optional(Type.Array(NamedRatelimitResult), 'All rate limits that were checked. Absent when none was.', [
+    { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },
+  ]),
+};
+
+/** A verdict as keys.verifyKey answers it. */
 export const VerdictObject = component(
   'Verdict',
-  strict({
-    valid: field(Flag, 'true: the request may pass. It is true with the code VALID only.', true),
-    code: Code,
-    requestId: RequestId,
-    keyId: optional(KeyId, 'The id of the key. Absent with the code NOT_FOUND.'),
-    name: SHOWN_KEY_FIELDS.name,
-    ownerId: SHOWN_KEY_FIELDS.ownerId,
-    meta: SHOWN_KEY_FIELDS.meta,
-    expires: SHOWN_KEY_FIELDS.expires,
-    enabled: optional(Flag, 'false: the key is not enabled. Absent with the code NOT_FOUND.', true),
-    environment: SHOWN_KEY_FIELDS.environment,
-    permissions: optional(
-      Texts,
-      'The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND.',
-      ['documents.read'],
-    ),
-    roles: optional(Texts, 'The names of the roles of the key. Absent with the code NOT_FOUND.', ['editor']),
-    identity: SHOWN_KEY_FIELDS.identity,
-    remaining: optional(
-      Whole,
-      'The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
-      2,
-    ),
-    ratelimit: optional(
-      RatelimitResult,
-      'The rate limit that refused, else the one with the name `default`. Absent when there is neither.',
-    ),
-    ratelimits: optional(Type.Array(NamedRatelimitResult), 'All rate limits that were checked. Absent when none was.', [
-      { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },
-    ]),
-  }),
+  strict(VERDICT_FIELDS),
   'The verdict on a key. Fields that are not set are absent.',
   VERDICT_EXAMPLE,
 );

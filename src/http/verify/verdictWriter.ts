@@ -18,6 +18,21 @@ export interface GeneralVerdictWriter extends VerdictWriter {
   headerPairs(verdict: Verdict): readonly VerdictHeader[];
 }
 
+const JSON_HEADER = ['content-type', 'application/json'] as const;
+
+/** An answer of the general handler with a verdict. */
+export function verdictResponse(
+  verdicts: GeneralVerdictWriter,
+  verdict: Verdict,
+  text: string,
+  { url }: Request,
+): Response {
+  const isPretty = url.includes('?') && new URL(url).searchParams.has('pretty');
+  return new Response(isPretty ? JSON.stringify(JSON.parse(text), null, 2) : text, {
+    headers: [JSON_HEADER, ...verdicts.headerPairs(verdict)].map(([name, value]) => [name, value]),
+  });
+}
+
 export function makeVerdictWriter({ requestIds, config }: Service): GeneralVerdictWriter {
   const { ratelimitHeaders } = config;
   return {

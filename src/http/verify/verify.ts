@@ -4,7 +4,7 @@ import { checkContentType } from '../request/body.ts';
 import type { Asking, Service } from '../service.ts';
 import { type Asker, authenticateAsker } from './asker.ts';
 import type { VerifyBody } from './verifyBody.ts';
-import { fullRequest, toVerifyRequest } from './verifyRequest.ts';
+import { fullRequest, toReserveRequest, toVerifyRequest } from './verifyRequest.ts';
 
 /** The text of a body, or a function that reads it. The function is called only when the asker may verify. */
 export type BodyText = string | (() => Promise<string>);
@@ -35,6 +35,17 @@ export async function verifyEach(
   const requests = bodies.map((body) => fullRequest(service, body, null, asker));
   asker.take(requests.length);
   return Promise.allSettled(requests.map(async (request) => decide(service, request, service.monotonicMs())));
+}
+
+/** Verifies a key and holds its credits. */
+export async function reserve(service: Service, asking: Asking, readText: () => Promise<string>): Promise<Verdict> {
+  checkContentType(asking.headers);
+  const asker = await authenticateAsker(service, asking);
+  const text = await readText();
+  const startedAtMs = service.monotonicMs();
+  const request = toReserveRequest(service, text, asker);
+  asker.take(1);
+  return decide(service, request, startedAtMs);
 }
 
 function verifyAs(service: Service, asker: Asker, body: BodyText): Verdict | PromiseLike<Verdict> {

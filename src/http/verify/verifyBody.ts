@@ -2,13 +2,11 @@ import { Compile } from 'typebox/compile';
 import { type Static, Type } from 'typebox';
 
 import {
-  MAX_IDEMPOTENCY_KEY_LENGTH,
   MAX_LIMITS_PER_KEY,
   MAX_PERMISSION_LENGTH,
   MAX_SECRET_LENGTH,
   MAX_TAG_LENGTH,
   MAX_TAGS,
-  MIN_IDEMPOTENCY_KEY_LENGTH,
 } from '../../core/bounds.ts';
 import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
@@ -17,10 +15,17 @@ import { QUERY_WORDS } from './permissionQuery.ts';
 import { again, component, EXPECTED, field, optional, recursive } from '../shapes/described.ts';
 import { EXAMPLE } from '../shapes/examples.ts';
 import { ApiId } from '../shapes/idFields.ts';
-import { Count, DurationMs, LimitName, Positive, strict, words } from '../shapes/schemas.ts';
+import {
+  Count,
+  DurationMs,
+  IDEMPOTENCY_PATTERN,
+  IDEMPOTENCY_WORDS,
+  LimitName,
+  Positive,
+  strict,
+  words,
+} from '../shapes/schemas.ts';
 
-const IDEMPOTENCY_PATTERN = `^[A-Za-z0-9_-]{${MIN_IDEMPOTENCY_KEY_LENGTH},${MAX_IDEMPOTENCY_KEY_LENGTH}}$`;
-export const IDEMPOTENCY_WORDS = `${MIN_IDEMPOTENCY_KEY_LENGTH} to ${MAX_IDEMPOTENCY_KEY_LENGTH} of the characters A-Z a-z 0-9 _ -`;
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
 const PARTS_WORDS =
@@ -99,50 +104,67 @@ const RequestedLimit = component(
   { name: 'exports', cost: 5 },
 );
 
+const RequestedAuthorization = component(
+  'RequestedAuthorization',
+  strict({
+    permissions: optional(
+      PermissionQuery,
+      'The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing.',
+      { and: ['documents.read', { or: ['billing.pay', 'admin'] }] },
+    ),
+  }),
+  'What a verification asks a key to be allowed to do.',
+  { permissions: 'documents.read' },
+);
+
+/** What a verification and a reservation have alike: the key, and what it must be. */
+export const ASKED_FIELDS = {
+  key: field(
+    Type.String({ minLength: 1 }),
+    'The secret that your customer sent. A text that cannot be a key answers NOT_FOUND.',
+    EXAMPLE.secret,
+  ),
+  apiId: optional(ApiId, 'The api that the key must belong to; any other key is FORBIDDEN. Any api when absent.'),
+  tags: optional(
+    Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
+    'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region.',
+    ['path=/v1/charge', 'eu'],
+  ),
+  authorization: optional(
+    RequestedAuthorization,
+    'What the key must be allowed to do. Nothing is asked for when absent.',
+    { permissions: 'documents.read' },
+  ),
+};
+
+/** How both are counted. */
+export const COUNTED_FIELDS = {
+  ratelimits: optional(
+    Type.Array(RequestedLimit, { maxItems: MAX_LIMITS_PER_KEY }),
+    'Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1.',
+    [{ name: 'exports', cost: 5 }],
+  ),
+  idempotencyKey: optional(
+    Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS }),
+    `A text of your own that makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal.`,
+    'order-4711',
+  ),
+  clientIp: optional(
+    words(1, 64),
+    "The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent.",
+    '203.0.113.7',
+  ),
+};
+
 export const VerifyBody = component(
   'VerifyRequest',
   strict({
-    key: field(
-      Type.String({ minLength: 1 }),
-      'The secret that your customer sent. A text that cannot be a key answers NOT_FOUND.',
-      EXAMPLE.secret,
-    ),
-    apiId: optional(ApiId, 'The api that the key must belong to; any other key is FORBIDDEN. Any api when absent.'),
-    tags: optional(
-      Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
-      'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region.',
-      ['path=/v1/charge', 'eu'],
-    ),
-    authorization: optional(
-      strict({
-        permissions: optional(
-          PermissionQuery,
-          'The permissions that the key must have: one of 1 to 512 characters, `{"and": [...]}` or `{"or": [...]}`, nested as deep as you like, with at most 100 parts together. null asks for nothing.',
-          { and: ['documents.read', { or: ['billing.pay', 'admin'] }] },
-        ),
-      }),
-      'What the key must be allowed to do. Nothing is asked for when absent.',
-      { permissions: 'documents.read' },
-    ),
+    ...ASKED_FIELDS,
     remaining: optional(Cost, 'How many credits the verification takes.', {
       cost: 5,
     }),
     ratelimit: optional(Cost, 'Older form of `ratelimits` for the limit with the name `default`.', { cost: 1 }),
-    ratelimits: optional(
-      Type.Array(RequestedLimit, { maxItems: MAX_LIMITS_PER_KEY }),
-      'Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1.',
-      [{ name: 'exports', cost: 5 }],
-    ),
-    idempotencyKey: optional(
-      Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS }),
-      `A text of your own that makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal.`,
-      'order-4711',
-    ),
-    clientIp: optional(
-      words(1, 64),
-      "The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent.",
-      '203.0.113.7',
-    ),
+    ...COUNTED_FIELDS,
   }),
   'A verification: the key, and what the request needs.',
   { key: EXAMPLE.secret },

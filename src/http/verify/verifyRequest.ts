@@ -1,4 +1,5 @@
 import { parseAddress } from '../../core/address.ts';
+import { DEFAULT_RESERVATION_MS } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { isSecretShaped } from '../../core/secret.ts';
@@ -8,7 +9,9 @@ import { badFields } from '../shapes/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
 import type { Service } from '../service.ts';
 import type { Asker } from './asker.ts';
-import { IDEMPOTENCY_WORDS, isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
+import { IDEMPOTENCY_WORDS } from '../shapes/schemas.ts';
+import { parseReserveBody, type ReserveBody } from './reserveBody.ts';
+import { isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 
 /** The verification that the text of a body asks for. */
 export function toVerifyRequest(service: Service, text: string, asker: Asker): VerifyRequest {
@@ -33,6 +36,7 @@ function plainRequest(service: Service, secret: string, asker: Asker): VerifyReq
     caller: asker,
     idempotency: null,
     mayVerify: asker.mayVerify,
+    reservation: null,
   };
 }
 
@@ -58,6 +62,18 @@ export function fullRequest(service: Service, body: VerifyBody, header: string |
   };
 }
 
+/** The verification that the body of a reservation asks for. */
+export function toReserveRequest(service: Service, text: string, asker: Asker): VerifyRequest {
+  const body = parseReserveBody(text);
+  const { cost, ttlMs = DEFAULT_RESERVATION_MS, onExpiry = 'release', ...shared } = body;
+  const header = asker.asking.headers.get('idempotency-key');
+  return {
+    ...fullRequest(service, { ...shared, remaining: { cost } }, header, asker),
+    idempotency: toIdempotency(body, header),
+    reservation: service.engine.reservations.terms(ttlMs, onExpiry),
+  };
+}
+
 function toLimitRequests({ ratelimit, ratelimits = [] }: VerifyBody): LimitRequest[] | null {
   if (ratelimit?.cost === undefined && ratelimits.length === 0) return null;
   const requests: LimitRequest[] = ratelimits.map(({ duration, ...rest }) =>
@@ -74,7 +90,7 @@ function toLimitRequests({ ratelimit, ratelimits = [] }: VerifyBody): LimitReque
   return requests;
 }
 
-function toIdempotency(body: VerifyBody, header: string | null): VerifyRequest['idempotency'] {
+function toIdempotency(body: VerifyBody | ReserveBody, header: string | null): VerifyRequest['idempotency'] {
   const id = body.idempotencyKey ?? header;
   if (id === null) return null;
   if (header !== null && body.idempotencyKey !== undefined && header !== body.idempotencyKey) {

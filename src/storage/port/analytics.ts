@@ -23,7 +23,7 @@ export interface AnalyticsQuery {
 
 export interface AnalyticsOrder {
   /** `time` only together with the group `time`. */
-  readonly by: 'time' | 'total' | VerdictCode;
+  readonly by: 'time' | 'total' | 'credits' | VerdictCode;
   readonly isDescending: boolean;
 }
 
@@ -34,11 +34,14 @@ export interface AnalyticsRow {
   /** The identity's own name. Absent when the identity was deleted. */
   readonly externalId?: string;
   readonly tags: string | null;
+  /** By VERDICT_CODES. */
   readonly counts: readonly number[];
+  /** At most MAX_COUNT, however many were taken. */
+  readonly credits: number;
 }
 
 /**
- * Counts of verifications by minute, hour and day (UTC). Adding appends to a log, which is quick however many keys there are.
+ * Counts of verifications, and the credits that they took, by minute, hour and day (UTC). Adding appends to a log, which is quick however many keys there are.
  * Folding brings the log into the sums.
  */
 export interface Analytics {

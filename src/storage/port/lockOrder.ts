@@ -13,11 +13,14 @@ const PLACES: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrit
   updateKey: ({ key }) => [2, key.id],
   removeKey: ({ key }) => [2, key.id],
   insertKey: ({ key }) => [3, key.secretDigest],
+  insertCreditCall: ({ call }) => [4, call.id],
   // Former secrets change together with their key, whose row is locked. They keep their order.
   endSecrets: () => [4, ''],
   insertSecret: () => [4, ''],
   updateIdentity: ({ identity }) => [5, identity.id],
   joinIdentity: ({ identityId }) => [5, identityId],
+  tellCredits: ({ account }) => [6, String(account)],
+  tellLimit: ({ owner, name, durationMs }) => [7, `${owner} ${durationMs} ${name}`],
 };
 
 /** Whether a change with these writes can share a commit. The others are rare, and lock several rows or rows that many changes use. */

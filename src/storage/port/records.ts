@@ -163,7 +163,7 @@ export interface Records {
   findPlans(planIds: readonly string[]): Promise<readonly PlanWithPermissions[]>;
   listPlans(query: PageQuery): Promise<Page<PlanRecord>>;
   countPlans(upTo: number): Promise<number>;
-  /** Identities that are on a plan, or move to it. */
+  /** Identities, and keys that are not deleted, that are on a plan or move to it. */
   countHolders(planId: string): Promise<number>;
 
   /** Sorted by name. */

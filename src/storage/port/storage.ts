@@ -1,4 +1,7 @@
-import type { AccountChange, AccountMark, AccountState } from '../../core/account.ts';
+import type { AccountMark, AccountState } from '../../core/account.ts';
+import type { AccountChange } from '../../core/accountChange.ts';
+import type { Pockets } from '../../core/pockets.ts';
+import type { Ending, EndOutcome, NewReservation, Reservation, ReserveOutcome } from '../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
@@ -7,6 +10,9 @@ import type { Events, NewEvent } from './events.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
+import type { Reservations } from './reservations.ts';
+import type { Statements } from './statements.ts';
+import type { Told } from './told.ts';
 import type { Webhooks } from './webhooks.ts';
 
 /**
@@ -22,6 +28,9 @@ export interface Storage {
   readonly imports: Imports;
   readonly events: Events;
   readonly webhooks: Webhooks;
+  readonly reservations: Reservations;
+  readonly statements: Statements;
+  readonly told: Told;
   /** One id per installation, created with the database. */
   readonly workspaceId: string;
   /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */
@@ -78,13 +87,19 @@ export interface ClosedWindows {
  */
 export interface Ledger {
   spend(spend: Spend): PromiseLike<SpendOutcome>;
+  /** A spend whose credits are held until the reservation ends. Its own idempotency key is ignored: the reservation has one. */
+  reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome>;
+  /** Ends a reservation. The events are written with it. */
+  endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome>;
+  /** Ends reservations that have expired, each with its event, in one commit. Those that have ended already are left out. */
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<void>;
   /** The remembered answer under this idempotency key, after all spends that were queued before; null = none. */
   findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;
   /** The account as it was last committed, if this node knows it without I/O; undefined otherwise. */
-  peek(account: number): AccountState | undefined;
+  peek(account: number): ReadAccount | undefined;
   /** The accounts as they were last committed; undefined = the account does not exist. No refill is applied. */
-  read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]>;
+  read(accounts: readonly number[]): Promise<readonly (ReadAccount | undefined)[]>;
   /** Numbers for new accounts. No number is given twice. */
   reserveAccounts(count: number): Promise<readonly number[]>;
   /**
@@ -97,8 +112,8 @@ export interface Ledger {
   countWindows(owner: string, upTo: number): Promise<number>;
   /** Checks at most `count` windows of an owner, after a cursor, and removes those that have ended. */
   closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows>;
-  /** Keys and identities whose refill is due and not yet written, sorted by due time, after a cursor, at most `limit`. */
-  listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]>;
+  /** Keys and identities with a refill or an expiry that is due and not yet written, sorted by due time, after a cursor, at most `limit`. */
+  listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
   /** Number of spends and changes that wait now. */
@@ -109,12 +124,23 @@ export interface Ledger {
   nowMs(): number;
 }
 
+/** An account, with what a reader of its balance needs besides. */
+export interface ReadAccount extends AccountState {
+  readonly pockets?: Pockets;
+}
+
+export interface ExpiredReservation {
+  readonly reservation: Reservation;
+  /** null = nobody is told. */
+  readonly event: NewEvent | null;
+}
+
 export interface DueCursor {
   readonly dueAtMs: number;
   readonly account: number;
 }
 
-export interface DueRefill extends DueCursor {
+export interface DueOwner extends DueCursor {
   /** Id of the key or identity. */
   readonly owner: string;
 }

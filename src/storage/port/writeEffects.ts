@@ -42,6 +42,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
   joinIdentity: () => NOTHING,
+  insertCreditCall: () => NOTHING,
   insertPlan: ({ plan: { id, revision } }) => ({ ...NOTHING, revises: [recordFence('plan', id, revision)] }),
   updatePlan: ({ plan: { id, revision } }) => ({
     locks: [],
@@ -103,6 +104,9 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   updateWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   removeWebhook: ({ webhookId }) => ({ ...NOTHING, locks: [`webhook ${webhookId}`] }),
   redeliver: () => NOTHING,
+  tellCredits: () => NOTHING,
+  tellRefills: () => NOTHING,
+  tellLimit: () => NOTHING,
   enqueueImport: () => NOTHING,
   finishImport: () => NOTHING,
 };

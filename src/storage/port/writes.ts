@@ -1,5 +1,6 @@
 import type {
   ApiRecord,
+  CreditCall,
   IdentityRecord,
   KeyRecord,
   NamespaceRecord,
@@ -83,6 +84,8 @@ export type RecordWrite =
   | { readonly kind: 'insertSecret'; readonly secret: FormerSecret }
   /** Ends all former secrets of a key or root key. */
   | { readonly kind: 'endSecrets'; readonly owner: string }
+  /** Refused when the owner has a call with the same idempotency key. */
+  | { readonly kind: 'insertCreditCall'; readonly call: CreditCall }
   | { readonly kind: 'insertPermission'; readonly permission: PermissionRecord }
   | { readonly kind: 'removePermission'; readonly permissionId: string }
   | { readonly kind: 'insertRole'; readonly role: RoleRecord }
@@ -119,5 +122,24 @@ export type RecordWrite =
   | { readonly kind: 'removeWebhook'; readonly webhookId: string; readonly expect: number }
   /** Sends an event that is still kept to a webhook, once more or for the first time. */
   | { readonly kind: 'redeliver'; readonly webhookId: string; readonly eventId: string; readonly atMs: number }
+  /** An event tells of the balance of an account. Refused when it was told before. */
+  | {
+      readonly kind: 'tellCredits';
+      readonly account: number;
+      readonly type: 'credits.low' | 'credits.exhausted';
+      /** From this balance on it may be told again. */
+      readonly below: number;
+    }
+  /** Events tell of refills. Refused when one of them was told before. */
+  | { readonly kind: 'tellRefills'; readonly lines: readonly { readonly account: number; readonly startMs: number }[] }
+  /** An event tells of a limit that was reached. Refused when it was told in this window, or a later one. */
+  | {
+      readonly kind: 'tellLimit';
+      /** The key or identity that it counts for. */
+      readonly owner: string;
+      readonly name: string;
+      readonly durationMs: number;
+      readonly resetAtMs: number;
+    }
   | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
   | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };

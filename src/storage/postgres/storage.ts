@@ -1,9 +1,15 @@
 import type { Events } from '../port/events.ts';
+import type { Reservations } from '../port/reservations.ts';
+import type { Statements } from '../port/statements.ts';
+import type { Told } from '../port/told.ts';
 import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type Storage, StorageUnavailable } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import { SqlEvents } from '../sql/events.ts';
+import { SqlReservations } from '../sql/reservations.ts';
+import { SqlStatements } from '../sql/statements.ts';
+import { SqlTold } from '../sql/told.ts';
 import { SqlWebhooks } from '../sql/webhooks.ts';
 import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
@@ -73,6 +79,9 @@ export class PostgresStorage implements Storage {
   readonly imports: Imports;
   readonly events: Events;
   readonly webhooks: Webhooks;
+  readonly reservations: Reservations;
+  readonly statements: Statements;
+  readonly told: Told;
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
   readonly freshness: PostgresFreshness;
@@ -123,6 +132,9 @@ export class PostgresStorage implements Storage {
     const sqlWriter = new PostgresWriter(this.#pool);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);
+    this.reservations = new SqlReservations(reader, sqlWriter);
+    this.statements = new SqlStatements(reader, sqlWriter);
+    this.told = new SqlTold(reader, sqlWriter);
     this.analytics = new SqlAnalytics(reader, new PostgresCountWriter(this.#pool, options.node));
     this.#localCountsSession = new Session(connector, {
       settings: { statement_timeout: String(PUSH_TIMEOUT_MS) },

@@ -1,29 +1,28 @@
-import { type AccountState, type AccountChange, refilled } from '../../core/account.ts';
+import type { ChangedAccount } from '../../core/accountChange.ts';
 import type { AuditEntry } from '../port/auditEntries.ts';
 import type { NewEvent } from '../port/events.ts';
 
-/** The accounts of a change, before and after it, in the order of the change. */
-export interface KnownAccounts {
-  readonly changes: readonly AccountChange[];
-  readonly before: readonly (AccountState | undefined)[];
-  readonly after: readonly (AccountState | null)[];
-}
-
 /** Adds the balance before and after to entries that name a counter, as the ledger saw it; null = there is no counter. */
-export function withBalances(entries: readonly AuditEntry[], known: KnownAccounts): readonly AuditEntry[] {
+export function withBalances(
+  entries: readonly AuditEntry[],
+  accounts: readonly ChangedAccount[],
+): readonly AuditEntry[] {
   return entries.map((entry) => {
     if (entry.counter === undefined) return entry;
-    const { before, after } = balances(entry.counter, known);
+    const { before, after } = balances(entry.counter, accounts);
     return { ...entry, before: withBalance(entry.before, before), after: withBalance(entry.after, after) };
   });
 }
 
 /** The same for events, in the `before` and `after` of their data. */
-export function withEventBalances(events: readonly NewEvent[], known: KnownAccounts): readonly NewEvent[] {
+export function withEventBalances(
+  events: readonly NewEvent[],
+  accounts: readonly ChangedAccount[],
+): readonly NewEvent[] {
   return events.map((event) => {
     if (event.counter === undefined) return event;
     const data = JSON.parse(event.data) as { before?: object; after?: object };
-    const { before, after } = balances(event.counter, known);
+    const { before, after } = balances(event.counter, accounts);
     const changed = {
       before: { ...data.before, remaining: before },
       after: { ...data.after, remaining: after },
@@ -34,14 +33,9 @@ export function withEventBalances(events: readonly NewEvent[], known: KnownAccou
 
 function balances(
   counter: number,
-  { changes, before, after }: KnownAccounts,
+  accounts: readonly ChangedAccount[],
 ): { before: number | null; after: number | null } {
-  const was = before[counter];
-  const refill = changes[counter]?.refill ?? null;
-  return {
-    before: was === undefined ? null : refilled(was, refill).value,
-    after: after[counter]?.value ?? null,
-  };
+  return { before: accounts[counter]?.valueBefore ?? null, after: accounts[counter]?.state?.value ?? null };
 }
 
 function withBalance(text: string | null, remaining: number | null): string {

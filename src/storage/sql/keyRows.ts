@@ -1,4 +1,5 @@
-import type { Alerts, IdentityRecord, KeyRecord } from '../../core/records.ts';
+import { alertsOf } from '../../core/alerts.ts';
+import type { IdentityRecord, KeyRecord } from '../../core/records.ts';
 import type { PoisonedKey } from '../port/records.ts';
 import { readCredits, readInstant, readLimits, readMeta, readPlanMove, readTexts } from './columns.ts';
 
@@ -18,7 +19,10 @@ export interface KeyRow {
   credits: string | null;
   limits: string | null;
   ip_allowlist: string | null;
+  plan_id: string | null;
+  plan_move: string | null;
   expires_within_ms: number | null;
+  credits_below: number | null;
   told_expiry_ms: number | null;
   roles: string | null;
   permissions: string | null;
@@ -35,6 +39,7 @@ export interface KeyRow {
   identity_plan_id: string | null;
   identity_plan_move: string | null;
   identity_expires_within_ms: number | null;
+  identity_credits_below: number | null;
   identity_credits: string | null;
   identity_limits: string | null;
   identity_created_at_ms: number | null;
@@ -61,7 +66,9 @@ function readKey(row: KeyRow): KeyRecord {
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     ipAllowlist: readTexts(row.ip_allowlist, 'ipAllowlist'),
-    alerts: readAlerts(row.expires_within_ms),
+    planId: row.plan_id,
+    planMove: readPlanMove(row.plan_move),
+    alerts: alertsOf(row.expires_within_ms, row.credits_below),
     toldExpiryMs: row.told_expiry_ms,
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),
@@ -71,10 +78,6 @@ function readKey(row: KeyRow): KeyRecord {
     deletedAtMs: row.deleted_at_ms,
     revision: row.revision,
   };
-}
-
-function readAlerts(expiresWithinMs: number | null): Alerts | null {
-  return expiresWithinMs === null ? null : { expiresWithinMs };
 }
 
 /** A key with its identity. Its roles and permissions are read separately. */
@@ -107,6 +110,7 @@ function readJoinedIdentity(row: KeyRow): IdentityRecord | null {
     plan_id: row.identity_plan_id,
     plan_move: row.identity_plan_move,
     expires_within_ms: row.identity_expires_within_ms,
+    credits_below: row.identity_credits_below,
     credits: row.identity_credits,
     limits: row.identity_limits,
     created_at_ms: row.identity_created_at_ms ?? 0,
@@ -125,6 +129,7 @@ export interface IdentityRow {
   plan_id: string | null;
   plan_move: string | null;
   expires_within_ms: number | null;
+  credits_below: number | null;
   credits: string | null;
   limits: string | null;
   created_at_ms: number;
@@ -142,7 +147,7 @@ export function toIdentity(row: IdentityRow): IdentityRecord {
     maxKeys: row.max_keys,
     planId: row.plan_id,
     planMove: readPlanMove(row.plan_move),
-    alerts: readAlerts(row.expires_within_ms),
+    alerts: alertsOf(row.expires_within_ms, row.credits_below),
     credits: readCredits(row.credits),
     limits: readLimits(row.limits),
     createdAtMs: row.created_at_ms,

@@ -1,6 +1,7 @@
 import type { KeyRecord } from '../../core/records.ts';
 import type { KeyToDelete } from '../port/writes.ts';
 import { removeAllWords } from './searchIndex.ts';
+import { planColumnsOf } from './planColumns.ts';
 import { listText, type Params, placeholders, type WriteStatement } from './statement.ts';
 
 /** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL takes a parameter in VALUES for text. */
@@ -48,8 +49,10 @@ export function keyColumns(key: KeyRecord): Record<string, Params[number]> {
     credits_account: key.credits?.account ?? null,
     limits: listText(key.limits),
     ip_allowlist: listText(key.ipAllowlist),
+    ...planColumnsOf(key),
     expires_within_ms: key.alerts?.expiresWithinMs ?? null,
     told_expiry_ms: key.toldExpiryMs,
+    credits_below: key.alerts?.creditsBelow ?? null,
     roles: listText(key.roleIds),
     permissions: listText(key.permissionIds),
     generation: key.generation,

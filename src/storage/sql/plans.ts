@@ -1,3 +1,4 @@
+import { alertsOf } from '../../core/alerts.ts';
 import type { PlanRecord } from '../../core/records.ts';
 import type { PlanWithPermissions } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
@@ -15,11 +16,14 @@ export interface PlanRow {
   name: string;
   meta: string | null;
   remaining: number | null;
+  metered: number;
   refills: string;
   limits: string | null;
   roles: string | null;
   permissions: string | null;
   max_keys: number | null;
+  expires_within_ms: number | null;
+  credits_below: number | null;
   created_at_ms: number;
   updated_at_ms: number | null;
   revision: number;
@@ -31,11 +35,13 @@ export function toPlan(row: PlanRow): PlanRecord {
     name: row.name,
     meta: readMeta(row.meta),
     remaining: row.remaining,
+    metered: row.metered !== 0,
     refills: readVersions(row.refills),
     limits: readPlanLimits(row.limits),
     roleIds: readTexts(row.roles, 'roles'),
     permissionIds: readTexts(row.permissions, 'permissions'),
     maxKeys: row.max_keys,
+    alerts: alertsOf(row.expires_within_ms, row.credits_below),
     createdAtMs: row.created_at_ms,
     updatedAtMs: row.updated_at_ms,
     revision: row.revision,
@@ -48,11 +54,14 @@ function planColumns(plan: PlanRecord): Record<string, Params[number]> {
     name: plan.name,
     meta: plan.meta,
     remaining: plan.remaining,
+    metered: plan.metered ? 1 : 0,
     refills: JSON.stringify(plan.refills),
     limits: listText(plan.limits),
     roles: listText(plan.roleIds),
     permissions: listText(plan.permissionIds),
     max_keys: plan.maxKeys,
+    expires_within_ms: plan.alerts?.expiresWithinMs ?? null,
+    credits_below: plan.alerts?.creditsBelow ?? null,
     created_at_ms: plan.createdAtMs,
     updated_at_ms: plan.updatedAtMs,
     revision: plan.revision,

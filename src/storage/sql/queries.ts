@@ -6,7 +6,8 @@ import { type Params, placeholders, type Statement } from './statement.ts';
 
 export const KEY_SELECT = `SELECT k.*, i.external_id, i.name AS identity_name, i.meta AS identity_meta,
     i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.plan_id AS identity_plan_id,
-    i.plan_move AS identity_plan_move, i.expires_within_ms AS identity_expires_within_ms, i.credits AS identity_credits,
+    i.plan_move AS identity_plan_move, i.expires_within_ms AS identity_expires_within_ms,
+    i.credits_below AS identity_credits_below, i.credits AS identity_credits,
     i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
     i.revision AS identity_revision, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
@@ -38,9 +39,13 @@ export const FIND_IDENTITY_BY_ID = 'SELECT * FROM identities WHERE id = $1';
 export const FIND_PLAN = 'SELECT * FROM plans WHERE id = $1';
 export const FIND_PLAN_BY_NAME = 'SELECT * FROM plans WHERE name = $1';
 export const COUNT_PLANS = 'SELECT count(*) AS total FROM (SELECT 1 FROM plans LIMIT $1) counted';
-/** Identities that are on a plan, or move to it. */
-export const COUNT_HOLDERS = `SELECT (SELECT count(*) FROM identities WHERE plan_id = $1)
-  + (SELECT count(*) FROM identities WHERE next_plan_id = $1 AND coalesce(plan_id, '') <> $1) AS total`;
+const ON_PLAN = 'plan_id = $1';
+const MOVES_TO_PLAN = "next_plan_id = $1 AND coalesce(plan_id, '') <> $1";
+const COUNT_LIVE_KEYS = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE ${IS_LIVE}`;
+/** Identities and keys that are on a plan, or move to it. Uses an index of each table for each of both. */
+export const COUNT_HOLDERS = `SELECT (SELECT count(*) FROM identities WHERE ${ON_PLAN})
+  + (SELECT count(*) FROM identities WHERE ${MOVES_TO_PLAN})
+  + (${COUNT_LIVE_KEYS} AND ${ON_PLAN}) + (${COUNT_LIVE_KEYS} AND ${MOVES_TO_PLAN}) AS total`;
 export const LIST_PERMISSIONS = 'SELECT * FROM permissions ORDER BY name';
 export const LIST_ROLES = 'SELECT * FROM roles ORDER BY name';
 export const COUNT_PERMISSIONS = 'SELECT count(*) AS total FROM (SELECT 1 FROM permissions LIMIT $1) counted';

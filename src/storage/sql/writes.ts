@@ -1,11 +1,13 @@
-import type { ApiRecord, IdentityRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
+import type { ApiRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { RecordWrite } from '../port/writes.ts';
+import { holdIdentity, identityColumns, identityWithKeys, lockIdentity } from './identityWrites.ts';
 import { enqueueImport, finishImport } from './importWrites.ts';
 import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
+import { creditCallColumns } from './creditCalls.ts';
 import { planStatements } from './plans.ts';
-import { IS_LIVE } from './queries.ts';
+import { toldStatement } from './toldWrites.ts';
 import { webhookStatements } from './webhookWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
 
@@ -69,6 +71,8 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     }
     case 'endSecrets':
       return [{ ...remove('former_secrets', { owner: write.owner }), expects: null }];
+    case 'insertCreditCall':
+      return [insert('credit_calls', creditCallColumns(write.call))];
     case 'insertPermission': {
       const { id, name, slug, description, createdAtMs } = write.permission;
       return [insert('permissions', { id, name, slug, description, created_at_ms: createdAtMs })];
@@ -114,6 +118,10 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'removeWebhook':
     case 'redeliver':
       return webhookStatements(write);
+    case 'tellCredits':
+    case 'tellRefills':
+    case 'tellLimit':
+      return [toldStatement(write)];
     case 'enqueueImport':
       return enqueueImport(write.batch);
     case 'finishImport':
@@ -127,33 +135,6 @@ function keyScope({ id, apiId }: { readonly id: string; readonly apiId: string }
 
 function identityScope(id: string): Searchable {
   return { scope: IDENTITIES_SCOPE, id };
-}
-
-/**
- * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that is
- * being deleted. What the next statement counts is exact, because it sees all that was committed before.
- */
-function lockIdentity(id: string, revision: number): WriteStatement {
-  return {
-    sql: 'UPDATE identities SET revision = revision WHERE id = $1 AND revision = $2',
-    params: [id, revision],
-    expects: 1,
-  };
-}
-
-/** The same for keys that need no count: they join at the same time. */
-function holdIdentity(id: string, revision: number): WriteStatement {
-  return {
-    ...lockIdentity(id, revision),
-    onPostgres: 'SELECT 1 FROM identities WHERE id = $1 AND revision = $2 FOR SHARE',
-  };
-}
-
-/** Changes nothing. Refuses the change when the number of the identity's keys is not as wanted. */
-function identityWithKeys(id: string, wanted: string): WriteStatement {
-  const keys = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE k.identity_id = i.id AND ${IS_LIVE}`;
-  const sql = `UPDATE identities AS i SET revision = revision WHERE id = $1 AND (${keys}) ${wanted}`;
-  return { sql, params: [id], expects: 1 };
 }
 
 function apiColumns(api: ApiRecord): Columns {
@@ -170,27 +151,6 @@ function apiColumns(api: ApiRecord): Columns {
     updated_at_ms: api.updatedAtMs,
     deleted_at_ms: api.deletedAtMs,
     revision: api.revision,
-  };
-}
-
-function identityColumns(identity: IdentityRecord): Columns {
-  return {
-    id: identity.id,
-    external_id: identity.externalId,
-    name: identity.name,
-    meta: identity.meta,
-    enabled: identity.enabled ? 1 : 0,
-    max_keys: identity.maxKeys,
-    plan_id: identity.planId,
-    plan_move: identity.planMove === null ? null : JSON.stringify(identity.planMove),
-    next_plan_id: identity.planMove?.planId ?? null,
-    expires_within_ms: identity.alerts?.expiresWithinMs ?? null,
-    credits: identity.credits === null ? null : JSON.stringify(identity.credits),
-    credits_account: identity.credits?.account ?? null,
-    limits: listText(identity.limits),
-    created_at_ms: identity.createdAtMs,
-    updated_at_ms: identity.updatedAtMs,
-    revision: identity.revision,
   };
 }
 

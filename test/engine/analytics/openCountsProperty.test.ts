@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import { MAX_PACKED_COST } from '../../../src/engine/cache/packedCounts.ts';
 import { addTo, digestOf, type Fate, AnalyticsSetup } from '../../support/analytics.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
@@ -14,6 +15,8 @@ type Step =
       readonly verify: number;
       readonly code: VerdictCode;
       readonly tags: readonly string[] | null;
+      /** What it takes when it is valid. */
+      readonly cost: number;
       readonly late: boolean;
     }
   | { readonly ask: string }
@@ -37,6 +40,11 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       tags: fc.oneof(
         { weight: 4, arbitrary: fc.constant(null) },
         { weight: 1, arbitrary: fc.constantFrom(['a'], ['a', 'b']) },
+      ),
+      cost: fc.oneof(
+        { weight: 3, arbitrary: fc.constant(0) },
+        { weight: 3, arbitrary: fc.constant(1) },
+        { weight: 1, arbitrary: fc.constantFrom(2, MAX_PACKED_COST, MAX_PACKED_COST + 1, Number.MAX_SAFE_INTEGER) },
       ),
       late: fc.boolean(),
     }),
@@ -86,12 +94,13 @@ class Run {
     return key;
   }
 
-  #verify({ verify, code, tags, late }: Extract<Step, { verify: number }>): void {
+  #verify({ verify, code, tags, cost, late }: Extract<Step, { verify: number }>): void {
     const key = (late ? this.#seen.get(verify) : undefined) ?? this.#key(verify);
     this.#seen.set(verify, key);
-    this.setup.verify(key, { code, tags });
+    const credits = code === 'VALID' ? cost : 0;
+    this.setup.verify(key, { code, tags, creditsTaken: credits });
     const counted = tags === null ? null : this.#tagsOf(key.apiId, code, tags);
-    this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags: counted });
+    this.#note(key.apiId, code, { keyId: key.id, identityId: key.identity?.id ?? '', tags: counted }, credits);
   }
 
   /** Under its own tags only once a valid one had them. A day that the clock comes back to begins anew. */
@@ -113,6 +122,7 @@ class Run {
     apiId: string,
     code: VerdictCode,
     { keyId, identityId, tags }: { keyId: string; identityId: string; tags: readonly string[] | null },
+    credits = 0,
   ): void {
     const minuteMs = Math.floor(this.setup.clock.nowMs() / 60_000) * 60_000;
     const counts = VERDICT_CODES.map((each) => (each === code ? 1 : 0));
@@ -123,6 +133,7 @@ class Run {
       identityId,
       tags: tags === null ? '' : JSON.stringify(tags),
       counts,
+      credits,
     });
   }
 

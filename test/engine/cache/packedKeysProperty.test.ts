@@ -3,14 +3,15 @@ import * as fc from 'fast-check';
 
 import { BLANK_KEY, type KeyRecord } from '../../../src/core/records.ts';
 import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
-import type { CachedEntry } from '../../../src/engine/cache/cachedEntry.ts';
+import { type CachedEntry, NO_SOURCES } from '../../../src/engine/cache/cachedEntry.ts';
 import { accountOf } from '../../../src/engine/cache/accountOf.ts';
 import type { LimitAccount } from '../../../src/engine/cache/appliedLimit.ts';
 import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
 import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
+import { Plans } from '../../../src/engine/cache/plans.ts';
 import { textReader } from '../../../src/system.ts';
-import { found } from '../../postgres/conformance/samples.ts';
+import { found, plan } from '../../postgres/conformance/samples.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
@@ -32,6 +33,33 @@ const refill = {
 const local = { name: 'default', limit: 10, durationMs: 1000, async: true, account: null };
 
 const strict = { ...local, name: 'strict', async: false };
+
+/** Plans that keys can be on themselves: one gives nothing, the other all that a plan can give. */
+const PLANS = [
+  plan('plan_1', 'free'),
+  plan('plan_2', 'pro', {
+    remaining: 5,
+    refills: [{ fromMs: 0, rule: refill }],
+    limits: [
+      { ...strict, limit: 7 },
+      { ...local, name: 'of the plan' },
+      { ...local, name: 'when named', autoApply: false as const },
+    ].map(({ account: _account, ...limit }) => limit),
+  }),
+];
+const grants = [{ slug: 'read', permissionId: 'perm_1', role: null }];
+const plans = new Plans({
+  findPlans: async ([id]) =>
+    PLANS.filter((each) => each.id === id).map((each) => ({
+      plan: each,
+      permissions: each.id === 'plan_1' ? null : { roles: [], direct: [], grants },
+    })),
+});
+await Promise.all(PLANS.map(({ id }) => plans.read(plans.slot(id))));
+const sourcesOf = ({ planId }: KeyRecord) => ({
+  identitySlot: null,
+  planSlot: planId === null ? null : plans.slot(planId),
+});
 
 /** As they are made: the accounts follow one another, that of the credits first. */
 function withAccounts(account: number, { credits, limits, ...fields }: Partial<KeyRecord>): Partial<KeyRecord> {
@@ -71,6 +99,7 @@ const records = fc.record({
     [strict],
     [strict, local, { ...strict, name: 'c' }],
   ),
+  planId: fc.constantFrom(null, 'plan_1', 'plan_2'),
   account: fc.nat({ max: Number.MAX_SAFE_INTEGER - 3 }),
   revision: fc.integer({ min: 1, max: 2 ** 32 - 1 }),
 });
@@ -97,9 +126,11 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
         if ('add' in step) {
           const digest = digestOf(step.add);
           const added = found({ ...BLANK, ...step.fields, id: idOf(step.add) });
-          expect(packed.add(digest, added)).toBe(true);
+          const sources = sourcesOf(added.key);
+          expect(packed.add(digest, added, sources)).toBe(true);
           reference.delete(digest);
-          reference.set(digest, toKeyEntry(added, added.key.apiId, null));
+          const kept = toKeyEntry(added, added.key.apiId, null, sources);
+          reference.set(digest, { ...kept, ...NO_SOURCES, own: null });
         } else if ('remove' in step) {
           packed.delete(digestOf(step.remove));
           reference.delete(digestOf(step.remove));
@@ -112,7 +143,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
       expect(packed.size).toBe(reference.size);
       for (let number = 0; number <= 60; number++) {
         const entry = packed.get(digestOf(number));
-        // Where it stands is all that tells it from one that is kept as it is.
+        // Where it stands, and where it finds its plan, is all that tells it from one that is kept as it is.
         expect(entry === undefined ? undefined : { ...withWholeAccounts(entry), rowNumber: -1 }).toEqual(
           reference.get(digestOf(number)),
         );
@@ -136,9 +167,15 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
   for (let number = 15_000; number < 16_000; number++) expect(packed.get(digestOf(number))).toBeUndefined();
 });
 
-test('keys that are dropped and read again all the time are found, and so are those beside them', () => {
+test('keys that are dropped and read again all the time are found with their plans, and so are those beside them', () => {
   const packed = new PackedKeys(textReader);
-  const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
+  const planOf = (number: number): string | null => (number % 3 === 0 ? 'plan_2' : null);
+  const add = (number: number): void => {
+    const key = { ...BLANK, id: idOf(number), planId: planOf(number) };
+    expect(packed.add(digestOf(number), found(key), sourcesOf(key))).toBe(true);
+    const entry = packed.get(digestOf(number));
+    if (entry?.plan != null) packed.keepLocal(entry, { id: entry.id, windows: [], isForgotten: false });
+  };
   for (let number = 0; number < 100; number++) add(number);
   for (let round = 0; round < 20_000; round++) {
     packed.delete(digestOf(round % 10));
@@ -146,7 +183,12 @@ test('keys that are dropped and read again all the time are found, and so are th
     add(round % 10);
   }
   expect(packed.size).toBe(100);
-  for (let number = 0; number < 100; number++) expect(packed.get(digestOf(number))?.id).toBe(idOf(number));
+  for (let number = 0; number < 100; number++) {
+    const entry = packed.get(digestOf(number));
+    expect([entry?.id, entry?.plan?.id ?? null]).toEqual([idOf(number), planOf(number)]);
+  }
+  // A limit of the plan is counted where one of the key would be.
+  expect(packed.get(digestOf(9))?.local?.id).toBe(idOf(9));
 });
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
@@ -189,6 +231,8 @@ test('a key with more to it than fits is not packed', () => {
   const refused: Partial<KeyRecord>[] = [
     { name: 'a name' },
     { identityId: 'id_1' },
+    { planId: 'plan_1' },
+    { planMove: { planId: 'plan_1', atMs: 1, balance: 'keep' } },
     { meta: '{"a":1}' },
     { environment: 'test' },
     { ipAllowlist: ['10.0.0.0/8'] },

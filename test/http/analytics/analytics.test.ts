@@ -40,6 +40,7 @@ describe('what is counted', () => {
         insufficientPermissions: 1,
         expired: 1,
         total: 12,
+        credits: 0,
       },
     ]);
   });
@@ -61,7 +62,7 @@ describe('what is counted', () => {
       keys: [{ key }, { key }, { key: 'unknown_key', apiId: setup.apiId }],
     });
     for (let n = 0; n < 2; n++) await setup.service.verify(key, { idempotencyKey: 'the-same-key' });
-    expect(await setup.ask()).toEqual([{ ...valid(4), notFound: 1, total: 5 }]);
+    expect(await setup.ask()).toEqual([{ ...valid(4), notFound: 1, total: 5, credits: 3 }]);
   });
 
   test('a request that has no verdict counts nothing', async () => {

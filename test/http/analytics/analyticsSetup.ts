@@ -20,6 +20,7 @@ export const ZERO = {
   insufficientPermissions: 0,
   expired: 0,
   total: 0,
+  credits: 0,
 };
 
 /** A row of nothing but valid verifications. */

@@ -18,6 +18,7 @@ const NONE = {
   disabled: 0,
   expired: 0,
   insufficientPermissions: 0,
+  credits: 0,
 };
 
 const call = (fields: Fields, rootKey?: string): Promise<Answer> =>
@@ -65,6 +66,7 @@ describe('verifications of a key', () => {
       disabled: 1,
       expired: 1,
       insufficientPermissions: 1,
+      credits: 4,
     });
   });
 

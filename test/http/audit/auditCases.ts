@@ -175,6 +175,23 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
       expected: () => [['identity.assignPlan', identityId, { planId: null }, { planId }]],
     };
   },
+  'credits.grant': async (setup) => {
+    const keyId = await setup.key({ remaining: 5 });
+    const call = { amount: 7, reason: 'payment 1' };
+    return {
+      body: { keyId, ...call, idempotencyKey: setup.name('payment') },
+      expected: () => [['key.grantCredits', keyId, { remaining: 5 }, any({ ...call, remaining: 12 })]],
+    };
+  },
+  'credits.adjust': async (setup) => {
+    const identityId = await setup.identity(setup.name('user'), { remaining: 5 });
+    return {
+      body: { identityId, by: -2, reason: 'a mistake' },
+      expected: () => [
+        ['identity.adjustCredits', identityId, { remaining: 5 }, { by: -2, reason: 'a mistake', remaining: 3 }],
+      ],
+    };
+  },
   'identities.deleteIdentity': async (setup) => {
     const externalId = setup.name('user');
     const identityId = await setup.identity(externalId);

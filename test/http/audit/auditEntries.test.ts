@@ -21,13 +21,13 @@ afterAll(async () => {
 
 const CASES = { ...OTHER_CASES, ...WEBHOOK_CASES };
 
-/** POST endpoints that change nothing. */
-const READING = ['keys.whoami'];
+/** POST endpoints that change nothing, or only what a verification changes: the counters of a key. */
+const UNTOLD = ['keys.whoami', 'reservations.settle', 'reservations.release'];
 
 describe('every management route that changes something', () => {
   test('is in the table of this test', () => {
     const changing = ROUTES.filter(({ method }) => method === 'POST').map(({ path }) => path.replace('/v1/', ''));
-    expect(changing.filter((route) => !(route in CASES) && !READING.includes(route))).toEqual([]);
+    expect(changing.filter((route) => !(route in CASES) && !UNTOLD.includes(route))).toEqual([]);
   });
 
   test.each(Object.entries(CASES))(

@@ -25,6 +25,7 @@ export interface Records {
   readonly migrationId: string;
   readonly webhookId: string;
   readonly eventId: string;
+  readonly reservationId: string;
 }
 
 /** As ids look, and of nothing that exists. */
@@ -47,6 +48,7 @@ export const ABSENT: Records = {
   migrationId: 'no-migration-at-all',
   webhookId: 'wh_1Jm8ZtYn7rWw2LpQ5yXz4Z',
   eventId: 'evt_1Jm8ZtYm6qVv9KoP4xWz3Y',
+  reservationId: 'rsv_1Jm8ZtYp8sXx3MqR6zYa5B',
 };
 
 let made = 0;
@@ -65,19 +67,21 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
     service.ok('/v1/ratelimits.limit', { namespace: namespaceName, identifier, ...numbers }),
   ]);
   const keys = [{ plaintext: `imported-from-elsewhere-${suffix}` }];
-  const [{ keyId, key }, { keyId: deletedKeyId }, { namespaceId }] = await Promise.all([
+  const [{ keyId, key }, { keyId: deletedKeyId, key: deletedKey }, { namespaceId }] = await Promise.all([
     service.createKey({ apiId, remaining: 5, ratelimits: [{ name: 'a', ...numbers }], externalId }),
     service.createKey({ apiId }),
     service.ok('/v1/ratelimits.setOverride', { namespaceName, identifier, ...numbers }),
     service.call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys }),
   ]);
+  const { reservationId } = await service.ok('/v1/reservations.create', { key: deletedKey, cost: 4000 });
   await service.ok('/v1/keys.deleteKey', { keyId: deletedKeyId });
-  const { id: identityId } = await service.ok('/v1/identities.getIdentity', { externalId });
+  const credits = { externalId, remaining: 1_000_000 };
+  const { id: identityId } = await service.ok('/v1/identities.updateIdentity', credits);
   const webhookId = await makeWebhook(service, suffix);
   const { eventId } = await service.ok('/v1/webhooks.sendTest', { webhookId });
   const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId, webhookId, eventId };
   const granted = { planId, permissionId, permission, roleId, role };
-  return { apiId, keyId, key, deletedKeyId, identityId, externalId, ...granted, ...limited };
+  return { apiId, keyId, key, deletedKeyId, reservationId, identityId, externalId, ...granted, ...limited };
 }
 
 /** By service: those that were made, the oldest first. */
@@ -137,6 +141,7 @@ const NAMES: Readonly<Record<string, keyof Records>> = {
   migrationId: 'migrationId',
   webhookId: 'webhookId',
   eventId: 'eventId',
+  reservationId: 'reservationId',
 };
 
 /** Fields of what a route makes: they must not name what exists already. */

@@ -46,7 +46,7 @@ export function shownRefusal(answer: Answer, sent: unknown): string {
 }
 
 const ID =
-  /\b(req|key|api|rk|id|ws|perm|role|plan|ns|ovr|wh|evt)_[1-9A-HJ-NP-Za-km-z]{22}(?:[1-9A-HJ-NP-Za-km-z]{4})?\b/g;
+  /\b(req|key|api|rk|id|ws|perm|role|plan|ns|ovr|wh|evt|rsv)_[1-9A-HJ-NP-Za-km-z]{22}(?:[1-9A-HJ-NP-Za-km-z]{4})?\b/g;
 
 export function withoutIds(text: string): string {
   return text.replaceAll(ID, '$1_***');

@@ -57,7 +57,18 @@ function wrongFor(node: Node): string[] {
   if (node.const !== undefined || node.enum !== undefined) return ['5', 'true', 'null', '{}', '[]', '"something else"'];
   switch (node.type) {
     case 'integer':
-      return ['"5"', '1.5', '-1', '1e400', '9007199254740993', 'true', 'null', '[]', '{}', ...pastRange(node)];
+      return [
+        '"5"',
+        '1.5',
+        ...(node.minimum === undefined || node.minimum >= 0 ? ['-1'] : []),
+        '1e400',
+        '9007199254740993',
+        'true',
+        'null',
+        '[]',
+        '{}',
+        ...pastRange(node),
+      ];
     case 'string':
       return ['5', 'true', 'null', '[]', '{}', ...pastText(node)];
     case 'boolean':

@@ -43,7 +43,7 @@ describe('restoreKey', () => {
     await service.verify(key, { remaining: { cost: 7 } });
     await service.ok('/v1/keys.deleteKey', { keyId });
     service.clock.advance(2.5 * DAY_MS);
-    const due = await service.storage.ledger.listDueRefills(service.clock.nowMs(), 1_000, null);
+    const due = await service.storage.ledger.listDue(service.clock.nowMs(), 1_000, null);
     expect(due.map(({ owner }) => owner)).not.toContain(keyId);
     expect(await service.engine.sweep.run()).toBe(0);
     await service.ok('/v1/keys.restoreKey', { keyId });

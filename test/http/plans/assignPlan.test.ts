@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
-import { planCalls } from './planCalls.ts';
+import { HOLDERS, planCalls, type Who } from './planCalls.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -15,30 +15,30 @@ afterAll(() => service.stop());
 
 beforeEach(() => service.clock.set('2026-03-15T12:00:00Z'));
 
-const { plan, assign, holder, read, refused } = planCalls(() => service);
+describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
+  const { plan, assign, holder, read, change, refused } = planCalls(() => service, kind);
 
-describe('plans.assign', () => {
-  test('now, with the balance kept or reset; leaving a plan keeps what the identity has itself', async () => {
+  test('now, with the balance kept or reset; leaving a plan keeps what the holder has itself', async () => {
     const [small, large] = [await plan({ remaining: 10 }), await plan({ remaining: 1_000 })];
     const free = await plan();
-    const { externalId, key } = await holder(small);
+    const { who, key } = await holder(small);
     await service.verify(key);
-    await assign(externalId, large);
+    await assign(who, large);
     expect(await service.verify(key)).toMatchObject({ remaining: 8 });
-    await assign(externalId, large, { balance: 'reset' });
+    await assign(who, large, { balance: 'reset' });
     expect(await service.verify(key)).toMatchObject({ remaining: 999 });
-    await assign(externalId, free);
+    await assign(who, free);
     expect((await service.verify(key)).remaining).toBeUndefined();
-    await assign(externalId, small);
+    await assign(who, small);
     expect(await service.verify(key)).toMatchObject({ remaining: 9 });
-    await assign(externalId, null);
-    expect((await read(externalId)).planId).toBeUndefined();
+    await assign(who, null);
+    expect((await read(who)).planId).toBeUndefined();
     expect((await service.verify(key)).remaining).toBeUndefined();
     const own = await holder(null, { remaining: 7 });
-    await assign(own.externalId, large);
-    expect((await read(own.externalId)).remaining).toBe(7);
-    await assign(own.externalId, null, { balance: 'reset' });
-    expect((await read(own.externalId)).remaining).toBe(7);
+    await assign(own.who, large);
+    expect((await read(own.who)).remaining).toBe(7);
+    await assign(own.who, null, { balance: 'reset' });
+    expect((await read(own.who)).remaining).toBe(7);
   });
 
   test.each([
@@ -52,22 +52,22 @@ describe('plans.assign', () => {
       const refill = { interval: 'monthly', mode: 'add' };
       const small = await plan({ remaining: 10, refill: { ...refill, amount: 10 } });
       const large = await plan({ remaining: 1_000, refill: { ...refill, amount: 1_000 } });
-      const { externalId, key } = await holder(small);
+      const { who, key } = await holder(small);
       await service.verify(key, { remaining: { cost: 2 } });
       const at = Date.parse('2026-04-01T00:00:00Z');
-      expect(await assign(externalId, large, { when: 'nextRefill', balance })).toMatchObject({
+      expect(await assign(who, large, { when: 'nextRefill', balance })).toMatchObject({
         planId: small,
         planMove: { planId: large, at, balance },
       });
       service.clock.set(at - 1);
-      expect(await read(externalId)).toMatchObject({ planId: small, remaining: 8, planMove: { planId: large, at } });
+      expect(await read(who)).toMatchObject({ planId: small, remaining: 8, planMove: { planId: large, at } });
       expect((await refused('/v1/plans.deletePlan', { planId: large }))[0]).toBe(409);
       service.clock.set(at + 5 * DAY_MS);
       if (by === 'the sweep') await service.engine.sweep.run();
       else expect(await service.verify(key)).toMatchObject({ valid: true, remaining: after - 1 });
       const spent = by === 'the sweep' ? 0 : 1;
-      expect(await read(externalId)).toMatchObject({ planId: large, remaining: after - spent });
-      expect((await read(externalId)).planMove).toBeUndefined();
+      expect(await read(who)).toMatchObject({ planId: large, remaining: after - spent });
+      expect((await read(who)).planMove).toBeUndefined();
       service.clock.set('2026-05-01T00:00:00Z');
       expect(await service.verify(key)).toMatchObject({ remaining: after - spent + 1_000 - 1 });
       await service.ok('/v1/plans.deletePlan', { planId: small });
@@ -76,10 +76,10 @@ describe('plans.assign', () => {
 
   test('without a refill there is nothing to wait for', async () => {
     const [planId, other] = [await plan({ remaining: 10 }), await plan()];
-    const { externalId } = await holder(planId);
-    expect(await refused('/v1/plans.assign', { externalId, planId: other, when: 'nextRefill' })).toEqual([
+    const { who, id, around } = await holder(planId);
+    expect(await refused('/v1/plans.assign', { ...who, planId: other, when: 'nextRefill' })).toEqual([
       412,
-      `The identity "${externalId}" has no refill to wait for. Use "when": "now".`,
+      `The ${kind === 'key' ? `key ${id}` : `identity "${String(around.externalId)}"`} has no refill to wait for. Use "when": "now".`,
     ]);
   });
 
@@ -88,13 +88,17 @@ describe('plans.assign', () => {
     const small = await plan({ remaining: 10, refill: { ...refill, amount: 10 } });
     const large = await plan({ remaining: 1_000, refill: { ...refill, amount: 1_000 } });
     const holders = await Promise.all([1, 2, 3].map(() => holder(small)));
-    for (const { externalId } of holders) await assign(externalId, large, { when: 'nextRefill' });
+    for (const { who } of holders) await assign(who, large, { when: 'nextRefill' });
     service.clock.set('2026-04-02T00:00:00Z');
-    const [read_, changed, moved] = holders.map(({ externalId }) => externalId) as [string, string, string];
-    const listed = await service.ok('/v1/identities.listIdentities', { search: moved });
-    expect(listed.identities).toMatchObject([{ externalId: moved, planId: large, remaining: 1_010 }]);
+    const [read_, changed, moved] = holders.map(({ who }) => who) as [Who, Who, Who];
+    const [, , last] = holders;
+    const listed =
+      kind === 'key'
+        ? (await service.ok('/v1/apis.listKeys', last?.around)).keys
+        : (await service.ok('/v1/identities.listIdentities', { search: last?.around.externalId })).identities;
+    expect(listed).toMatchObject([{ id: last?.id, planId: large, remaining: 1_010 }]);
     expect(await read(read_)).toMatchObject({ planId: large, remaining: 1_010 });
-    await service.ok('/v1/identities.updateIdentity', { externalId: changed, name: 'n' });
+    await change(changed, { name: 'n' });
     expect(await read(changed)).toMatchObject({ planId: large, remaining: 1_010 });
     await assign(moved, small);
     expect(await read(moved)).toMatchObject({ planId: small, remaining: 1_010 });
@@ -103,8 +107,8 @@ describe('plans.assign', () => {
   test('at the next refill of a plan whose schedule the new one does not share: that refill comes all the same', async () => {
     const daily = await plan({ remaining: 0, refill: { interval: 'daily', amount: 5 } });
     const monthly = await plan({ remaining: 0, refill: { interval: 'monthly', amount: 100 } });
-    const { externalId, key } = await holder(daily);
-    await assign(externalId, monthly, { when: 'nextRefill' });
+    const { who, key } = await holder(daily);
+    await assign(who, monthly, { when: 'nextRefill' });
     service.clock.set('2026-03-16T00:00:00Z');
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 99 });
     service.clock.set('2026-03-20T00:00:00Z');
@@ -115,25 +119,27 @@ describe('plans.assign', () => {
 
   test('a number that the operator set stays with the holder when it leaves the plan', async () => {
     const planId = await plan({ remaining: 10 });
-    const { externalId } = await holder(planId);
-    await service.ok('/v1/identities.updateIdentity', { externalId, remaining: 5_000 });
-    await assign(externalId, null);
-    expect((await read(externalId)).remaining).toBe(5_000);
+    const { who } = await holder(planId);
+    await change(who, { remaining: 5_000 });
+    await assign(who, null);
+    expect((await read(who)).remaining).toBe(5_000);
   });
 
   test('assigning the plan that it is on, with a clock that was set back, refills nothing twice', async () => {
     const planId = await plan({ remaining: 0, refill: { interval: 'daily', amount: 10, mode: 'add' } });
-    const { externalId, key } = await holder(planId);
+    const { who, key } = await holder(planId);
     service.clock.set('2026-03-16T00:00:01Z');
     expect(await service.verify(key)).toMatchObject({ remaining: 9 });
     service.clock.set('2026-03-15T23:59:59Z');
-    await assign(externalId, planId);
+    await assign(who, planId);
     service.clock.set('2026-03-16T00:00:02Z');
     expect(await service.verify(key)).toMatchObject({ remaining: 8 });
   });
 });
 
-describe('a clock that is set back', () => {
+describe.each(HOLDERS)('a clock that is set back, with an %s', (kind) => {
+  const { plan, holder, read } = planCalls(() => service, kind);
+
   test('before a plan was made: its holders are answered', async () => {
     const planId = await plan({ remaining: 5, refill: { interval: 'daily', amount: 5 } });
     const { key } = await holder(planId);
@@ -144,12 +150,12 @@ describe('a clock that is set back', () => {
   test('a rule that was set by a clock that ran ahead is not counted twice', async () => {
     const refill = (amount: number) => ({ refill: { interval: 'daily', amount, mode: 'add' } });
     const planId = await plan({ remaining: 0, ...refill(10) });
-    const { externalId } = await holder(planId);
+    const { who } = await holder(planId);
     service.clock.set('2026-03-20T12:00:00Z');
     await service.ok('/v1/plans.updatePlan', { planId, ...refill(20) });
     service.clock.set('2026-03-16T12:00:00Z');
     await service.ok('/v1/plans.updatePlan', { planId, ...refill(30) });
     service.clock.set('2026-03-20T12:00:00Z');
-    expect((await read(externalId)).remaining).toBe(10 + 4 * 30);
+    expect((await read(who)).remaining).toBe(10 + 4 * 30);
   });
 });

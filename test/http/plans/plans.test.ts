@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
-import { planCalls } from './planCalls.ts';
+import { HOLDERS, planCalls } from './planCalls.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -15,9 +15,9 @@ afterAll(() => service.stop());
 
 beforeEach(() => service.clock.set('2026-03-15T12:00:00Z'));
 
-const { plan, update, assign, holder, read, refused } = planCalls(() => service);
+describe('what a plan gives an identity', () => {
+  const { plan, holder, read, refused } = planCalls(() => service);
 
-describe('what a plan gives', () => {
   test('credits, limits, roles and permissions, and a bound of keys: the holder copies nothing', async () => {
     const planId = await plan({
       remaining: 3,
@@ -29,7 +29,8 @@ describe('what a plan gives', () => {
       permissions: [{ name: 'documents.read', create: true }],
       maxKeys: 2,
     });
-    const { externalId, key } = await holder(planId);
+    const { who, around, key } = await holder(planId);
+    const { externalId } = around;
     const verdict = await service.verify(key, { authorization: { permissions: 'documents.read' } });
     expect(verdict).toMatchObject({ valid: true, remaining: 2, roles: ['reader'], permissions: ['documents.read'] });
     expect(verdict.ratelimits).toMatchObject([
@@ -41,7 +42,7 @@ describe('what a plan gives', () => {
       412,
       expect.stringContaining('may have 2 keys and has 2'),
     ]);
-    expect(await read(externalId)).toMatchObject({
+    expect(await read(who)).toMatchObject({
       planId,
       remaining: 2,
       ratelimits: [],
@@ -63,7 +64,8 @@ describe('what a plan gives', () => {
       { name: 'b', limit: 5, duration: 60_000, async: false },
     ];
     const planId = await plan({ remaining: 50, ratelimits, maxKeys: 1, refill: { interval: 'daily', amount: 50 } });
-    const { externalId, key } = await holder(planId);
+    const { who, around, key } = await holder(planId);
+    const { externalId } = around;
     const own = { ratelimits: [{ name: 'a', limit: 1, duration: 60_000, async: false }], maxKeys: 3 };
     await service.ok('/v1/identities.updateIdentity', { externalId, ...own, refill: { interval: 'daily', amount: 9 } });
     await service.createKey({ externalId });
@@ -74,20 +76,24 @@ describe('what a plan gives', () => {
     expect(await service.verify(key)).toMatchObject({ valid: false, code: 'RATE_LIMITED' });
     await service.ok('/v1/identities.updateIdentity', { externalId, remaining: 2 });
     service.clock.advance(DAY_MS);
-    expect(await read(externalId)).toMatchObject({ remaining: 9 });
+    expect(await read(who)).toMatchObject({ remaining: 9 });
     await service.ok('/v1/identities.updateIdentity', { externalId, ratelimits: null, maxKeys: null, refill: null });
     expect((await service.verify(key)).ratelimits).toMatchObject([
       { name: 'a', limit: 5 },
       { name: 'b', limit: 5 },
     ]);
     service.clock.advance(DAY_MS);
-    expect(await read(externalId)).toMatchObject({ remaining: 50, plan: { maxKeys: 1 } });
-    expect((await read(externalId)).maxKeys).toBeUndefined();
+    expect(await read(who)).toMatchObject({ remaining: 50, plan: { maxKeys: 1 } });
+    expect((await read(who)).maxKeys).toBeUndefined();
     expect(await refused('/v1/identities.updateIdentity', { externalId, remaining: null })).toEqual([
       400,
       expect.stringContaining('. Set a number, or move to another plan (plans.assign).'),
     ]);
   });
+});
+
+describe.each(HOLDERS)('with holders that are an %s', (kind) => {
+  const { plan, update, holder, read } = planCalls(() => service, kind);
 
   test('a change of the plan holds for all holders at once, and balances do not jump', async () => {
     const limit = (of: number) => ({ ratelimits: [{ name: 'r', limit: of, duration: 3_600_000, async: false }] });
@@ -112,40 +118,42 @@ describe('what a plan gives', () => {
 
   test('refills that were missed follow the rule that was in force at their instants', async () => {
     const planId = await plan({ remaining: 0, refill: { interval: 'daily', amount: 1, mode: 'add' } });
-    const { externalId, key } = await holder(planId);
+    const { who, key } = await holder(planId);
     service.clock.advance(3 * DAY_MS);
     await update(planId, { refill: { interval: 'weekly', amount: 100, mode: 'add' } });
     // To Monday 23 March, and a day more.
     service.clock.advance(6 * DAY_MS);
     await update(planId, { refill: { interval: 'hourly', amount: 1_000, mode: 'add' } });
     service.clock.advance(2 * 3_600_000);
-    expect((await read(externalId)).remaining).toBe(3 + 100 + 2_000);
+    expect((await read(who)).remaining).toBe(3 + 100 + 2_000);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 3 + 100 + 2_000 - 1 });
     await update(planId, { refill: null });
     service.clock.advance(30 * DAY_MS);
-    expect((await read(externalId)).remaining).toBe(2_102);
+    expect((await read(who)).remaining).toBe(2_102);
     await update(planId, { refill: { interval: 'monthly', amount: 5, mode: 'add' } });
     expect(await service.verify(key)).toMatchObject({ remaining: 2_101 });
     service.clock.set('2026-05-01T00:00:00Z');
     expect(await service.verify(key)).toMatchObject({ remaining: 2_105 });
   });
-});
 
-test('a strict limit of a plan counts on when its ended window was removed, and with a cost of the request', async () => {
-  const planId = await plan({ ratelimits: [{ name: 'r', limit: 5, duration: 60_000, async: false }] });
-  const { externalId, key } = await holder(planId);
-  const cost = { ratelimits: [{ name: 'r', cost: 2 }] };
-  expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
-  expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
-  expect((await read(externalId)).plan).toMatchObject({ ratelimits: [{ name: 'r', used: 3 }] });
-  service.clock.advance(4 * DAY_MS);
-  await service.engine.storage.ledger.prune();
-  expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
-  expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
-  expect((await service.verify(key, { ratelimits: [{ name: 'r', cost: 3 }] })).code).toBe('RATE_LIMITED');
+  test('a strict limit of a plan counts on when its ended window was removed, and with a cost of the request', async () => {
+    const planId = await plan({ ratelimits: [{ name: 'r', limit: 5, duration: 60_000, async: false }] });
+    const { who, key } = await holder(planId);
+    const cost = { ratelimits: [{ name: 'r', cost: 2 }] };
+    expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
+    expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
+    expect((await read(who)).plan).toMatchObject({ ratelimits: [{ name: 'r', used: 3 }] });
+    service.clock.advance(4 * DAY_MS);
+    await service.engine.storage.ledger.prune();
+    expect((await service.verify(key)).ratelimits).toMatchObject([{ remaining: 4 }]);
+    expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
+    expect((await service.verify(key, { ratelimits: [{ name: 'r', cost: 3 }] })).code).toBe('RATE_LIMITED');
+  });
 });
 
 describe('plans', () => {
+  const { plan, assign, holder, refused } = planCalls(() => service);
+
   test('are read, listed and renamed; a name is there once; one with holders is not deleted', async () => {
     const [planId, other] = [await plan({ name: 'gold', meta: { price: 29 } }), await plan({ name: 'silver' })];
     expect(await service.ok('/v1/plans.getPlan', { planId })).toEqual({
@@ -162,15 +170,15 @@ describe('plans', () => {
       `A plan with the name "gold" exists already: ${planId}.`,
     ]);
     expect((await refused('/v1/plans.updatePlan', { planId: other, name: 'gold' }))[0]).toBe(409);
-    const { externalId } = await holder(planId);
+    const { who } = await holder(planId);
     expect(await refused('/v1/plans.deletePlan', { planId })).toEqual([
       409,
       'The plan "gold" has 1 holder. Move to another plan first (plans.assign).',
     ]);
-    await assign(externalId, other);
+    await assign(who, other);
     await service.ok('/v1/plans.deletePlan', { planId });
     expect((await refused('/v1/plans.getPlan', { planId }))[0]).toBe(404);
-    expect((await refused('/v1/plans.assign', { externalId, planId }))[0]).toBe(404);
+    expect((await refused('/v1/plans.assign', { ...who, planId }))[0]).toBe(404);
     const listed = await service.ok('/v1/plans.listPlans', {});
     expect((listed.plans as { id: string }[]).map(({ id }) => id)).toContain(other);
   });
@@ -206,36 +214,37 @@ describe('plans', () => {
     expect([status, body.error.message]).toEqual([412, 'There are 1000 plans already. Delete one first.']);
     await full.stop();
   });
+});
 
-  test('every step is in the audit log', async () => {
-    const planId = await plan({ remaining: 5 });
-    await update(planId, { maxKeys: 3 });
-    const { externalId, identityId } = await holder(null);
-    await assign(externalId, planId);
-    const steps = async (target: string) => {
-      const { entries } = await service.ok('/v1/audit.listEntries', { target });
-      return (entries as { action: string; before: unknown; after: unknown }[]).map(({ action, before, after }) => [
-        action,
-        before,
-        after,
-      ]);
-    };
-    const { events } = await service.ok('/v1/events.listEvents', { types: ['plan.changed', 'plan.updated'] });
-    const about = [planId, identityId];
-    const told = (events as { type: string; data: Record<string, unknown> }[]).filter(({ data }) =>
-      about.includes(String(data['planId'] ?? data['identityId'])),
-    );
-    expect(told).toMatchObject([
-      { type: 'plan.updated', data: { planId, after: { maxKeys: 3 } } },
-      { type: 'plan.changed', data: { identityId, externalId, after: { planId, remaining: 5 } } },
+test.each(HOLDERS)('every step is in the audit log, of an %s', async (kind) => {
+  const { plan, update, assign, holder } = planCalls(() => service, kind);
+  const planId = await plan({ remaining: 5 });
+  await update(planId, { maxKeys: 3 });
+  const { who, id, around } = await holder(null);
+  await assign(who, planId);
+  const steps = async (target: string) => {
+    const { entries } = await service.ok('/v1/audit.listEntries', { target });
+    return (entries as { action: string; before: unknown; after: unknown }[]).map(({ action, before, after }) => [
+      action,
+      before,
+      after,
     ]);
-    expect(await steps(planId)).toMatchObject([
-      ['plan.update', { maxKeys: null }, { maxKeys: 3 }],
-      ['plan.create', undefined, { remaining: 5 }],
-    ]);
-    expect(await steps(identityId)).toMatchObject([
-      ['identity.assignPlan', { planId: null, remaining: null }, { planId, remaining: 5 }],
-      ['identity.create', undefined, { externalId }],
-    ]);
-  });
+  };
+  const { events } = await service.ok('/v1/events.listEvents', { types: ['plan.changed', 'plan.updated'] });
+  const about = [planId, id];
+  const told = (events as { type: string; data: Record<string, unknown> }[]).filter(({ data }) =>
+    about.includes(String(data['planId'] ?? data['identityId'] ?? data['keyId'])),
+  );
+  expect(told).toMatchObject([
+    { type: 'plan.updated', data: { planId, after: { maxKeys: 3 } } },
+    { type: 'plan.changed', data: { [`${kind}Id`]: id, ...around, after: { planId, remaining: 5 } } },
+  ]);
+  expect(await steps(planId)).toMatchObject([
+    ['plan.update', { maxKeys: null }, { maxKeys: 3 }],
+    ['plan.create', undefined, { remaining: 5 }],
+  ]);
+  expect(await steps(id)).toMatchObject([
+    [`${kind}.assignPlan`, { planId: null, remaining: null }, { planId, remaining: 5 }],
+    [`${kind}.create`, undefined, expect.any(Object)],
+  ]);
 });

@@ -6,6 +6,7 @@ import { Compile } from 'typebox/compile';
 import { explain, MAX_ISSUES } from '../../../src/http/request/explain.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';
+import { ReserveBody } from '../../../src/http/verify/reserveBody.ts';
 import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
 
 interface Node {
@@ -20,6 +21,7 @@ interface Node {
 const SCHEMAS: readonly (readonly [name: string, schema: TSchema])[] = [
   ...ROUTES.map(({ path, request }) => [path, request] as const),
   ['/v1/keys.verifyKey', VerifyBody],
+  ['/v1/reservations.create', ReserveBody],
   [verifyKeys.path, verifyKeys.request],
   [
     'inherited names',

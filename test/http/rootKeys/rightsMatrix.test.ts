@@ -48,7 +48,10 @@ const DECIDED: Readonly<Record<string, string>> = {
   'plans.listPlans': 'plan.*.read_plan',
   'plans.updatePlan': 'plan.<planId>.update_plan, roles, permissions',
   'plans.deletePlan': 'plan.<planId>.delete_plan',
-  'plans.assign': 'identity.<identityId>.update_identity & plan.<planId>.assign_plan',
+  'credits.grant': 'identity.<identityId>.grant_credits',
+  'credits.adjust': 'identity.<identityId>.adjust_credits',
+  'plans.assign':
+    'plan.<planId>.assign_plan, keyId: api.<apiId>.update_key, identityId|externalId: identity.<identityId>.update_identity',
   'permissions.createPermission': 'rbac.*.create_permission',
   'permissions.getPermission': 'rbac.*.read_permission',
   'permissions.listPermissions': 'rbac.*.read_permission',
@@ -58,6 +61,10 @@ const DECIDED: Readonly<Record<string, string>> = {
   'permissions.listRoles': 'rbac.*.read_role',
   'permissions.deleteRole': 'rbac.*.delete_role',
   'permissions.setRolePermissions': 'rbac.*.add_permission_to_role & rbac.*.remove_permission_from_role',
+  'reservations.settle': 'api.<apiId>.verify_key',
+  'reservations.release': 'api.<apiId>.verify_key',
+  'reservations.get': 'api.<apiId>.verify_key',
+  'reservations.list': 'api.<apiId>.verify_key',
   'ratelimits.limit': 'ratelimit.<namespaceId>.limit & ratelimit.*.create_namespace',
   'ratelimits.multiLimit': 'ratelimit.<namespaceId>.limit & ratelimit.*.create_namespace',
   'ratelimits.setOverride': 'ratelimit.<namespaceId>.set_override',
@@ -70,6 +77,8 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
   'audit.listEntries': 'root.*.read_audit',
   'events.listEvents': 'event.*.read_event',
+  'usage.getStatement':
+    'identity.<identityId>.read_usage, instead keyId: api.<apiId>.read_usage, instead planId: plan.<planId>.read_usage, instead all: api.*.read_usage & identity.*.read_usage',
   'webhooks.createWebhook': 'webhook.*.create_webhook & event.*.read_event',
   'webhooks.getWebhook': 'webhook.<webhookId>.read_webhook',
   'webhooks.listWebhooks': 'webhook.*.read_webhook',
@@ -93,12 +102,14 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 };
 
 test('what every route needs is decided', () => {
-  const declared = ROUTES.map(({ path, rights, isOneRightEnough, fieldRights = [] }) => {
+  const declared = ROUTES.map(({ path, rights, isOneRightEnough, fieldRights = [], insteadRights = [] }) => {
     const fields = fieldRights.map(({ fields: names, rights: more, unless }) => {
       const text = `${names.join('|')}: ${more.join(' & ')}${unless === undefined ? '' : ` unless ${unless}`}`;
       return FIELD_WORDS[text] ?? text;
     });
-    return [path.replace('/v1/', ''), [rights.join(isOneRightEnough ? ' | ' : ' & '), ...fields].join(', ')] as const;
+    const instead = insteadRights.map((each) => `instead ${each.fields.join('|')}: ${each.rights.join(' & ')}`);
+    const all = [rights.join(isOneRightEnough ? ' | ' : ' & '), ...fields, ...instead];
+    return [path.replace('/v1/', ''), all.join(', ')] as const;
   });
   expect(Object.fromEntries(declared)).toEqual(DECIDED);
 });

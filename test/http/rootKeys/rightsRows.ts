@@ -36,20 +36,26 @@ export const ROWS: readonly Row[] = [...ROUTES.flatMap(rowsOf), ...OPEN.map(veri
 
 /** The request without the fields that need rights of their own, and with each of them by itself. */
 function rowsOf(route: Route): Row[] {
-  const { path, fieldRights = [] } = route;
+  const { path, fieldRights = [], insteadRights = [] } = route;
   const extra = fieldRights.flatMap((each) => each.fields.map((field) => [field, each] as const));
-  const row = (field: string | null, fields: readonly FieldRights[]): Row => ({
+  // Fields that need a right on one record name that record. The request has one of them.
+  const isName = ({ rights }: FieldRights): boolean => rights.some((right) => right.includes('<'));
+  const others = insteadRights.flatMap((each) => each.fields.map((field) => [field, each] as const));
+  const row = (field: string | null, fields: readonly FieldRights[], rights = route.rights): Row => ({
     name: `${path.replace('/v1/', '')}${field === null ? '' : ` with ${field}`}`,
     path,
     status: route.status ?? 200,
     needs: {
-      rights: route.rights.filter((right) => !NOT_NEEDED.includes(right)),
+      rights: [...rights, ...fields.filter(isName).flatMap((each) => each.rights)].filter(
+        (right) => !NOT_NEEDED.includes(right),
+      ),
       isOneEnough: route.isOneRightEnough === true,
-      fields,
+      fields: fields.filter((each) => !isName(each)),
       isVerdict: false,
     },
     request(records) {
-      const names = extra.map(([name]) => name);
+      // Who is asked about is named in one way.
+      const names = [...extra.map(([name]) => name), ...(rights === route.rights ? [] : ['externalId'])];
       return withField(
         realRequest(route, records),
         names,
@@ -57,7 +63,11 @@ function rowsOf(route: Route): Row[] {
       );
     },
   });
-  return [row(null, []), ...extra.map(([field, each]) => row(field, [each]))];
+  return [
+    ...(fieldRights.some(isName) ? [] : [row(null, [])]),
+    ...extra.map(([field, each]) => row(field, [each])),
+    ...others.map(([field, each]) => row(field, [], each.rights)),
+  ];
 }
 
 function verifying(open: Endpoint): Row {
@@ -79,7 +89,10 @@ function withField(request: object, names: readonly string[], added: object): ob
   return { ...Object.fromEntries(Object.entries(request).filter(([name]) => !names.includes(name))), ...added };
 }
 
-function valueOf(path: string, field: string, { externalId, role, permission }: Records): unknown {
+function valueOf(path: string, field: string, records: Records): unknown {
+  const { externalId, role, permission } = records;
+  if (field === 'keyId' || field === 'identityId' || field === 'planId') return records[field];
+  if (field === 'all') return true;
   if (field === 'externalId' || field === 'ownerId') return externalId;
   if (field === 'keys') return 'disable';
   if (field === 'url') return 'https://example.com/other';

@@ -23,6 +23,7 @@ const WAYS: readonly (readonly [way: string, ask: (key: string, options?: CallOp
     (key, options) => service.call(KEY, undefined, { ...options, chunks: [JSON.stringify({ key })] }),
   ],
   ['a list of one key', (key, options) => service.call('/v1/keys.verifyKeys', { keys: [{ key }] }, options)],
+  ['a reservation', (key, options) => service.call('/v1/reservations.create', { key, cost: 1 }, options)],
   [
     'forward authentication',
     (key, options) => {
@@ -87,6 +88,7 @@ test('a stranger is refused before the body is read: it may be too long, or no J
   const answers = await Promise.all([
     service.call(KEY, undefined, { raw, rootKey: null }),
     service.call('/v1/keys.verifyKeys', undefined, { raw, rootKey: null }),
+    service.call('/v1/reservations.create', undefined, { raw, rootKey: null }),
   ]);
-  expect(answers.map(({ status }) => status)).toEqual([401, 401]);
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401]);
 });

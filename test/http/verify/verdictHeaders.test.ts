@@ -15,6 +15,7 @@ const report = fc.record({
     ofIdentity: fc.boolean(),
     isAdHoc: fc.boolean(),
     account: fc.constant(null),
+    notify: fc.boolean(),
     wire: fc.constant(null),
   }),
   remaining: fc.nat(),

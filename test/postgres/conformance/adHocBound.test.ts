@@ -18,7 +18,15 @@ async function makeKey(engine: Engine, patch: KeyPatch = {}): Promise<string> {
 
 /** The code of the verdict, or the error. */
 async function ask(engine: Engine, secretDigest: string, limits: readonly LimitRequest[]): Promise<string> {
-  const asked = { apiId: null, creditCost: 1, permissions: null, tags: null, idempotency: null, mayVerify: null };
+  const asked = {
+    apiId: null,
+    creditCost: 1,
+    permissions: null,
+    tags: null,
+    idempotency: null,
+    mayVerify: null,
+    reservation: null,
+  };
   try {
     const caller = { address: () => null };
     return (await engine.verifier.verify({ ...asked, secretDigest, olderDigests: null, limits, caller })).code;

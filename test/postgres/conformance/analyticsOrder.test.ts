@@ -24,6 +24,7 @@ const verificationCount = (fields: Partial<VerificationCount>): VerificationCoun
   identityId: '',
   tags: '',
   counts: [1, 0, 0, 0, 0, 0, 0, 0],
+  credits: 0,
   lastAtMs: 0,
   ...fields,
 });
@@ -35,19 +36,20 @@ describePort('order of counts', (setup) => {
   const fill = (each: Setup) =>
     each.storage.analytics.add(
       CountColumns.of([
-        verificationCount({ keyId: 'key_1', counts: [9, 0, 0, 0, 0, 0, 1, 0] }),
+        verificationCount({ keyId: 'key_1', counts: [9, 0, 0, 0, 0, 0, 1, 0], credits: 7 }),
         verificationCount({ keyId: 'key_2', counts: [10, 0, 0, 0, 0, 0, 0, 0], apiId: 'api_2' }),
-        verificationCount({ keyId: 'key_3', counts: [2, 0, 0, 0, 0, 0, 100, 0], minuteMs: DAY_MS }),
+        verificationCount({ keyId: 'key_3', counts: [2, 0, 0, 0, 0, 0, 100, 0], minuteMs: DAY_MS, credits: 4 }),
       ]),
       1,
     );
 
-  test('rows are ordered by a count, by all of them or by time; equal ones by their groups', async () => {
+  test('rows are ordered by a count, by all of them, by credits or by time; equal ones by their groups', async () => {
     await fill(setup());
     expect(await keys({})).toEqual(['key_1', 'key_2', 'key_3']);
     expect(await keys({ order: { by: 'VALID', isDescending: true } })).toEqual(['key_2', 'key_1', 'key_3']);
     expect(await keys({ order: { by: 'RATE_LIMITED', isDescending: false } })).toEqual(['key_2', 'key_1', 'key_3']);
     expect(await keys({ order: { by: 'total', isDescending: true } })).toEqual(['key_3', 'key_1', 'key_2']);
+    expect(await keys({ order: { by: 'credits', isDescending: true } })).toEqual(['key_1', 'key_3', 'key_2']);
     expect(await keys({ order: { by: 'time', isDescending: true }, groupBy: ['time', 'key'] })).toEqual([
       'key_3',
       'key_1',

@@ -26,5 +26,6 @@ export const row = (fields: Partial<AnalyticsRow>): AnalyticsRow => ({
   identityId: null,
   tags: null,
   counts: verdictCounts(),
+  credits: 0,
   ...fields,
 });

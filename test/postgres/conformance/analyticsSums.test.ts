@@ -84,7 +84,14 @@ for (const place of PLACES) {
       const storage = await fill();
       const grouped = async (...groupBy: AnalyticsQuery['groupBy']) =>
         (await sum(storage, { groupBy })).map(({ counts: [valid, notFound], ...group }) => [group, valid, notFound]);
-      const group = (fields: object) => ({ timeMs: null, keyId: null, identityId: null, tags: null, ...fields });
+      const group = (fields: object) => ({
+        timeMs: null,
+        keyId: null,
+        identityId: null,
+        tags: null,
+        credits: 0,
+        ...fields,
+      });
       expect(await grouped('key')).toEqual([
         [group({ keyId: '' }), 0, 32],
         [group({ keyId: 'key_1' }), 3, 0],

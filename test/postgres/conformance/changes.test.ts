@@ -18,7 +18,8 @@ describePort('changes', (setup) => {
       expect(await stateOf(storage, account)).toEqual(state ?? undefined);
       return outcome;
     };
-    const state = { kind: 'credits', value: 7, mark: 0, dueAtMs: 0, revision: 1 } as const;
+    const numbers = { value: 7, mark: 0, dueAtMs: 0, revision: 1, base: 7, segmentMs: nowMs };
+    const state = { kind: 'credits' as const, ...numbers };
     expect(await touch({ open: 'credits', expect: 0, set: 7 })).toEqual({ status: 'done', accounts: [state], nowMs });
     expect(await touch({ add: 5 })).toMatchObject({ accounts: [{ value: 12 }] });
     expect(await touch({ add: -100 })).toMatchObject({ accounts: [{ value: 0 }] });
@@ -169,10 +170,10 @@ describePort('a closed account', (setup) => {
     const { storage } = setup();
     const account = await openCredits(storage, 5);
     expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('taken');
-    await storage.ledger.listDueRefills(0, 1, null);
+    await storage.ledger.listDue(0, 1, null);
     expect((await stateOf(storage, account))?.value).toBe(4);
     await storage.ledger.apply(change({ account, expect: 1, close: true, refill: null, revision: 1 }));
-    await storage.ledger.listDueRefills(0, 1, null);
+    await storage.ledger.listDue(0, 1, null);
     expect(await stateOf(storage, account)).toBeUndefined();
     expect(storage.ledger.peek(account)).toBeUndefined();
     expect((await storage.ledger.spend(spendOf(credits(account, 1)))).status).toBe('stale');

@@ -90,7 +90,7 @@ describePort('durability', (setup) => {
     await setup().reopen();
     await setup().storage.ledger.spend(spendOf(credits(account, 1)));
     const copy = await setup().afterCrash();
-    expect(await stateOf(copy, account)).toEqual({ kind: 'credits', value: 8, mark: 0, dueAtMs: 0, revision: 1 });
+    expect(await stateOf(copy, account)).toMatchObject({ value: 8, mark: 0, dueAtMs: 0, revision: 1, base: 10 });
   });
 
   test('reading and peeking give what was committed and apply nothing', async () => {
@@ -130,7 +130,7 @@ describePort('durability', (setup) => {
       accounts.push(...(await Promise.all(Array.from({ length: 100 }, () => openCredits(storage, 10)))));
     // Whatever an adapter does to find what is due goes on while these are spent, each once, until it is done.
     let isDone = false;
-    const finding = storage.ledger.listDueRefills(0, 1, null).then(() => (isDone = true));
+    const finding = storage.ledger.listDue(0, 1, null).then(() => (isDone = true));
     const spent: Promise<unknown>[] = [];
     for (const account of accounts) {
       if (isDone) break;
@@ -139,7 +139,7 @@ describePort('durability', (setup) => {
     }
     await Promise.all([finding, ...spent]);
     const copy = await setup().afterCrash();
-    const balances = await Promise.all(accounts.map((account) => balanceOf(copy, account)));
+    const balances = (await copy.ledger.read(accounts)).map((state) => state?.value);
     expect(balances).toEqual(accounts.map((_, i) => (i < spent.length ? 9 : 10)));
   });
 });

@@ -23,6 +23,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
     countsVerifications: true,
     eventRetentionMs: 30 * 86_400_000,
+    statementRetentionMs: 761 * 86_400_000,
     outgoing: { refusal: async () => null, send: async () => ({ failure: 'This engine sends nothing.' }) },
     secretBox: null,
     retention: { minute: 0, hour: 0, day: 0 },

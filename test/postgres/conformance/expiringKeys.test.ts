@@ -69,6 +69,39 @@ describePort('keys that expire', (setup) => {
     expect((await told(storage)).length).toBe(before);
   });
 
+  test('the alerts of a plan hold for keys where neither the key nor its identity says when', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const expiresAtMs = clock.nowMs() + 10 * HOUR_MS;
+    const { id: apiId } = await engine.apis.create(ACTOR, 'an api');
+    const planId = await engine.plans.create(ACTOR, 'pro', { alerts: { expiresWithinMs: 5 * HOUR_MS } });
+    await engine.identities.create(ACTOR, 'own', { alerts: { expiresWithinMs: HOUR_MS } });
+    const keys = new Map<string, string>();
+    for (const externalId of ['own', 'none']) {
+      const { keyId } = await engine.keys.create(ACTOR, {
+        apiId,
+        prefix: null,
+        byteLength: null,
+        expiresAtMs,
+        externalId,
+        remaining: 5,
+        alerts: { creditsBelow: 1 },
+      });
+      keys.set(externalId, keyId);
+      await engine.assignPlan.assign(ACTOR, { holder: { externalId }, planId, when: 'now', balance: 'keep' });
+    }
+    const holder = { apiId, prefix: null, byteLength: null, expiresAtMs };
+    const { keyId } = await engine.keys.create(ACTOR, holder);
+    await engine.assignPlan.assign(ACTOR, { holder: { keyId }, planId, when: 'now', balance: 'keep' });
+    clock.advance(5 * HOUR_MS);
+    await engine.expiringKeys.run();
+    const ids = (await told(storage)).map(([id]) => id);
+    expect(ids.toSorted()).toEqual([keys.get('none') ?? '', keyId].toSorted());
+    clock.advance(4 * HOUR_MS);
+    await engine.expiringKeys.run();
+    expect((await told(storage)).slice(2)).toEqual([[keys.get('own') ?? '', expiresAtMs]]);
+  });
+
   test('a start that comes late tells of all, more than one step can take', async () => {
     const { storage, clock } = setup();
     const engine = engineOn(storage);

@@ -230,9 +230,9 @@ describePort('identities', (setup) => {
       { account: ofKey, dueAtMs: 100, owner: 'key_1' },
       { account: ofIdentity, dueAtMs: 200, owner: 'id_1' },
     ];
-    expect(await storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
-    expect(await storage.ledger.listDueRefills(300, 10, due[0] ?? null)).toEqual(due.slice(1));
+    expect(await storage.ledger.listDue(300, 10, null)).toEqual(due);
+    expect(await storage.ledger.listDue(300, 10, due[0] ?? null)).toEqual(due.slice(1));
     await setup().reopen();
-    expect(await setup().storage.ledger.listDueRefills(300, 10, null)).toEqual(due);
+    expect(await setup().storage.ledger.listDue(300, 10, null)).toEqual(due);
   });
 });

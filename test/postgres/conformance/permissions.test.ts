@@ -26,6 +26,7 @@ async function codeOf(engine: Engine, secretDigest: string, permissions: Permiss
     caller: { address: () => null },
     idempotency: null,
     mayVerify: null,
+    reservation: null,
   });
   return verdict.code;
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { recordFence } from '../../../src/core/fence.ts';
 import { describePort } from './adapters.ts';
-import { credits, identity, openCredits, permission, plan, role, spendOf, write } from './samples.ts';
+import { api, credits, identity, key, openCredits, permission, plan, role, spendOf, write } from './samples.ts';
 
 const FULL = plan('plan_1', 'pro', {
   meta: '{"price":29}',
@@ -24,12 +24,13 @@ const FULL = plan('plan_1', 'pro', {
     },
   ],
   limits: [
-    { name: 'a', limit: 1, durationMs: 1_000, async: true, autoApply: false },
+    { name: 'a', limit: 1, durationMs: 1_000, async: true, autoApply: false, notify: true },
     { name: 'b', limit: 2, durationMs: 2_000, async: false },
   ],
   roleIds: ['role_1'],
   permissionIds: ['perm_1'],
   maxKeys: 7,
+  alerts: { expiresWithinMs: 60_000, creditsBelow: 100 },
   updatedAtMs: 10_000,
 });
 
@@ -81,6 +82,63 @@ describePort('plans', (setup) => {
     const stays = identity('id_2', 'b', { planId: 'plan_1', revision: 1 });
     await write(storage, { kind: 'updateIdentity', identity: stays, expect: 0 });
     expect((await remove()).status).toBe('done');
+  });
+
+  test('keys are holders too, until they are deleted', async () => {
+    const { storage } = setup();
+    const { records } = storage;
+    const planMove = { planId: 'plan_2', atMs: 5, balance: 'reset' as const };
+    const keys = [
+      key('key_1', { planId: 'plan_1' }),
+      key('key_2', { planId: 'plan_1', planMove }),
+      key('key_3', { planMove: { ...planMove, planId: null } }),
+      key('key_4', { planId: 'plan_1', generation: 1 }),
+    ];
+    await write(
+      storage,
+      { kind: 'insertApi', api: api('api_1') },
+      ...['plan_1', 'plan_2'].map((id) => ({ kind: 'insertPlan' as const, plan: plan(id, id) })),
+      { kind: 'insertIdentity', identity: identity('id_1', 'a', { planId: 'plan_1' }) },
+      ...keys.map((each) => ({ kind: 'insertKey' as const, key: each })),
+    );
+    for (const each of keys.slice(0, 3)) expect(await records.findKey(each.id)).toMatchObject({ key: each });
+    const counts = async () => [await records.countHolders('plan_1'), await records.countHolders('plan_2')];
+    // The last key is one of another generation.
+    expect(await counts()).toEqual([3, 1]);
+    const remove = () => write(storage, { kind: 'removePlan', planId: 'plan_2', expect: 1 });
+    expect((await remove()).status).toBe('stale');
+    const deleted = key('key_2', { planId: 'plan_1', planMove, deletedAtMs: 7, revision: 2 });
+    await write(storage, { kind: 'updateKey', key: deleted, expect: 1 });
+    expect(await counts()).toEqual([2, 0]);
+    expect((await remove()).status).toBe('done');
+    const moved = key('key_1', { revision: 2 });
+    expect((await write(storage, { kind: 'updateKey', key: moved, expect: 1 })).status).toBe('done');
+    expect(await records.findKey('key_1')).toMatchObject({ key: moved });
+    expect(await counts()).toEqual([1, 0]);
+  });
+
+  test('a key joins a plan, or the plan is removed, never both', async () => {
+    const { storage } = setup();
+    const numbers = Array.from({ length: 10 }, (_, i) => i);
+    await write(
+      storage,
+      ...numbers.flatMap((i) => [
+        { kind: 'insertPlan' as const, plan: plan(`plan_${i}`, `${i}`) },
+        { kind: 'insertKey' as const, key: key(`key_${i}`) },
+      ]),
+    );
+    const outcomes = await Promise.all(
+      numbers.map(async (i) => {
+        const planId = `plan_${i}`;
+        const joined = key(`key_${i}`, { planId, revision: 2 });
+        const both = await Promise.all([
+          write(storage, { kind: 'updateKey', key: joined, expect: 1 }, { kind: 'joinPlan', planId, expect: 1 }),
+          write(storage, { kind: 'removePlan', planId, expect: 1 }),
+        ]);
+        return both.map(({ status }) => status).toSorted();
+      }),
+    );
+    expect(outcomes).toEqual(numbers.map(() => ['done', 'stale']));
   });
 
   test('an identity joins a plan, or the plan is removed, never both', async () => {

@@ -1,4 +1,4 @@
-import { spendAll } from './samples.ts';
+import { linesOf, spendAll } from './samples.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
@@ -57,6 +57,7 @@ for (const adapter of ADAPTERS) {
         expect(await Promise.all(answers)).toEqual(expected as never);
         states = accounts.map((account) => reference.accounts.get(account));
         await expectStates(storage, accounts, states);
+        expect(await linesOf(storage, accounts)).toEqual(reference.lines);
       }
       return { accounts, states };
     }

@@ -1,4 +1,9 @@
-import { type AccountState, changed, markBeside } from '../../../src/core/account.ts';
+import type { AccountState } from '../../../src/core/account.ts';
+import { type ChangedAccount, changed, markBeside } from '../../../src/core/accountChange.ts';
+import type { Pockets } from '../../../src/core/pockets.ts';
+import type { StatementLine } from '../../../src/core/statement.ts';
+import { BatchCredits } from '../../../src/storage/port/batchCredits.ts';
+import type { AccountLine } from '../../../src/storage/port/creditWrites.ts';
 import type { Fence } from '../../../src/core/fence.ts';
 import {
   decideSpend,
@@ -16,6 +21,12 @@ export class ReferenceLedger implements LedgerView {
   readonly apiIds = new Set<string>();
   /** Of the one role that a scenario changes. */
   roleRevision = 0;
+  readonly #credits = new BatchCredits({
+    pockets: () => null,
+    reservation: () => undefined,
+    reservationUnder: () => undefined,
+    liveReservations: () => 0,
+  });
   readonly #remembered = new Map<string, RememberedAnswer>();
   readonly #maxLive: number;
 
@@ -29,11 +40,12 @@ export class ReferenceLedger implements LedgerView {
 
   /** All of a change or nothing. Of the records only apis are written here, and they are unique by id. */
   apply(change: Change, nowMs: number): ChangeOutcome {
-    const after: (AccountState | null)[] = [];
+    const results: ChangedAccount[] = [];
     for (const each of change.accounts) {
-      const state = changed(this.accounts.get(each.account), each, nowMs);
-      if (state === 'stale') return toStale(nowMs, markBeside(each, this.accounts.get(each.account)));
-      after.push(state);
+      const before = this.accounts.get(each.account);
+      const result = changed(before, this.pockets(each.account), each, nowMs);
+      if (result === 'stale') return toStale(nowMs, markBeside(each, before));
+      results.push(result);
     }
     const newApiIds = change.writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));
     if (newApiIds.some((id) => this.apiIds.has(id))) return { status: 'stale', nowMs };
@@ -41,12 +53,26 @@ export class ReferenceLedger implements LedgerView {
     for (const write of change.writes) {
       if (write.kind === 'insertRole' || write.kind === 'updateRole') this.roleRevision = write.role.revision;
     }
-    for (const [i, { account }] of change.accounts.entries()) {
-      const state = after[i] ?? null;
-      if (state === null) this.accounts.delete(account);
-      else this.accounts.set(account, state);
+    for (const [i, each] of change.accounts.entries()) {
+      const result = results[i] as ChangedAccount;
+      this.#credits.adopt(each, this.accounts.get(each.account), result);
+      if (result.state === null) this.accounts.delete(each.account);
+      else this.accounts.set(each.account, result.state);
     }
-    return { status: 'done', accounts: after, nowMs };
+    return { status: 'done', accounts: results.map(({ state }) => state), nowMs };
+  }
+
+  /** Everything that the statements of the accounts must say. */
+  get lines(): readonly AccountLine[] {
+    return this.#credits.writes.lines.toSorted((a, b) => a.account - b.account || a.line.startMs - b.line.startMs);
+  }
+
+  pockets(id: number): Pockets | null {
+    return this.#credits.pockets(id);
+  }
+
+  addLines(id: number, lines: readonly StatementLine[]): void {
+    this.#credits.addLines(id, lines);
   }
 
   holds({ revision }: Fence): boolean {

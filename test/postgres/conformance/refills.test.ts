@@ -57,6 +57,8 @@ describePort('refills', (setup) => {
       mark: startMs,
       dueAtMs: nextMs,
       revision: 1,
+      base: 10,
+      segmentMs: startMs,
     });
   });
 
@@ -169,7 +171,8 @@ describePort('refills', (setup) => {
     const outcome = await storage.ledger.apply(
       change({ account, expect: 1, refill: old, add: 5, mark: 674, dueAtMs: 99, revision: 2 }),
     );
-    const state = { kind: 'credits', value: 15, mark: 674, dueAtMs: 99, revision: 2 } as const;
+    const segmentMs = clock.nowMs();
+    const state = { kind: 'credits', value: 15, mark: 674, dueAtMs: 99, revision: 2, base: 15, segmentMs } as const;
     expect(outcome).toEqual({ status: 'done', accounts: [state], nowMs: clock.nowMs() });
     expect(await stateOf(storage, account)).toEqual(state);
   });

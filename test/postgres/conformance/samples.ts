@@ -1,5 +1,6 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
-import type { AccountChange, AccountState, RefillPlan } from '../../../src/core/account.ts';
+import type { AccountState, RefillPlan } from '../../../src/core/account.ts';
+import type { AccountChange } from '../../../src/core/accountChange.ts';
 import {
   type ApiRecord,
   BLANK_API,
@@ -17,6 +18,7 @@ import {
 import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
+import type { AccountLine } from '../../../src/storage/port/creditWrites.ts';
 import type { AuditEntry } from '../../../src/storage/port/auditEntries.ts';
 import type { KeyQuery, KeyWithIdentity } from '../../../src/storage/port/records.ts';
 import type { RecordWrite } from '../../../src/storage/port/writes.ts';
@@ -32,7 +34,16 @@ export function identity(id: string, externalId: string, fields: Partial<Identit
 }
 
 export function plan(id: string, name: string, fields: Partial<PlanRecord> = {}): PlanRecord {
-  const none = { meta: null, remaining: null, limits: [], roleIds: [], permissionIds: [], maxKeys: null };
+  const none = {
+    meta: null,
+    remaining: null,
+    metered: false,
+    limits: [],
+    roleIds: [],
+    permissionIds: [],
+    maxKeys: null,
+    alerts: null,
+  };
   const times = { createdAtMs: 9_000, updatedAtMs: null, revision: 1 };
   return { id, name, ...none, refills: [{ fromMs: 9_000, rule: null }], ...times, ...fields };
 }
@@ -162,6 +173,13 @@ export async function stateOf(storage: Storage, account: number): Promise<Accoun
   return (await storage.ledger.read([account]))[0];
 }
 
+/** The stored lines of accounts, by account and beginning. */
+export async function linesOf(storage: Storage, accounts: readonly number[]): Promise<readonly AccountLine[]> {
+  const spans = accounts.map((account) => ({ account, fromMs: 0 }));
+  const lines = await storage.statements.lines({ spans, untilMs: null, after: null, limit: 1_000_000 });
+  return lines.toSorted((a, b) => a.account - b.account || a.line.startMs - b.line.startMs);
+}
+
 /** Several at once, in this order: they arrive next to each other. */
 export function spendAll(ledger: Storage['ledger'], spends: readonly Spend[]): Promise<readonly SpendOutcome[]> {
   return Promise.all(spends.map((spend) => ledger.spend(spend)));
@@ -176,5 +194,5 @@ export function verdictCounts(...first: readonly number[]): number[] {
 export function verificationCount(fields: Partial<VerificationCount> = {}): VerificationCount {
   const minuteMs = fields.minuteMs ?? Date.parse('2026-03-15T00:00:00Z');
   const blank = { apiId: 'api_1', keyId: 'key_1', identityId: '', tags: '', lastAtMs: minuteMs };
-  return { ...blank, counts: verdictCounts(1), ...fields, minuteMs };
+  return { ...blank, counts: verdictCounts(1), credits: 0, ...fields, minuteMs };
 }

@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 
-import type { AccountChange, RefillPlan } from '../../../src/core/account.ts';
+import type { RefillPlan } from '../../../src/core/account.ts';
+import type { AccountChange } from '../../../src/core/accountChange.ts';
+import { DAY_MS } from '../../../src/core/statement.ts';
 import { recordFence } from '../../../src/core/fence.ts';
 import type { RoleRecord } from '../../../src/core/records.ts';
 import type { Charge, Spend } from '../../../src/core/spend.ts';
@@ -83,7 +85,13 @@ const call = fc.oneof(
 
 export const rounds = fc.array(
   fc.record({
-    moveMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 5_000 }), fc.integer({ min: -4_000, max: 0 })),
+    moveMs: fc.oneof(
+      fc.constant(0),
+      fc.integer({ min: 0, max: 5_000 }),
+      fc.integer({ min: -4_000, max: 0 }),
+      // Into another day of the statement.
+      fc.constantFrom(DAY_MS, 3 * DAY_MS + 700),
+    ),
     /** Given in every second round: to the instant at which a window of this duration ends, instead of moving. */
     toEndOfMs: fc.option(anyDurationMs, { freq: 2 }),
     items: fc.array(call, { minLength: 1, maxLength: 8 }),
@@ -143,7 +151,8 @@ export class Scenario {
       charges: charges.map((each) => this.#toCharge(each, nowMs)),
       fences: isFenced ? [recordFence('role', this.#role(0).id, revision)] : [],
       idempotency: idempotency && {
-        scope: `${this.#name} ${idempotency.id % 2}`,
+        // Of another day: by then an adapter may have forgotten its answers.
+        scope: `${this.#name} ${idempotency.id % 2} ${Math.floor(nowMs / DAY_MS)}`,
         id: `id ${idempotency.id}`,
         requestDigest: idempotency.request,
       },

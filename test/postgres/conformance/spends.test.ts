@@ -53,7 +53,13 @@ describePort('spends', (setup) => {
       ],
       nowMs: clock.nowMs(),
     });
-    expect(await stateOf(storage, window)).toEqual({ kind: 'window', value: 0, mark: 0, dueAtMs: 0, revision: 1 });
+    expect(await stateOf(storage, window)).toMatchObject({
+      kind: 'window',
+      value: 0,
+      mark: 0,
+      dueAtMs: 0,
+      revision: 1,
+    });
     expect([await balanceOf(storage, first), await balanceOf(storage, second)]).toEqual([5, 1]);
     expect(await storage.ledger.spend(charges(1))).toMatchObject({ charges: [{ left: 1 }, { left: 4 }, { left: 0 }] });
     const tooMuch = spendOf(strict(window, 5, 2), credits(first, 100));

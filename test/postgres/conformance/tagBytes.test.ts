@@ -82,7 +82,7 @@ async function bytesEach(setup: Setup, ask: (n: number) => Ask): Promise<number>
   const before = await setup.bytesOnDisk();
   for (let n = 0; n < VERIFICATIONS; n++) {
     const { key, tags, code = 'VALID' } = ask(n);
-    const verdict = { code, key, remaining: null, limits: null, replayed: false, atMs: clock.nowMs() };
+    const verdict = { code, key, remaining: null, creditsTaken: 0, limits: null, replayed: false, atMs: clock.nowMs() };
     openCounts.count({ ...QUESTION, tags }, verdict);
     if (n % 500 === 499) {
       clock.advance(4_000);

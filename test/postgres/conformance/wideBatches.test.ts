@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { AccountChange } from '../../../src/core/account.ts';
+import type { AccountChange } from '../../../src/core/accountChange.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import type { Charge } from '../../../src/core/spend.ts';
 import type { Change } from '../../../src/storage/port/storage.ts';

@@ -7,9 +7,11 @@ import { Setup } from '../../support/cluster/clusterSetup.ts';
 
 const CLIENTS = 64;
 const CREDITS = 10_000;
-/** When so many were valid something breaks, and these are not exceeded before it is whole again. */
-const MIDDLE = 4_000;
-const LATER = 8_000;
+/** Enough to be in the middle of spending when PostgreSQL goes away. */
+const FEWER_CREDITS = 3_000;
+/** When this part was valid something breaks, and the later part is not exceeded before it is whole again. */
+const MIDDLE = 0.4;
+const LATER = 0.8;
 /** A client that was told to try again does so after this. */
 const PATIENCE_MS = 5;
 
@@ -32,13 +34,26 @@ interface Counts {
   readonly unavailable: number;
 }
 
+interface SpentKey {
+  readonly key: string;
+  readonly keyId: string;
+  readonly credits: number;
+}
+
+async function makeKey(credits: number): Promise<SpentKey> {
+  return { ...(await setup.createKey({ remaining: credits })), credits };
+}
+
 /** What 64 clients saw who spent a key until each of them was told that nothing is left. */
 interface Seen extends Counts {
   /** What was left after each spend that was answered valid, highest first. */
   readonly left: readonly number[];
 }
 
-async function spendAll(key: string, onMiddle: (counts: Counts) => Promise<void> = async () => {}): Promise<Seen> {
+async function spendAll(
+  { key, credits }: SpentKey,
+  onMiddle: (counts: Counts) => Promise<void> = async () => {},
+): Promise<Seen> {
   const left: number[] = [];
   const refused = new Set<number>();
   const counts = { lost: 0, unknown: 0, unavailable: 0 };
@@ -51,8 +66,8 @@ async function spendAll(key: string, onMiddle: (counts: Counts) => Promise<void>
     async (reply, client) => {
       if (reply.kind === 'verdict' && reply.verdict.valid) {
         left.push(reply.verdict.remaining ?? NaN);
-        if (left.length === MIDDLE) middle = onMiddle(counts);
-        if (left.length >= LATER) await middle;
+        if (left.length === MIDDLE * credits) middle = onMiddle(counts);
+        if (left.length >= LATER * credits) await middle;
       } else if (reply.kind === 'verdict' && reply.verdict.code === 'USAGE_EXCEEDED') refused.add(client);
       else if (reply.kind === 'lost') counts.lost++;
       else if (reply.kind === 'error' && reply.status === 503 && reply.code === 'OUTCOME_UNKNOWN') counts.unknown++;
@@ -68,18 +83,18 @@ async function spendAll(key: string, onMiddle: (counts: Counts) => Promise<void>
 }
 
 /** What must hold whatever broke. */
-async function expectExact(keyId: string, { left, lost, unknown }: Seen): Promise<void> {
+async function expectExact({ keyId, credits }: SpentKey, { left, lost, unknown }: Seen): Promise<void> {
   await until('every node answers again', async () => {
     const answers = await Promise.all(setup.nodes.map((node) => node.call('/v1/keys.getKey', { keyId })));
     return answers.every(({ status }) => status === 200);
   });
-  const spent = CREDITS - (await setup.remaining(keyId));
+  const spent = credits - (await setup.remaining(keyId));
   expect(new Set(left).size).toBe(left.length);
-  for (const value of left) expect(value >= 0 && value < CREDITS).toBe(true);
+  for (const value of left) expect(value >= 0 && value < credits).toBe(true);
   expect(left.length).toBeLessThanOrEqual(spent);
   expect(spent).toBeLessThanOrEqual(left.length + lost + unknown);
   // Each of them had been told so.
-  expect(spent).toBe(CREDITS);
+  expect(spent).toBe(credits);
 }
 
 describe('one idempotency key sent through three nodes at once', () => {
@@ -118,41 +133,41 @@ describe('one idempotency key sent through three nodes at once', () => {
   });
 });
 
-describe('10,000 credits, 64 clients at three nodes', () => {
+describe('credits, 64 clients at three nodes', () => {
   test('exactly 10,000 are valid, and every value of remaining is answered once', async () => {
-    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
-    const seen = await spendAll(key);
+    const spent = await makeKey(CREDITS);
+    const seen = await spendAll(spent);
     const left = Array.from({ length: CREDITS }, (_, i) => CREDITS - 1 - i);
     expect(seen).toEqual({ left, lost: 0, unknown: 0, unavailable: 0 });
-    expect(await setup.remaining(keyId)).toBe(0);
+    expect(await setup.remaining(spent.keyId)).toBe(0);
   });
 
-  test('a node is killed and started again: only requests that it left unanswered are in doubt', async () => {
-    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
-    const seen = await spendAll(key, async () => {
+  test('a node is killed while 10,000 are spent and started again: only requests that it left unanswered are in doubt', async () => {
+    const spent = await makeKey(CREDITS);
+    const seen = await spendAll(spent, async () => {
       await setup.node(1).kill();
       await setup.startAgain(1);
     });
-    await expectExact(keyId, seen);
+    await expectExact(spent, seen);
     expect(seen.lost).toBeGreaterThan(0);
     expect(seen).toMatchObject({ unknown: 0, unavailable: 0 });
   });
 
   test('PostgreSQL is restarted (immediate): no answer is lost', async () => {
-    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
-    const seen = await spendAll(key, () => setup.postgres.restart('immediate'));
-    await expectExact(keyId, seen);
+    const spent = await makeKey(FEWER_CREDITS);
+    const seen = await spendAll(spent, () => setup.postgres.restart('immediate'));
+    await expectExact(spent, seen);
     expect(seen.lost).toBe(0);
   });
 
   test('PostgreSQL stays away until the nodes give up: a 503 UNAVAILABLE has spent nothing', async () => {
-    const { key, keyId } = await setup.createKey({ remaining: CREDITS });
-    const seen = await spendAll(key, async (counts) => {
+    const spent = await makeKey(FEWER_CREDITS);
+    const seen = await spendAll(spent, async (counts) => {
       await setup.postgres.stop('immediate');
       await until('clients hear that nothing was spent', () => counts.unavailable >= CLIENTS);
       await setup.postgres.restart();
     });
-    await expectExact(keyId, seen);
+    await expectExact(spent, seen);
     expect(seen.lost).toBe(0);
   });
 });

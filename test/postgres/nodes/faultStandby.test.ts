@@ -143,6 +143,34 @@ describe('a primary that has lost its synchronous standby', () => {
     expect([answered, found]).not.toContain('answered');
   });
 
+  test('a settlement that only the primary has is not replayed to whoever asks again', async () => {
+    const [storage, other] = [await open('settling'), await open('asking')];
+    const [account = 0] = await openCounters(storage, 1, 10);
+    const reserved = await storage.ledger.reserve(spendOf(credits(account, 4)), {
+      id: 'rsv_standby',
+      keyId: 'key_standby',
+      apiId: 'api_1',
+      identityId: null,
+      cost: 4,
+      idempotency: null,
+      onExpiry: 'release',
+      ttlMs: HOUR_MS,
+      metered: [],
+      isOnlyFound: false,
+    });
+    expect(reserved.spend.status).toBe('taken');
+    await pair.standby.kill();
+    const settle = { kind: 'settle', cost: 3, allowOverage: false } as const;
+    const first = storage.ledger.endReservation('rsv_standby', settle, []).catch((error: unknown) => error);
+    await pair.cancelWait(await pair.untilWaiting('settling', CHANGE));
+    expect(await first).toBeInstanceOf(StorageOutcomeUnknown);
+    const again = other.ledger.endReservation('rsv_standby', settle, []);
+    const answered = await firstOf(again, pair.untilWaiting('asking', CHANGE));
+    await pair.standbyBack();
+    expect(answered).toBe('event');
+    expect(await again).toMatchObject({ status: 'not held', reservation: { state: 'settled', charged: 3 } });
+  });
+
   test('a change of a key whose wait was cancelled is not answered as done', async () => {
     const storage = await open('managing');
     const [account = 0] = await openCounters(storage, 1, 10);

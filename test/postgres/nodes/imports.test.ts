@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
+import { until } from '../../../tools/cluster/wait.ts';
 import { Setup } from '../../support/cluster/clusterSetup.ts';
 
 let setup: Setup;
@@ -29,11 +30,12 @@ test('keys that are queued through two nodes, which both work on them, are made 
     return setup.node(i % 2).call('/v1/migrations.enqueueKeys', { migrationId, apiId, keys });
   });
   expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 202));
-  let progress: Progress;
-  do {
+  let progress: Progress | null = null;
+  await until('all are done', async () => {
     progress = (await setup.ok(1, '/v1/migrations.getProgress', { migrationId })) as unknown as Progress;
-  } while (progress.done + progress.failed < progress.queued);
-  expect(progress).toMatchObject({ queued: 1000, done: 1000, failed: 0, errors: [] });
+    return progress.done + progress.failed >= progress.queued;
+  });
+  expect(progress as unknown).toMatchObject({ queued: 1000, done: 1000, failed: 0, errors: [] });
   expect((await setup.ok(0, '/v1/apis.listKeys', { apiId, limit: 1 })).total).toBe(1000);
   for (const [i, node] of [
     [0, 0],
@@ -66,14 +68,12 @@ test('a root key that one node rotates is known to the other by both secrets, up
   const rotated = await setup.ok(0, '/v1/rootKeys.rotateRootKey', body);
   const answeredAtMs = performance.now();
   expect([await works(rotated.key), await works(made.key)]).toEqual([true, true]);
-  for (;;) {
-    const askedAtMs = performance.now();
+  // The overlap began before the answer and ends 3 s later: what is asked after that must be refused.
+  await until('the overlap has ended', async () => {
+    const isAfterEnd = performance.now() > answeredAtMs + 3000;
     const isValid = await works(made.key);
-    // The overlap began before the answer and ends 3 s later: what is asked after that must be refused.
-    if (askedAtMs > answeredAtMs + 3000) {
-      expect(isValid).toBe(false);
-      break;
-    }
-  }
+    if (isAfterEnd) expect(isValid).toBe(false);
+    return isAfterEnd;
+  });
   expect(await works(rotated.key)).toBe(true);
 }, 60_000);

@@ -31,7 +31,7 @@ interface SpendKind {
   readonly key?: object;
   /** Given: the key belongs to an identity. */
   readonly identity?: object;
-  /** Given: the identity is on a plan. */
+  /** Given: the identity is on a plan, or the key itself if there is no identity. */
   readonly plan?: object;
   readonly request?: object;
   /** Asked for with keys.verifyKeys. */
@@ -60,6 +60,12 @@ const SPENDS: Readonly<Record<string, SpendKind>> = {
     plan: { remaining: 100, refill: { interval: 'daily', amount: 5 } },
   },
   'a strict limit of a plan': { identity: {}, plan: { ratelimits: [STRICT] } },
+  'credits of a key on a plan': { plan: { remaining: 100, refill: { interval: 'daily', amount: 5 } } },
+  'a strict limit of the plan of a key': { plan: { ratelimits: [STRICT] } },
+  'credits of a key that its plan refills': {
+    key: { remaining: 100 },
+    plan: { remaining: 5, refill: { interval: 'daily', amount: 5 }, ratelimits: [{ ...STRICT, async: true }] },
+  },
   'an ad-hoc strict limit': { request: { ratelimits: [AD_HOC] } },
   'an ad-hoc strict limit of a key with an identity': { identity: {}, request: { ratelimits: [AD_HOC] } },
   'credits under an idempotency key': { key: { remaining: 100 }, request: {} },
@@ -76,6 +82,7 @@ type Concerns = (kind: SpendKind) => boolean;
 const hasIdentity: Concerns = ({ identity }) => identity !== undefined;
 const costsCredits: Concerns = (kind) => kind !== COST_NOTHING;
 const isOnPlan: Concerns = ({ plan }) => plan !== undefined;
+const mayJoinIdentity: Concerns = (kind) => costsCredits(kind) && (hasIdentity(kind) || !isOnPlan(kind));
 const has = (owner: 'key' | 'identity' | 'plan', limit: object): Concerns => {
   return (kind) => JSON.stringify(kind[owner] ?? {}).includes(JSON.stringify(limit));
 };
@@ -135,11 +142,11 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
     ({ planId }) => changing.ok('plans.updatePlan', { planId, ratelimits: [{ ...STRICT, limit: 1 }] }),
     has('plan', STRICT),
   ],
-  'the identity moves to a plan without anything left': [
+  'the holder moves to a plan without anything left': [
     'USAGE_EXCEEDED',
-    async ({ identityId }) => {
+    async ({ identityId, keyId }) => {
       const { planId } = await changing.ok('plans.createPlan', { name: `empty ${made++}`, remaining: 0 });
-      await changing.ok('plans.assign', { identityId, planId, balance: 'reset' });
+      await changing.ok('plans.assign', { ...holderOf({ identityId, keyId }), planId, balance: 'reset' });
     },
     isOnPlan,
   ],
@@ -150,9 +157,13 @@ const CHANGES: Readonly<Record<string, readonly [code: string, change: Change, c
       await changing.ok('identities.createIdentity', { externalId, remaining: 0, ratelimits: [STRICT] });
       await changing.ok('keys.updateKey', { keyId, externalId });
     },
-    costsCredits,
+    mayJoinIdentity,
   ],
 };
+
+function holderOf({ identityId, keyId }: Pick<Holder, 'identityId' | 'keyId'>): object {
+  return identityId === '' ? { keyId } : { identityId };
+}
 
 const deleteKeys = (body: object) => changing.ok('apis.deleteKeys', body);
 
@@ -178,7 +189,6 @@ async function make({ key: fields, identity, plan }: SpendKind): Promise<Holder>
   const owner = identity && (await changing.ok('identities.createIdentity', { externalId, ...identity }));
   const planned = plan && (await changing.ok('plans.createPlan', { name: `plan ${number}`, ...plan }));
   const planId = planned?.planId ?? '';
-  if (plan) await changing.ok('plans.assign', { externalId, planId });
   const created = await changing.ok('keys.createKey', {
     apiId,
     roles: [role],
@@ -186,7 +196,9 @@ async function make({ key: fields, identity, plan }: SpendKind): Promise<Holder>
     ...(identity && { externalId }),
     ...fields,
   });
-  return { apiId, externalId, role, read, write, identityId: owner?.identityId ?? '', planId, ...created };
+  const identityId = owner?.identityId ?? '';
+  if (plan) await changing.ok('plans.assign', { ...holderOf({ identityId, ...created }), planId });
+  return { apiId, externalId, role, read, write, identityId, planId, ...created };
 }
 
 async function verify(node: SilentNode, kind: SpendKind, holder: Holder): Promise<{ valid: boolean; code: string }> {
@@ -236,4 +248,17 @@ describe('a node that hears nothing and repeats an answer under its idempotency 
       expect(await again()).toMatchObject(isCounter ? { valid: true } : { valid: false, code });
     },
   );
+});
+
+test.concurrent.each([
+  ['an identity', { identity: {} }],
+  ['a key', {}],
+])('a node that hears nothing sees at once that a plan of %s takes a permission back', async (_holder, kind) => {
+  const given = `given_${made++}`;
+  const permissions = [{ name: given, create: true }];
+  const { key, planId } = await make({ ...kind, plan: { remaining: 100, permissions } });
+  const ask = () => silent.ok('keys.verifyKey', { key, authorization: { permissions: given } });
+  expect(await ask()).toMatchObject({ valid: true, remaining: 99 });
+  await changing.ok('plans.updatePlan', { planId, permissions: [] });
+  expect(await ask()).toMatchObject({ valid: false, code: 'INSUFFICIENT_PERMISSIONS' });
 });

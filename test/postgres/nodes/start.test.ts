@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 
 import { Client } from 'pg';
 
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
-import { runToEnd } from '../../process/process.ts';
+import { PROJECT, runToEnd } from '../../process/process.ts';
 import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 
 /** In every address that is tried; no part of it may be printed. */
@@ -155,10 +156,14 @@ describe('a schema of another version of the program', () => {
     );
   });
 
-  test.concurrent('newer by one, and declared to be compatible: the node starts and serves', async () => {
+  test.concurrent('newer by one, and declared to be compatible: the command `keystile` starts and serves', async () => {
     const database = await prepared();
     await setVersions(database, SCHEMA_VERSION + 1, SCHEMA_VERSION);
-    await using node = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'older' });
+    await using node = await KeystileNode.start({
+      databaseUrl: urlOf({ database }),
+      location: 'older',
+      command: ['node', join(PROJECT, 'bin/keystile.mjs'), 'serve'],
+    });
     expect((await node.call('/v1/apis.createApi', { name: 'made by an older program' })).status).toBe(200);
     const [row] = await server.query(`SELECT value FROM installation WHERE name = 'schema_version'`, database);
     expect(row).toEqual({ value: String(SCHEMA_VERSION + 1) });

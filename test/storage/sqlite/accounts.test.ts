@@ -15,7 +15,15 @@ function make(maxPages?: number): { accounts: Accounts; db: Database } {
   return { accounts: new Accounts(db, maxPages), db };
 }
 
-const credits = (value: number): AccountState => ({ kind: 'credits', value, mark: 3, dueAtMs: 7, revision: 1 });
+const credits = (value: number): AccountState => ({
+  kind: 'credits',
+  value,
+  mark: 3,
+  dueAtMs: 7,
+  revision: 1,
+  base: 20,
+  segmentMs: 11,
+});
 
 /** What the writer does with a slice. */
 function apply(accounts: Accounts, db: Database): void {
@@ -25,10 +33,10 @@ function apply(accounts: Accounts, db: Database): void {
 }
 
 function write(db: Database, slice: Float64Array): void {
-  for (let i = 0; i < slice.length; i += 6) {
-    const entry = [...slice.subarray(i, i + 6)];
+  for (let i = 0; i < slice.length; i += 8) {
+    const entry = [...slice.subarray(i, i + 8)];
     if (entry[1] === -1) db.query('DELETE FROM accounts WHERE id = ?').run(entry[0] ?? 0);
-    else db.query('INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?)').run(...entry);
+    else db.query('INSERT OR REPLACE INTO accounts VALUES (?, ?, ?, ?, ?, ?, ?, ?)').run(...entry);
   }
 }
 
@@ -81,6 +89,8 @@ test('numbers up to 2^53-1 come out as they went in', () => {
     mark: Number.MAX_SAFE_INTEGER,
     dueAtMs: 0,
     revision: 2 ** 40,
+    base: Number.MAX_SAFE_INTEGER - 1,
+    segmentMs: 2 ** 41,
   };
   accounts.adopt(new Map([[2 ** 45 + 3, state]]));
   expect(accounts.get(2 ** 45 + 3)).toEqual(state);

@@ -11,6 +11,7 @@ import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClie
 import { Writer } from '../../../src/storage/sqlite/writer/writer.ts';
 import { plainCommit } from './plainCommit.ts';
 import { TempFolder } from '../../process/process.ts';
+import { credits } from '../../core/ledgerView.ts';
 
 const ACCOUNTS = 7;
 
@@ -31,7 +32,7 @@ beforeEach(() => {
   db = new Database(path, { create: true });
   configure(db);
   db.run('CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT');
-  db.run('CREATE TABLE accounts (id INTEGER PRIMARY KEY, kind, value, mark, due_at_ms, revision)');
+  db.run('CREATE TABLE accounts (id INTEGER PRIMARY KEY, kind, value, mark, due_at_ms, revision, base, segment_ms)');
   db.run('CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT)');
   writer = new Writer({ path, addedFlushMs: 0 });
   accounts = new Accounts(db);
@@ -47,7 +48,7 @@ afterEach(() => {
 
 /** A commit after which this account has this balance. */
 function spend(id: number, balance: number): void {
-  const states = new Map([[id, { kind: 'credits' as const, value: balance, mark: 0, dueAtMs: 0, revision: 1 }]]);
+  const states = new Map([[id, credits(balance)]]);
   writer.commit(plainCommit(++number, toLoggedAccounts(states)));
   accounts.adopt(states);
   balances[id - 1] = balance;

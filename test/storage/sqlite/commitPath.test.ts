@@ -4,6 +4,7 @@ import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
 import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
 import type { Commit } from '../../../src/storage/sqlite/writer/commit.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
+import { credits } from '../../core/ledgerView.ts';
 
 const QUICK_MS = 0.1;
 
@@ -45,7 +46,7 @@ beforeEach(() => {
 
 function batch(): Batch {
   const made = new Batch({ idempotency: { rotation: () => ({ empties: false }) } } as never, 0, 0);
-  made.put(1, { kind: 'credits', value: 1, mark: 0, dueAtMs: 0, revision: 1 });
+  made.put(1, credits(1));
   return made;
 }
 

@@ -1,6 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
+import { MAX_COUNT } from '../../../src/core/bounds.ts';
 import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../src/storage/sql/statement.ts';
@@ -86,6 +87,19 @@ test('what a question has brought into the log is taken from there, beside what 
     sums: [0, 1, 2].map((span) => [span, 6, 7, 14]),
     ofApi: [0, 1, 2].map((span) => [span, 1, 7, 14]),
   });
+});
+
+test('a sum of credits in the tables stops at the largest whole number that is exact', () => {
+  const { db, connection } = setup();
+  for (let n = 0; n < 3; n++) {
+    const counted = verificationCount({ credits: MAX_COUNT - 1 });
+    db.query('INSERT INTO count_slices (body) VALUES (?)').run(packCounts(CountColumns.of([counted])));
+    foldCounts(connection);
+  }
+  for (const table of ['key_counts', 'api_counts']) {
+    const sums = db.query(`SELECT span, valid, CAST(credits AS TEXT) FROM ${table} ORDER BY span`).values();
+    expect(sums).toEqual([0, 1, 2].map((span) => [span, 3, String(MAX_COUNT)]));
+  }
 });
 
 test('a step that fails changes nothing', () => {

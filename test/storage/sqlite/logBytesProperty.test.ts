@@ -8,9 +8,10 @@ const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const count = fc.oneof(
   fc.constantFrom(0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER),
   fc.nat(),
+  fc.nat().map((seconds) => seconds * 1000),
   fc.maxSafeNat(),
 );
-const entry = fc.tuple(count, fc.constantFrom(-1, 0, 1), count, count, count, count);
+const entry = fc.tuple(count, fc.constantFrom(-1, 0, 1), count, count, count, count, count, count);
 
 test('what is written to the log is read out of it again, whatever the numbers are', () => {
   fc.assert(
@@ -24,17 +25,18 @@ test('what is written to the log is read out of it again, whatever the numbers a
   );
 });
 
-test('a credit that is not refilled takes 14 bytes', () => {
-  expect(toLog(new Float64Array([123_456, 0, 999_999, 0, 0, 1])).length).toBe(14);
+test('a credit takes 22 bytes, and 30 with a refill: instants of whole seconds are short', () => {
+  const day = Date.UTC(2026, 10, 17);
+  expect(toLog(new Float64Array([123_456, 0, 999_999, 0, 0, 1, 1_000_000, day])).length).toBe(22);
+  expect(toLog(new Float64Array([123_456, 0, 999_999, day, day + 86_400_000, 1, 1_000_000, day])).length).toBe(30);
 });
 
 test('bytes that nobody can have written are refused', () => {
-  const row = [...toLog(new Float64Array([5, 1, 7, 0, 0, 2 ** 40]))];
+  const row = [...toLog(new Float64Array([5, 1, 7, 0, 0, 0, 0, 2 ** 40 + 1]))];
   const changed = (at: number, byte: number): Uint8Array =>
     new Uint8Array(row.map((each, i) => (i === at ? byte : each)));
   const impossible = 'it holds impossible numbers';
   expect(() => fromLog(changed(0, (row[0] ?? 0) | 3))).toThrow(impossible);
-  expect(() => fromLog(changed(1, 0xf0))).toThrow(impossible);
   expect(() => fromLog(changed(row.length - 1, 0xff))).toThrow(impossible);
   expect(() => fromLog(new Uint8Array(row.slice(0, -1)))).toThrow('Out of bounds access');
 });

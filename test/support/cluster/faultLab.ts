@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
-import type { AccountChange } from '../../../src/core/account.ts';
+import type { AccountChange } from '../../../src/core/accountChange.ts';
 import { type PostgresOptions, PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 
 /** One server for all tests that do not harm it; it goes with the process. */

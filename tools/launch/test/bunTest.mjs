@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { makeBundle } from '../bundle.mjs';
 import { fromProjectRoot, projectRoot } from '../project.mjs';
 import { runToEnd } from '../run.mjs';
 import { findBun } from '../runtime.mjs';
@@ -10,6 +11,7 @@ import { rerunFile, rerunTest } from './rerun.mjs';
 import { FOLDERS, groupOf } from './selection.mjs';
 
 const TEST_TIMEOUT_MS = 60_000;
+const PRELOADED = ['test/support/endWithLauncher.ts', 'test/support/bundledThread.ts'];
 /** One more than there are cores: tests often wait for a process, a database or the disk. */
 const WORKERS = availableParallelism() + 1;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
@@ -29,7 +31,7 @@ export async function runBunTest(files, { titlePattern, seed, temporary, workers
     '--no-env-file',
     '--no-install',
     '--only-failures',
-    `--preload=${fromProjectRoot('test/support/endWithLauncher.ts')}`,
+    ...PRELOADED.map((path) => `--preload=${fromProjectRoot(path)}`),
     `--timeout=${TEST_TIMEOUT_MS}`,
     '--reporter=junit',
     `--reporter-outfile=${junit}`,
@@ -39,7 +41,9 @@ export async function runBunTest(files, { titlePattern, seed, temporary, workers
     ...(workers === 1 ? [] : [`--parallel=${workers}`, '--no-isolate', `--timings=${timings}`]),
   ];
   try {
-    const options = { cwd: projectRoot, env: { ...testEnvironment(seed), ...temporary }, stdio: ['ignore', 1, 1] };
+    const program = { KEYSTILE_TEST_PROGRAM: await makeBundle(folder) };
+    const env = { ...testEnvironment(seed), ...temporary, ...program };
+    const options = { cwd: projectRoot, env, stdio: ['ignore', 1, 1] };
     const ending = await runToEnd(findBun(), ['test', ...flags, ...files.map((file) => `./${file}`)], options);
     return {
       interrupted: ending.interrupted,
@@ -61,7 +65,12 @@ function guessMs(file) {
  */
 function testEnvironment(seed) {
   const isKept = (name) => !/^KEYSTILE_(?!TEST_)|^FORCE_COLOR$/.test(name);
-  const own = { KEYSTILE_TEST_SEED: String(seed), KEYSTILE_TEST_LAUNCHER: String(process.pid) };
+  const own = {
+    KEYSTILE_TEST_SEED: String(seed),
+    KEYSTILE_TEST_LAUNCHER: String(process.pid),
+    // The last step of the compiler takes a tenth to a third of the processor time of the tests, and few run long enough to gain.
+    BUN_JSC_useFTLJIT: '0',
+  };
   const kept = Object.entries(process.env).filter(([name]) => isKept(name));
   return { ...Object.fromEntries(kept), NODE_ENV: 'test', CI: '1', NO_COLOR: '1', TZ: 'Etc/UTC', ...own };
 }

@@ -4,6 +4,7 @@ from .async_client import AsyncKeystile
 from .call import __version__
 from .client import Keystile
 from .errors import ErrorCode, Issue, KeystileError
+from .reservation import AsyncReservation, EndedReservation, OnExpiry, Reservation
 from .verdict import (
     Identity,
     KeyState,
@@ -22,18 +23,22 @@ from .webhooks import WebhookError, WebhookErrorReason, verify_webhook
 
 __all__ = [
     "AsyncKeystile",
+    "AsyncReservation",
+    "EndedReservation",
     "ErrorCode",
     "Identity",
     "Issue",
     "KeyState",
     "Keystile",
     "KeystileError",
+    "OnExpiry",
     "Passed",
     "PermissionQuery",
     "RatelimitState",
     "Refusal",
     "RefusalCode",
     "RequestedLimit",
+    "Reservation",
     "UnavailableVerdict",
     "UnknownRefusal",
     "ValidVerdict",

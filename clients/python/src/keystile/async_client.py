@@ -16,6 +16,7 @@ from .errors import KeystileError
 from .exchange import Try, Urls, exchange
 from .failure import error_of_failure
 from .read_verdict import read_verdict
+from .reservation import AsyncReservation, reserve_call
 from .settings import settings_of
 from .verdict import Refusal, UnavailableVerdict
 from .verification import VerifyOptions, can_be_key, cause_of, check_policy, is_asked, verify_call
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import httpx
 
     from .answer import Answer, Reply
+    from .reservation import OnExpiry
     from .verdict import Verdict
     from .verification import AsyncUnavailablePolicy, PermissionQuery, RequestedLimit
 
@@ -118,6 +120,36 @@ class AsyncKeystile:
         except Exception as failure:  # A failure of any kind is no verdict.
             cause = cause_of(failure)
             return UnavailableVerdict(valid=await self._passes(cause, options), cause=cause)
+
+    async def reserve(
+        self,
+        key: str,
+        cost: int,
+        *,
+        ttl_ms: int | None = None,
+        on_expiry: OnExpiry | None = None,
+        options: VerifyOptions | None = None,
+    ) -> AsyncReservation:
+        """
+        Verifies a key and holds the credits that the call may cost: `async with await keystile.reserve(...) as held`.
+
+        Raises nothing, as `verify`. Settling and releasing need a root key with the right to verify.
+
+        cost: the most that the call may cost, at least 1.
+        ttl_ms: how long the credits are held, from 1,000 to 86,400,000 (24 hours). Default: 10 minutes.
+        on_expiry: "release" (default) or "charge".
+        options: what else is asked, as for `verify`. Its `cost` is not used.
+        """
+        asked = options or VerifyOptions()
+        if not can_be_key(key):
+            return AsyncReservation(Refusal(code="NOT_FOUND"), None, self._manage)
+        try:
+            reply = await self._send(reserve_call(key, cost, asked, ttl_ms, on_expiry))
+            return AsyncReservation(read_verdict(reply), reply.body, self._manage)
+        except Exception as failure:  # A failure of any kind is no verdict.
+            cause = cause_of(failure)
+            verdict = UnavailableVerdict(valid=await self._passes(cause, asked), cause=cause)
+            return AsyncReservation(verdict, None, self._manage)
 
     async def call(self, path: str, body: object = None) -> object:
         """Calls an endpoint by its path, for example `/v1/apis.getApi`. Answers its JSON."""

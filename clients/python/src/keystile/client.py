@@ -15,6 +15,7 @@ from .exchange import Try, Urls, exchange
 from .failure import error_of_failure
 from .groups import Apis, Identities, Keys
 from .read_verdict import read_verdict
+from .reservation import Reservation, reserve_call
 from .settings import settings_of
 from .verdict import Refusal, UnavailableVerdict
 from .verification import VerifyOptions, can_be_key, cause_of, check_policy, is_asked, verify_call
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from .answer import Answer, Reply
+    from .reservation import OnExpiry
     from .verdict import Verdict
     from .verification import PermissionQuery, RequestedLimit, UnavailablePolicy
 
@@ -109,6 +111,36 @@ class Keystile:
         except Exception as failure:  # A failure of any kind is no verdict.
             cause = cause_of(failure)
             return UnavailableVerdict(valid=self._passes(cause, options), cause=cause)
+
+    def reserve(
+        self,
+        key: str,
+        cost: int,
+        *,
+        ttl_ms: int | None = None,
+        on_expiry: OnExpiry | None = None,
+        options: VerifyOptions | None = None,
+    ) -> Reservation:
+        """
+        Verifies a key and holds the credits that the call may cost: `with keystile.reserve(...) as held`.
+
+        Raises nothing, as `verify`. Settling and releasing need a root key with the right to verify.
+
+        cost: the most that the call may cost, at least 1.
+        ttl_ms: how long the credits are held, from 1,000 to 86,400,000 (24 hours). Default: 10 minutes.
+        on_expiry: "release" (default) or "charge".
+        options: what else is asked, as for `verify`. Its `cost` is not used.
+        """
+        asked = options or VerifyOptions()
+        if not can_be_key(key):
+            return Reservation(Refusal(code="NOT_FOUND"), None, self._manage)
+        try:
+            reply = self._send(reserve_call(key, cost, asked, ttl_ms, on_expiry))
+            return Reservation(read_verdict(reply), reply.body, self._manage)
+        except Exception as failure:  # A failure of any kind is no verdict.
+            cause = cause_of(failure)
+            verdict = UnavailableVerdict(valid=self._passes(cause, asked), cause=cause)
+            return Reservation(verdict, None, self._manage)
 
     def call(self, path: str, body: object = None) -> object:
         """Calls an endpoint by its path, for example `/v1/apis.getApi`. Answers its JSON."""

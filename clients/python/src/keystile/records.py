@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypedDict
 
-RatelimitFields = TypedDict("RatelimitFields", {"limit": int, "duration": int, "async": bool}, total=False)
-"""`duration` in milliseconds. `async` False: the limit is strict."""
+RatelimitFields = TypedDict(
+    "RatelimitFields", {"limit": int, "duration": int, "async": bool, "notify": bool}, total=False
+)
+"""`duration` in milliseconds. `async` False: the limit is strict. `notify` True: events tell of used-up windows."""
 
 
 class _Named(TypedDict):

@@ -1,4 +1,5 @@
 import { VERDICT_CODES, type VerdictCode } from '../../../core/verdictCodes.ts';
+import { addCredits } from '../../../core/verificationCounts.ts';
 import type { AnalyticsOrder, AnalyticsRow } from '../../../storage/port/analytics.ts';
 import { startOf, type TimeGroup } from './timeRange.ts';
 
@@ -11,6 +12,8 @@ export interface VerificationRow {
   readonly tags?: readonly string[];
   readonly counts: Readonly<Record<VerdictCode, number>>;
   readonly total: number;
+  /** Credits that these verifications took. */
+  readonly credits: number;
 }
 
 export interface Grouping {
@@ -23,7 +26,7 @@ export interface Grouping {
 
 /** Merges rows of the database into months and single tags, keeps those with the wanted tags, and sorts them by group. */
 export function groupRows(rows: readonly AnalyticsRow[], grouping: Grouping): VerificationRow[] {
-  const groups = new Map<string, { group: Group; counts: number[] }>();
+  const groups = new Map<string, Sum>();
   for (const row of rows) {
     const tags = row.tags === null || row.tags === '' ? [] : (JSON.parse(row.tags) as string[]);
     const wanted = grouping.tags === null ? tags : tags.filter((tag) => grouping.tags?.includes(tag));
@@ -33,11 +36,23 @@ export function groupRows(rows: readonly AnalyticsRow[], grouping: Grouping): Ve
       const group = groupOf(row, grouping, tag, tags);
       const name = JSON.stringify(group);
       const known = groups.get(name);
-      if (known === undefined) groups.set(name, { group, counts: [...row.counts] });
-      else for (const [i, count] of row.counts.entries()) known.counts[i] = (known.counts[i] ?? 0) + count;
+      if (known === undefined) groups.set(name, { group, counts: [...row.counts], credits: row.credits });
+      else addTo(known, row);
     }
   }
-  return Array.from(groups.values(), ({ group, counts }) => toRow(group, counts)).sort(byGroup);
+  return Array.from(groups.values(), toRow).sort(byGroup);
+}
+
+/** A group while its rows are added up. */
+interface Sum {
+  readonly group: Group;
+  readonly counts: number[];
+  credits: number;
+}
+
+function addTo(sum: Sum, { counts, credits }: AnalyticsRow): void {
+  for (const [i, count] of counts.entries()) sum.counts[i] = (sum.counts[i] ?? 0) + count;
+  sum.credits = addCredits(sum.credits, credits);
 }
 
 function byGroup(a: VerificationRow, b: VerificationRow): number {
@@ -49,16 +64,13 @@ function byGroup(a: VerificationRow, b: VerificationRow): number {
 }
 
 export function emptyRow(group: Group): VerificationRow {
-  return toRow(
-    group,
-    VERDICT_CODES.map(() => 0),
-  );
+  return toRow({ group, counts: VERDICT_CODES.map(() => 0), credits: 0 });
 }
 
 /** Equal rows stay in their order. */
 export function ordered(rows: readonly VerificationRow[], { by, isDescending }: AnalyticsOrder): VerificationRow[] {
   const value = (row: VerificationRow): number =>
-    by === 'time' ? (row.timeMs ?? 0) : by === 'total' ? row.total : row.counts[by];
+    by === 'time' ? (row.timeMs ?? 0) : by === 'total' || by === 'credits' ? row[by] : row.counts[by];
   return rows.toSorted((a, b) => (isDescending ? value(b) - value(a) : value(a) - value(b)));
 }
 
@@ -75,8 +87,8 @@ function groupOf(row: AnalyticsRow, grouping: Grouping, tag: string | undefined,
   };
 }
 
-function toRow(group: Group, counts: readonly number[]): VerificationRow {
+function toRow({ group, counts, credits }: Sum): VerificationRow {
   const byCode = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, counts[i] ?? 0]));
   const total = counts.reduce((sum, count) => sum + count, 0);
-  return { ...group, counts: byCode as Record<VerdictCode, number>, total };
+  return { ...group, counts: byCode as Record<VerdictCode, number>, total, credits };
 }

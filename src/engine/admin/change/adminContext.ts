@@ -13,8 +13,10 @@ export interface AdminContext {
   readonly events: EventMaker;
   readonly refills: RefillPlans;
   readonly quotas: Quotas;
-  /** Moves an identity to the plan that it is to have by now. */
-  readonly movePlan: (identityId: string) => Promise<void>;
+  /** Moves an identity or a key to the plan that it is to have by now. */
+  readonly movePlan: (holderId: string) => Promise<void>;
+  /** Applies what is due to the credits of a key or identity. */
+  readonly settle: (owner: string) => Promise<void>;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
 }

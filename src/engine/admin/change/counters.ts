@@ -1,7 +1,7 @@
-import type { AccountChange } from '../../../core/account.ts';
+import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
-import { heldRefill } from '../../../core/plan.ts';
-import type { CreditsRecord, LimitRecord, PlanRecord, RefillRule, RefillRules } from '../../../core/records.ts';
+import { heldRefill, isMoveDue } from '../../../core/plan.ts';
+import type { CreditsRecord, LimitRecord, OnPlan, PlanRecord, RefillRule, RefillRules } from '../../../core/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {
   type CounterPatch,
@@ -13,6 +13,8 @@ import {
 
 /** The credits and limits of a key or an identity. The record holds the rules, the ledger the numbers. */
 export interface Counters {
+  /** The key or identity. */
+  readonly id: string;
   readonly credits: CreditsRecord | null;
   readonly limits: readonly LimitRecord[];
   readonly revision: number;
@@ -24,7 +26,7 @@ export interface CounterContext {
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens. It takes them from the front. */
   readonly freeAccounts: number[];
-  /** The plan of the identity that is changed; null = none. */
+  /** The plan of the holder that is changed; null = none. */
   readonly plan?: PlanRecord | null;
 }
 
@@ -46,7 +48,7 @@ export function patchCounters(before: Counters, patch: CounterPatch, context: Co
   const revision = before.revision + 1;
   const { credits, accounts: ofCredits } = patchCredits(before, patch, context, revision);
   const { limits, accounts: ofLimits } = patchLimits(before, patch, context, revision);
-  return { counters: { credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
+  return { counters: { id: before.id, credits, limits, revision }, accounts: [...ofCredits, ...ofLimits] };
 }
 
 /** For a soft deletion: the counters keep their values, and the refill sweep skips them. */
@@ -55,7 +57,7 @@ export function retireAccounts(before: Counters, revision: number): AccountChang
     account,
     expect: before.revision,
     refill: null,
-    dueAtMs: 0,
+    sleeps: true,
     revision,
   }));
 }
@@ -67,21 +69,26 @@ export function touchAccounts(before: Counters, revision: number): AccountChange
 
 /** For a restored key: passed boundaries are applied, and the refill sweep includes the counters again. */
 export function reviveAccounts(
-  before: Counters,
+  before: Counters & OnPlan,
   revision: number,
-  refills: RefillPlans,
-  nowMs: number,
+  { refills, nowMs, plan }: Pick<CounterContext, 'refills' | 'nowMs'> & { readonly plan: PlanRecord | null },
 ): AccountChange[] {
+  // A move that has come due applies the boundaries itself: those before it under the old plan, the others under the new one.
+  const rules = isMoveDue(before, nowMs) ? null : heldRefill(before.credits, plan);
+  const movesAtMs = before.planMove?.atMs ?? Infinity;
   return accountsOf(before).map((account) => {
     const isCredits = account === before.credits?.account;
-    const refill = isCredits ? refills.planOrNull(before.credits?.refill ?? null, account, nowMs) : null;
-    return { account, expect: before.revision, refill, dueAtMs: refill?.nextMs ?? 0, revision };
+    const refill = isCredits ? refills.planOrNull(rules, account, nowMs) : null;
+    const dueAtMs = isCredits ? Math.min(refill?.nextMs ?? Infinity, movesAtMs) : Infinity;
+    return { account, expect: before.revision, refill, dueAtMs: dueAtMs === Infinity ? 0 : dueAtMs, revision };
   });
 }
 
 export function closeAccounts(before: Counters): AccountChange[] {
-  const { revision: expect } = before;
-  return accountsOf(before).map((account) => ({ account, expect, close: true, refill: null, revision: 0 }));
+  const { credits, revision: expect, id } = before;
+  const windows = accountsOf({ ...before, credits: null });
+  const closed = windows.map((account) => ({ account, expect, close: true, refill: null, revision: 0 }) as const);
+  return credits === null ? closed : [closing(credits, id, expect, 0), ...closed];
 }
 
 /** The index of the change to the credits' account, before or after the patch; -1 = none. */
@@ -95,17 +102,18 @@ function accountsOf({ credits, limits }: Counters): number[] {
 }
 
 function patchCredits(
-  { credits, revision: expect }: Counters,
+  { id: owner, credits, revision: expect }: Counters,
   patch: CounterPatch,
   context: CounterContext,
   revision: number,
 ): { credits: CreditsRecord | null; accounts: AccountChange[] } {
   const plan = context.plan ?? null;
   if (patch.remaining === null && plan !== null && plan.remaining !== null) throw creditsOfPlan(plan);
+  if (credits?.metered || patch.metered) return patchMetered({ owner, credits, expect }, patch, context, revision);
   if (patch.remaining === null || (credits === null && patch.remaining === undefined)) {
     if (patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
     if (credits === null) return { credits: null, accounts: [] };
-    return { credits: null, accounts: [{ account: credits.account, expect, close: true, refill: null, revision }] };
+    return { credits: null, accounts: [closing(credits, owner, expect, revision)] };
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
   const [old, rules] = [heldRefill(credits, plan), heldRefill({ account: 0, refill }, plan)];
@@ -124,6 +132,38 @@ function patchCredits(
   // A number that is set makes it a counter of the holder's own.
   const ofPlan = credits?.ofPlan && patch.remaining === undefined ? { ofPlan: true as const } : {};
   return { credits: { account, refill, ...ofPlan }, accounts: [change] };
+}
+
+/** Where metering begins, goes on or ends. A balance and a meter are different accounts. */
+function patchMetered(
+  { owner, credits, expect }: { owner: string; credits: CreditsRecord | null; expect: number },
+  patch: CounterPatch,
+  context: CounterContext,
+  revision: number,
+): { credits: CreditsRecord | null; accounts: AccountChange[] } {
+  const plan = context.plan ?? null;
+  if (patch.metered && (patch.remaining != null || patch.refill)) {
+    throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+  }
+  const stays = credits?.metered && patch.metered !== false && patch.remaining == null;
+  if (stays && patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+  if (stays) return { credits, accounts: [{ account: credits.account, expect, refill: null, revision }] };
+  if (credits?.ofPlan && plan?.metered && patch.remaining == null) throw creditsOfPlan(plan);
+  const closed = credits === null ? [] : [closing(credits, owner, expect, revision)];
+  if (patch.metered) {
+    const account = takeAccount(context);
+    const opening = { account, expect, open: 'credits', metered: true, refill: null, revision } as const;
+    return { credits: { account, refill: null, metered: true }, accounts: [...closed, opening] };
+  }
+  const { metered: _metered, ...rest } = patch;
+  const next = patchCredits({ id: owner, credits: null, limits: [], revision: expect }, rest, context, revision);
+  return { credits: next.credits, accounts: [...closed, ...next.accounts] };
+}
+
+/** The end of a counter. */
+export function closing(credits: CreditsRecord, owner: string, expect: number, revision: number): AccountChange {
+  const { account, metered } = credits;
+  return { account, expect, close: true, owner, ...(metered ? { metered } : {}), refill: null, revision };
 }
 
 function creditsOfPlan({ name }: PlanRecord): AppError {

@@ -1,28 +1,31 @@
+import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { heldCredits } from '../../../core/plan.ts';
-import { type Alerts, BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
+import { BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
+import { readCredits } from '../change/readCredits.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
+import { requireBalance } from '../change/requireBalance.ts';
 import { creditsIndex, type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
 import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { auditedIdentity } from './auditedIdentity.ts';
 import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
-import { planOf, plansOf } from '../../planOf.ts';
-import { openedLimits, readUsedLimits, type UsedLimit } from './usedLimits.ts';
+import { planOf, plansOf, readMoved } from '../../planOf.ts';
+import { readPlanLimits, readUsedLimits, type UsedLimit } from '../limits/usedLimits.ts';
 
 export interface IdentityPatch extends CounterPatch {
   readonly name?: string | null;
   readonly meta?: string | null;
   readonly enabled?: boolean;
   readonly maxKeys?: number | null;
-  readonly alerts?: Alerts | null;
+  readonly alerts?: AlertsPatch | null;
 }
 
 /** An identity as a reader sees it: the record and its balance. */
@@ -55,6 +58,7 @@ export class IdentityAdmin {
       const context = await this.#counterContext(patch);
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
+      requireThreshold(patch.alerts, patch.remaining ?? null);
       const { counters, accounts } = patchCounters(blank, patch, context);
       const identity = { ...patched(blank, patch), ...counters };
       const after = withRemaining(auditedIdentity(identity), patch);
@@ -83,10 +87,9 @@ export class IdentityAdmin {
       this.#view(identity),
       storage.records.countKeysOfIdentities([identity.id]),
     ]);
-    const ofPlan = view.plan?.limits ?? [];
     const [used, planUsed] = await Promise.all([
       readUsedLimits(storage, identity.id, identity.limits),
-      readUsedLimits(storage, identity.id, await openedLimits(storage.ledger, identity.id, ofPlan)),
+      readPlanLimits(storage, identity.id, view.plan),
     ]);
     return { ...view, used, planUsed, keys };
   }
@@ -96,15 +99,8 @@ export class IdentityAdmin {
     query: IdentityQuery,
   ): Promise<{ identities: IdentityView[]; total: number; cursor: string | null }> {
     requireEverywhere(actor, 'identity.read_identity');
-    const { storage, movePlan } = this.#context;
-    const isDue = ({ planMove }: IdentityRecord): boolean =>
-      planMove !== null && storage.ledger.nowMs() >= planMove.atMs;
-    let page = await storage.records.listIdentities(query);
-    const due = page.items.filter(isDue);
-    if (due.length > 0) {
-      await Promise.all(due.map(({ id }) => movePlan(id)));
-      page = await storage.records.listIdentities(query);
-    }
+    const list = () => this.#context.storage.records.listIdentities(query);
+    const page = await readMoved(this.#context, list, ({ items }) => items);
     return { identities: await this.#views(page.items), total: page.total, cursor: page.cursor };
   }
 
@@ -117,6 +113,7 @@ export class IdentityAdmin {
       const plan = await planOf(records, before);
       const context = { ...(await this.#counterContext(patch)), plan };
       const { counters, accounts } = patchCounters(before, patch, context);
+      await requireBalance(this.#context, patch, heldCredits(counters.credits, plan));
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
       const entry = auditEntry(actor, {
         action: 'identity.update',
@@ -146,15 +143,12 @@ export class IdentityAdmin {
 
   async #views(identities: readonly IdentityRecord[]): Promise<IdentityView[]> {
     const { storage, refills } = this.#context;
-    const accounts = identities.flatMap(({ credits }) => credits?.account ?? []);
-    const states = accounts.length === 0 ? [] : await storage.ledger.read(accounts);
-    const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+    const states = await readCredits(this.#context, identities);
     const plans = await plansOf(storage.records, identities);
     const nowMs = storage.ledger.nowMs();
-    return identities.map((identity) => {
-      const state = identity.credits === null ? undefined : stateOf.get(identity.credits.account);
+    return identities.map((identity, i) => {
       const plan = plans.get(identity.planId ?? '') ?? null;
-      return { identity, plan, ...viewCredits(heldCredits(identity.credits, plan), state, refills, nowMs) };
+      return { identity, plan, ...viewCredits(heldCredits(identity.credits, plan), states[i], refills, nowMs) };
     });
   }
 
@@ -172,7 +166,7 @@ function patched(before: IdentityRecord, patch: IdentityPatch): IdentityRecord {
     meta: patch.meta === undefined ? before.meta : patch.meta,
     enabled: patch.enabled ?? before.enabled,
     maxKeys: patch.maxKeys === undefined ? before.maxKeys : patch.maxKeys,
-    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
+    alerts: patchedAlerts(patch.remaining === null ? alertsWithoutCredits(before.alerts) : before.alerts, patch.alerts),
   };
 }
 

@@ -38,6 +38,7 @@ export function auditedCounters({ credits, limits }: Pick<KeyRecord, 'credits' |
   const main = limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
   const others = limits.filter((limit) => limit !== main);
   return {
+    ...(credits?.metered ? { metered: true } : {}),
     refill: credits?.refill == null ? null : auditedRefill(credits.refill),
     ratelimit: main === undefined ? null : auditedLimit(main),
     ratelimits: others.map((limit) => ({ name: limit.name, ...auditedLimit(limit) })),
@@ -49,6 +50,7 @@ function auditedRefill({ interval, amount, refillDay, refillWeekday, timezone, m
   return { interval, amount, refillDay, ...weekday, timezone, mode, max };
 }
 
-function auditedLimit({ limit, durationMs, async, autoApply }: LimitRecord): object {
-  return { limit, duration: durationMs, async, ...(autoApply === false ? { autoApply } : {}) };
+function auditedLimit({ limit, durationMs, async, autoApply, notify }: LimitRecord): object {
+  const options = { ...(autoApply === false ? { autoApply } : {}), ...(notify ? { notify } : {}) };
+  return { limit, duration: durationMs, async, ...options };
 }

@@ -1,3 +1,4 @@
+import { alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import {
   type ApiRecord,
@@ -75,7 +76,8 @@ export class CreateKey {
     const needed = newAccountsNeeded(patch);
     const context =
       together === undefined ? await this.counterContext(needed) : this.#contextWith(together.takeAccounts(needed));
-    const { counters, accounts } = patchCounters({ credits: null, limits: [], revision: 0 }, patch, context);
+    requireThreshold(patch.alerts, patch.remaining ?? null);
+    const { counters, accounts } = patchCounters({ id: '', credits: null, limits: [], revision: 0 }, patch, context);
     const key: KeyRecord = {
       ...patched(BLANK_KEY, patch),
       ...counters,
@@ -208,7 +210,7 @@ export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
     enabled: patch.enabled ?? before.enabled,
     expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
     ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
-    alerts: patch.alerts === undefined ? before.alerts : patch.alerts,
+    alerts: patchedAlerts(patch.remaining === null ? alertsWithoutCredits(before.alerts) : before.alerts, patch.alerts),
     // Another expiry is told of anew.
     toldExpiryMs: isSameExpiry(before, patch) ? before.toldExpiryMs : null,
   };

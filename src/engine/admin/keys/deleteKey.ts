@@ -1,5 +1,5 @@
 import { AppError, notFound } from '../../../core/errors.ts';
-import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyRecord, PlanRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
@@ -9,6 +9,7 @@ import { auditedKey, idsAround } from './auditedKey.ts';
 import { type Draft, emptyDraft } from '../change/draft.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader, readable } from './keyReader.ts';
+import { plansOf } from '../../planOf.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 type Found = KeyWithIdentity | PoisonedKey;
@@ -62,6 +63,7 @@ export class DeleteKey {
         if (before.identityId !== null && identity === null) {
           throw new AppError('PRECONDITION_FAILED', `The identity of the key ${keyId} was deleted. Create a new key.`);
         }
+        const draft = emptyDraft();
         const nowMs = storage.ledger.nowMs();
         const revision = before.revision + 1;
         const key: KeyRecord = {
@@ -72,15 +74,32 @@ export class DeleteKey {
           revision,
         };
         const formerDigests = await this.#reader.formerDigests(keyId);
-        const draft = emptyDraft();
         draft.writes.push({ kind: 'updateKey', key, expect: before.revision, formerDigests });
         if (identity !== null) await joinIdentity(storage.records, draft, identity);
-        draft.accounts.push(...reviveAccounts(before, revision, refills, nowMs));
+        const plan = await this.#joinPlans(draft, before);
+        draft.accounts.push(...reviveAccounts(before, revision, { refills, nowMs, plan }));
         const facts = { before: null, after: auditedKey(key, identity), ids: idsAround(key, identity) };
         draft.entries.push(auditEntry(actor, { action: 'key.restore', target: keyId, ...facts }));
         return { change: draft, answer: () => undefined };
       }),
     );
+  }
+
+  /** A deleted key holds no plan: its plan may be gone. Answers the plan that it is on; null = none. */
+  async #joinPlans(draft: Draft, { id, planId, planMove }: KeyRecord): Promise<PlanRecord | null> {
+    const wanted = [...new Set([planId ?? [], planMove?.planId ?? []].flat())];
+    const plans = await plansOf(
+      this.#context.storage.records,
+      wanted.map((each) => ({ planId: each })),
+    );
+    for (const each of wanted) {
+      const plan = plans.get(each);
+      if (plan === undefined) {
+        throw new AppError('PRECONDITION_FAILED', `The plan ${each} of the key ${id} was deleted. Create a new key.`);
+      }
+      draft.writes.push({ kind: 'joinPlan', planId: each, expect: plan.revision });
+    }
+    return plans.get(planId ?? '') ?? null;
   }
 
   async #draftDeletion(draft: Draft, { key: before }: KeyWithIdentity): Promise<void> {

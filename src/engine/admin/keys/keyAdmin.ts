@@ -1,11 +1,13 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
-import type { KeyQuery, KeyWithIdentity } from '../../../storage/port/records.ts';
+import { heldCredits, heldRefill } from '../../../core/plan.ts';
+import type { KeyQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
+import { requireBalance } from '../change/requireBalance.ts';
 import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import { auditedKey, idsAround } from './auditedKey.ts';
 import type { KeyPatch, NewKey } from './keyInput.ts';
@@ -15,7 +17,8 @@ import { type CreatedKey, CreateKeys } from './createKeys.ts';
 import { newSecret } from './newSecret.ts';
 import { joinIdentity } from './joinIdentity.ts';
 import { KeyReader } from './keyReader.ts';
-import type { KeyView } from './keyView.ts';
+import type { KeyDetails, KeyView } from './keyView.ts';
+import { planOf } from '../../planOf.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 export type RemainingChange =
@@ -55,12 +58,12 @@ export class KeyAdmin {
     return this.#createKeys.create(actor, inputs);
   }
 
-  async get(actor: Actor, keyId: string): Promise<KeyView> {
-    return this.#view(await this.#reader.load(actor, 'api.read_key', keyId));
+  async get(actor: Actor, keyId: string): Promise<KeyDetails> {
+    return this.#reader.details(await this.#reader.load(actor, 'api.read_key', keyId));
   }
 
   /** Finds the key of a secret, by the digests under which it may be stored. */
-  async whoami(actor: Actor, digests: readonly string[]): Promise<KeyView> {
+  async whoami(actor: Actor, digests: readonly string[]): Promise<KeyDetails> {
     const nowMs = this.#context.storage.ledger.nowMs();
     const found = (await this.#context.storage.records.findKeysByDigest(digests)).find((each) => each !== null);
     const isOver = found != null && !('poisoned' in found) && nowMs >= (found.secretUntilMs ?? Infinity);
@@ -81,10 +84,13 @@ export class KeyAdmin {
       const draft = emptyDraft();
       const named = { externalId: patch.externalId, operation: 'api.update_key', present: before.identityId } as const;
       const identity = await this.#createKey.identityFor(draft, actor, named);
+      if (identity && isHolder(before)) throw planFirst(keyId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
-      const context = await this.#createKey.counterContext(newAccountsNeeded(patch));
+      const plan = await planOf(storage.records, before);
+      const context = { ...(await this.#createKey.counterContext(newAccountsNeeded(patch))), plan };
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
+      await requireBalance(this.#context, patch, heldCredits(counters.credits, plan));
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
@@ -109,7 +115,9 @@ export class KeyAdmin {
   /** Changes only the balance; null = unlimited. Adding or removing the counter itself changes the key's record. */
   async updateRemaining(actor: Actor, keyId: string, input: RemainingChange): Promise<number | null> {
     const { key } = await this.#reader.load(actor, 'api.update_key', keyId);
-    if (input.op === 'set' && (input.value === null || key.credits === null)) {
+    // A number that is set makes a counter that came from a plan one of the key's own.
+    const isOwn = key.credits !== null && !key.credits.ofPlan && !key.credits.metered;
+    if (input.op === 'set' && (input.value === null || !isOwn)) {
       await this.update(actor, keyId, { remaining: input.value }, 'key.updateRemaining');
       return input.value;
     }
@@ -120,7 +128,7 @@ export class KeyAdmin {
     requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
     await this.#api(query.apiId);
-    const page = await this.#context.storage.records.listKeys(query);
+    const page = await this.#reader.list(query);
     // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };
@@ -134,11 +142,12 @@ export class KeyAdmin {
     const { storage, refills, changes } = this.#context;
     return changes.apply(async () => {
       const { key, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
-      if (key.credits === null) {
+      if (key.credits === null || key.credits.metered) {
         throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
       }
-      const { account, refill } = key.credits;
-      const plan = refills.planOrNull(refill, account, storage.ledger.nowMs());
+      const { account } = key.credits;
+      const rules = heldRefill(key.credits, await planOf(storage.records, key));
+      const plan = refills.planOrNull(rules, account, storage.ledger.nowMs());
       const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
       const facts = { before: null, after: null, counter: 0, ids: idsAround(key, identity) };
       const entry = auditEntry(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
@@ -154,10 +163,16 @@ export class KeyAdmin {
     if (api === null) throw notFound('api', apiId);
     return api;
   }
+}
 
-  async #view(found: KeyWithIdentity): Promise<KeyView> {
-    return (await this.#reader.view([found]))[0] as KeyView;
-  }
+/** It is on a plan itself, or is to be. */
+function isHolder({ planId, planMove }: KeyRecord): boolean {
+  return planId !== null || planMove !== null;
+}
+
+function planFirst(keyId: string): AppError {
+  const what = `The key ${keyId} is on a plan itself, and a key of an identity follows the plan of that`;
+  return new AppError('PRECONDITION_FAILED', `${what}. Take it off its plan first: plans.assign with planId null.`);
 }
 
 /** The search words that a key gains and loses by a change of its name or metadata. */

@@ -1,4 +1,4 @@
-import type { Alerts } from '../../../core/records.ts';
+import type { AlertsPatch } from '../../../core/alerts.ts';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
 import type { NamedGrants } from '../rbac/resolveReferences.ts';
 
@@ -11,7 +11,7 @@ export interface KeyPatch extends CounterPatch, NamedGrants {
   readonly enabled?: boolean;
   readonly expiresAtMs?: number | null;
   readonly ipAllowlist?: readonly string[] | null;
-  readonly alerts?: Alerts | null;
+  readonly alerts?: AlertsPatch | null;
 }
 
 export interface NewKey extends KeyPatch {

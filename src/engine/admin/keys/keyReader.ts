@@ -1,10 +1,14 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { Operation } from '../../../core/rights.ts';
-import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
+import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyQuery, KeyWithIdentity, Page, PoisonedKey } from '../../../storage/port/records.ts';
+import { plansOf, readMoved } from '../../planOf.ts';
+import { readCredits } from '../change/readCredits.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
-import { type KeyView, viewKey } from './keyView.ts';
+import { type KeyDetails, type KeyView, viewKey } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
+import { readPlanLimits } from '../limits/usedLimits.ts';
 
 /** Finds keys that the actor may see. */
 export class KeyReader {
@@ -19,9 +23,17 @@ export class KeyReader {
     return readable(await this.find(actor, operation, keyId));
   }
 
-  /** A key that is not deleted. */
+  /** A key that is not deleted, on the plan that it is to have by now. */
   async find(actor: Actor, operation: Operation, keyId: string): Promise<KeyWithIdentity | PoisonedKey> {
-    return visible(actor, operation, keyId, await this.#context.storage.records.findKey(keyId));
+    const { records } = this.#context.storage;
+    const read = async () => visible(actor, operation, keyId, await records.findKey(keyId));
+    return readMoved(this.#context, read, (found) => holdersAmong([found]));
+  }
+
+  /** A page of keys, on the plans that they are to have by now. */
+  list(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {
+    const list = () => this.#context.storage.records.listKeys(query);
+    return readMoved(this.#context, list, ({ items }) => holdersAmong(items));
   }
 
   /** A key, also a softly deleted one. */
@@ -36,18 +48,27 @@ export class KeyReader {
 
   async view(keys: readonly KeyWithIdentity[]): Promise<KeyView[]> {
     const { storage, refills } = this.#context;
-    const accounts = keys.flatMap(({ key }) => key.credits?.account ?? []);
+    const holders = keys.map(({ key }) => key);
     const [states, uses] = await Promise.all([
-      accounts.length === 0 ? [] : storage.ledger.read(accounts),
-      storage.records.readLastUses(keys.map(({ key }) => key.id)),
+      readCredits(this.#context, holders),
+      storage.records.readLastUses(holders.map(({ id }) => id)),
     ]);
-    const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+    const plans = await plansOf(storage.records, holders);
     const nowMs = storage.ledger.nowMs();
     return keys.map((found, i) => {
-      const state = found.key.credits === null ? undefined : stateOf.get(found.key.credits.account);
-      return viewKey({ ...found, state, refills, nowMs, lastUsedAtMs: uses[i] ?? null });
+      const plan = plans.get(found.key.planId ?? '') ?? null;
+      return viewKey({ ...found, plan, state: states[i], refills, nowMs, lastUsedAtMs: uses[i] ?? null });
     });
   }
+
+  async details(found: KeyWithIdentity): Promise<KeyDetails> {
+    const view = (await this.view([found]))[0] as KeyView;
+    return { ...view, planUsed: await readPlanLimits(this.#context.storage, found.key.id, view.plan) };
+  }
+}
+
+function holdersAmong(found: readonly (KeyWithIdentity | PoisonedKey)[]): KeyRecord[] {
+  return found.flatMap((each) => ('poisoned' in each ? [] : each.key));
 }
 
 function visible<T extends KeyWithIdentity | PoisonedKey>(

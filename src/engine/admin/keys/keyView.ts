@@ -1,12 +1,19 @@
-import type { AccountState } from '../../../core/account.ts';
-import type { HeldCredits } from '../../../core/records.ts';
+import { heldCredits } from '../../../core/plan.ts';
+import { type Grant, leftOf } from '../../../core/pockets.ts';
+import type { HeldCredits, PlanRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import type { ReadAccount } from '../../../storage/port/storage.ts';
 import { versionAt } from '../../../core/refillPlan.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
+import type { UsedLimit } from '../limits/usedLimits.ts';
 
 /** Credits as they are now. */
 export interface CreditsView {
   readonly remaining: number | null;
+  /** What reservations hold. It is not in `remaining`. */
+  readonly held: number;
+  /** The part of `remaining` that expires, soonest first. */
+  readonly grants: readonly Grant[];
   /** The last boundary that refilled them; null = none yet. */
   readonly lastRefillAtMs: number | null;
   readonly nextRefillAtMs: number | null;
@@ -15,30 +22,49 @@ export interface CreditsView {
 /** A key as a reader sees it: the record and its balance. */
 export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntilMs'> {
   readonly lastUsedAtMs: number | null;
+  /** The plan that the key is on itself; null = none. */
+  readonly plan: PlanRecord | null;
+}
+
+/** With what was used of each limit of its plan, in their order. */
+export interface KeyDetails extends KeyView {
+  readonly planUsed: readonly UsedLimit[];
 }
 
 export interface ViewInput extends KeyWithIdentity {
-  readonly state: AccountState | undefined;
+  readonly state: ReadAccount | undefined;
   readonly refills: RefillPlans;
   readonly nowMs: number;
   readonly lastUsedAtMs: number | null;
+  readonly plan: PlanRecord | null;
 }
 
-export function viewKey({ key, identity, permissions, state, refills, nowMs, lastUsedAtMs }: ViewInput): KeyView {
-  return { key, identity, permissions, lastUsedAtMs, ...viewCredits(key.credits, state, refills, nowMs) };
+export function viewKey({ state, refills, nowMs, secretUntilMs: _secretUntilMs, ...found }: ViewInput): KeyView {
+  return { ...found, ...viewCredits(heldCredits(found.key.credits, found.plan), state, refills, nowMs) };
 }
 
 export function viewCredits(
   credits: HeldCredits | null,
-  state: AccountState | undefined,
+  state: ReadAccount | undefined,
   refills: RefillPlans,
   nowMs: number,
 ): CreditsView {
   const refill = credits?.refill ?? null;
-  const remaining = state === undefined ? null : refills.balance(state, refill, nowMs);
-  if (refill === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
-  const { rule } = versionAt(refill, nowMs);
-  if (rule === null) return { remaining, lastRefillAtMs: null, nextRefillAtMs: null };
+  const balance = viewBalance(credits, state, refills, nowMs);
+  const rule = refill === null ? null : versionAt(refill, nowMs).rule;
+  if (refill === null || rule === null) return { ...balance, lastRefillAtMs: null, nextRefillAtMs: null };
   const { startMs, nextMs } = refills.epoch(refill, nowMs);
-  return { remaining, lastRefillAtMs: startMs > rule.sinceMs ? startMs : null, nextRefillAtMs: nextMs };
+  return { ...balance, lastRefillAtMs: startMs > rule.sinceMs ? startMs : null, nextRefillAtMs: nextMs };
+}
+
+function viewBalance(
+  credits: HeldCredits | null,
+  account: ReadAccount | undefined,
+  refills: RefillPlans,
+  nowMs: number,
+): Pick<CreditsView, 'remaining' | 'held' | 'grants'> {
+  if (credits === null || account === undefined) return { remaining: null, held: 0, grants: [] };
+  const { state, pockets } = refills.brought(account, credits.refill, nowMs);
+  const grants = pockets === null ? [] : leftOf(pockets, state.value);
+  return { remaining: credits.metered ? null : state.value, held: pockets?.held ?? 0, grants };
 }

@@ -1,181 +1,155 @@
-import type { AccountChange } from '../../../core/account.ts';
+import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
-import { heldRefill } from '../../../core/plan.ts';
-import type { CreditsRecord, IdentityRecord, PlanRecord, RefillRules } from '../../../core/records.ts';
-import { planUntil, runningEpoch, stepAt } from '../../../core/refillPlan.ts';
+import { heldRefill, isMoveDue } from '../../../core/plan.ts';
+import type { PlanMove, PlanRecord } from '../../../core/records.ts';
 import type { Change } from '../../../storage/port/storage.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
+import { findHolder, type PlanHolder, planOf } from '../../planOf.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { requireOn } from '../change/requireRight.ts';
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
+import { KeyReader } from '../keys/keyReader.ts';
+import { type Move, moveCredits } from './moveCredits.ts';
 import type { PlanAdmin } from './planAdmin.ts';
-import { planOf } from '../../planOf.ts';
+
+export type HolderReference = IdentityReference | { readonly keyId: string };
 
 export interface Assignment {
-  readonly holder: IdentityReference;
+  readonly holder: HolderReference;
   /** null: the holder leaves its plan. */
   readonly planId: string | null;
   readonly when: 'now' | 'nextRefill';
   /** What becomes of the balance: it stays, or begins anew with that of the new plan. */
-  readonly balance: 'keep' | 'reset';
+  readonly balance: PlanMove['balance'];
 }
 
-/** How often a move is made again after another change came first. The next use of the identity tries again. */
+/** How often a move is made again after another change came first. The next use of the holder tries again. */
 const MAX_TRIES = 5;
 
 /** Moves holders from plan to plan. A holder refers to its plan and copies nothing of it. */
 export class AssignPlan {
   readonly #context: AdminContext;
   readonly #plans: PlanAdmin;
+  readonly #keys: KeyReader;
 
   constructor(context: AdminContext, plans: PlanAdmin) {
     this.#context = context;
     this.#plans = plans;
+    this.#keys = new KeyReader(context);
   }
 
-  async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<IdentityRecord> {
+  async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<PlanHolder> {
     const { storage, changes } = this.#context;
     // Before anything is read: the answer must not tell which of the two there is.
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return changes.apply(async () => {
-      const before = await loadIdentity(this.#context, actor, 'identity.update_identity', holder);
+      const before = await this.#load(actor, holder);
+      const { record } = before;
       const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
-      const from = await planOf(storage.records, before);
+      const from = await planOf(storage.records, record);
       if (when === 'now') {
         const { change, after } = await this.#move(actor, before, { from, to: plan, balance, atMs: null });
         return { change, answer: () => after };
       }
       const planMove = { planId, atMs: this.#nextRefillMs(before, from), balance };
-      const after = { ...before, planMove, revision: before.revision + 1, updatedAtMs: storage.ledger.nowMs() };
-      const accounts = touchAccounts(before, after.revision).map((change) =>
+      const after = withFields(before, { planMove, updatedAtMs: storage.ledger.nowMs() });
+      const accounts = touchAccounts(record, after.record.revision).map((change) =>
         // The sweep looks at it then.
-        change.account === before.credits?.account ? { ...change, dueAtMs: planMove.atMs } : change,
+        change.account === record.credits?.account ? { ...change, dueAtMs: planMove.atMs } : change,
       );
-      return { change: written(actor, before, after, accounts, plan), answer: () => after };
+      return { change: await this.#written(actor, { before, after, accounts, plan }), answer: () => after };
     });
   }
 
   /**
-   * Carries out a move whose time has come. Does nothing when another node came first. It waits in no queue, because a change of the
-   * same identity may wait for it.
+   * Carries out a move of an identity or a key whose time has come. Does nothing when another node came first. It waits in no queue,
+   * because a change of the same holder may wait for it.
    */
-  async moveIfDue(identityId: string): Promise<void> {
+  async moveIfDue(holderId: string): Promise<void> {
     const { storage, changes } = this.#context;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const before = await storage.records.findIdentityById(identityId);
-      const move = before?.planMove ?? null;
-      if (before === null || move === null || storage.ledger.nowMs() < move.atMs) return;
-      const [from, to] = [await planOf(storage.records, before), await planOf(storage.records, move)];
+      const before = await findHolder(storage.records, holderId);
+      const move = before?.record.planMove ?? null;
+      if (before === null || move === null || !isMoveDue(before.record, storage.ledger.nowMs())) return;
+      const [from, to] = [await planOf(storage.records, before.record), await planOf(storage.records, move)];
       const { change } = await this.#move(SYSTEM, before, { from, to, balance: move.balance, atMs: move.atMs });
       if (await changes.tryOnce(change)) return;
     }
   }
 
-  #nextRefillMs({ credits, externalId }: IdentityRecord, from: PlanRecord | null): number {
+  async #load(actor: Actor, holder: HolderReference): Promise<PlanHolder> {
+    if (!('keyId' in holder)) {
+      const record = await loadIdentity(this.#context, actor, 'identity.update_identity', holder);
+      return { kind: 'identity', record };
+    }
+    const { key: record } = await this.#keys.load(actor, 'api.update_key', holder.keyId);
+    if (record.identityId !== null) throw identityCarriesPlan(holder.keyId);
+    return { kind: 'key', record };
+  }
+
+  #nextRefillMs(holder: PlanHolder, from: PlanRecord | null): number {
     const { storage, refills } = this.#context;
-    const rules = heldRefill(credits, from);
+    const rules = heldRefill(holder.record.credits, from);
     const nextMs = rules === null ? Infinity : refills.epoch(rules, storage.ledger.nowMs()).nextMs;
     if (nextMs < Number.MAX_SAFE_INTEGER) return nextMs;
-    const who = `The identity ${repeatable(externalId)}`;
+    const who =
+      holder.kind === 'key' ? `The key ${holder.record.id}` : `The identity ${repeatable(holder.record.externalId)}`;
     throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Use "when": "now".`);
   }
 
-  async #move(actor: Actor, before: IdentityRecord, move: Move): Promise<{ change: Change; after: IdentityRecord }> {
-    const { storage } = this.#context;
-    const nowMs = storage.ledger.nowMs();
-    const revision = before.revision + 1;
-    const { credits, account } = await this.#moveCredits(before, move, nowMs, revision);
+  async #move(actor: Actor, before: PlanHolder, move: Move): Promise<{ change: Change; after: PlanHolder }> {
+    const { record } = before;
+    const { credits, accounts: moved } = await moveCredits(this.#context, record, move);
     const planId = move.to?.id ?? null;
-    const after: IdentityRecord = { ...before, planId, planMove: null, credits, revision, updatedAtMs: nowMs };
-    const touched = touchAccounts({ ...before, credits: null }, revision);
-    const accounts = account === null ? touched : [account, ...touched];
-    return { change: written(actor, before, after, accounts, move.to), after };
+    const updatedAtMs = this.#context.storage.ledger.nowMs();
+    const after = withFields(before, { planId, planMove: null, credits, updatedAtMs });
+    const touched = touchAccounts({ ...record, credits: null }, after.record.revision);
+    const accounts = [...moved, ...touched];
+    return { change: await this.#written(actor, { before, after, accounts, plan: move.to }), after };
   }
 
-  async #moveCredits(
-    before: IdentityRecord,
-    { from, to, balance, atMs }: Move,
-    nowMs: number,
-    revision: number,
-  ): Promise<{ credits: CreditsRecord | null; account: AccountChange | null }> {
-    const { storage, refills } = this.#context;
-    const { credits, revision: expect } = before;
-    const remaining = to?.remaining ?? null;
-    if (credits === null) {
-      if (remaining === null) return { credits: null, account: null };
-      const [account = 0] = await storage.ledger.reserveAccounts(1);
-      const opened: CreditsRecord = { account, refill: null, ofPlan: true };
-      const start = startOf(heldRefill(opened, to), nowMs);
-      const change = { account, expect, open: 'credits', refill: null, set: remaining, ...start, revision } as const;
-      return { credits: opened, account: change };
-    }
-    const { account } = credits;
-    if (remaining === null && credits.ofPlan) {
-      return { credits: null, account: { account, expect, close: true, refill: null, revision } };
-    }
-    const [old, next] = [heldRefill(credits, from), heldRefill(credits, to)];
-    const set = balance === 'reset' && remaining !== null ? { set: remaining } : {};
-    if (atMs === null) {
-      const refill = refills.planOrNull(old, account, nowMs);
-      const start = isSameSource(credits, from, to) ? {} : startOf(next, nowMs);
-      return { credits, account: { account, expect, refill, ...set, ...start, revision } };
-    }
-    const [state] = await storage.ledger.read([account]);
-    const markMs = state?.mark ?? 0;
-    const until = planUntil(old, markMs, atMs - 1);
-    // The refill at which it moves is one of the new plan, also where that has other boundaries.
-    const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
-    const refill = { ...until, startMs: atMs, steps };
-    return { credits, account: { account, expect, refill, ...set, ...startAfter(next, atMs), revision } };
+  async #written(actor: Actor, { before, after, accounts, plan }: Assigned): Promise<Change> {
+    const { planId, planMove, credits } = after.record;
+    const entry = auditEntry(actor, {
+      action: `${before.kind}.assignPlan`,
+      target: before.record.id,
+      before: { planId: before.record.planId, planMove: before.record.planMove },
+      after: { planId, planMove },
+      ids: before.kind === 'key' ? { apiId: before.record.apiId } : { externalId: before.record.externalId },
+      counter: accounts.findIndex(({ account }) => account === (credits ?? before.record.credits)?.account),
+    });
+    const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
+    return { writes: [await this.#writeOf(after, before.record.revision), ...join], accounts, entries: [entry] };
+  }
+
+  async #writeOf(after: PlanHolder, expect: number): Promise<RecordWrite> {
+    if (after.kind === 'identity') return { kind: 'updateIdentity', identity: after.record, expect };
+    const formerDigests = await this.#keys.formerDigests(after.record.id);
+    return { kind: 'updateKey', key: after.record, expect, formerDigests };
   }
 }
 
-/** Its refill comes from the same rules as before. */
-function isSameSource({ refill }: CreditsRecord, from: PlanRecord | null, to: PlanRecord | null): boolean {
-  return refill !== null || from?.id === to?.id;
+interface Assigned {
+  readonly before: PlanHolder;
+  readonly after: PlanHolder;
+  readonly accounts: readonly AccountChange[];
+  /** The plan that it joins, now or later; null = none. */
+  readonly plan: PlanRecord | null;
 }
 
-interface Move {
-  readonly from: PlanRecord | null;
-  readonly to: PlanRecord | null;
-  readonly balance: Assignment['balance'];
-  /** The instant of a move that was put off; null = now. */
-  readonly atMs: number | null;
+type ChangedFields = Partial<Pick<PlanHolder['record'], 'planId' | 'planMove' | 'credits' | 'updatedAtMs'>>;
+
+function withFields(holder: PlanHolder, fields: ChangedFields): PlanHolder {
+  const changed = { ...fields, revision: holder.record.revision + 1 };
+  return holder.kind === 'key'
+    ? { kind: 'key', record: { ...holder.record, ...changed } }
+    : { kind: 'identity', record: { ...holder.record, ...changed } };
 }
 
-/** Boundaries up to now count as applied: new rules refill at their next one. */
-function startOf(rules: RefillRules | null, nowMs: number): { mark: number; dueAtMs: number } {
-  if (rules === null) return { mark: nowMs, dueAtMs: 0 };
-  const { startMs, nextMs } = runningEpoch(rules, nowMs);
-  return { mark: startMs, dueAtMs: nextMs };
-}
-
-/** All boundaries up to the instant of a move count as applied. */
-function startAfter(rules: RefillRules | null, atMs: number): { mark: number; dueAtMs: number } {
-  return { mark: atMs, dueAtMs: startOf(rules, atMs).dueAtMs };
-}
-
-function written(
-  actor: Actor,
-  before: IdentityRecord,
-  after: IdentityRecord,
-  accounts: readonly AccountChange[],
-  plan: PlanRecord | null,
-): Change {
-  const entry = auditEntry(actor, {
-    action: 'identity.assignPlan',
-    target: before.id,
-    before: { planId: before.planId, planMove: before.planMove },
-    after: { planId: after.planId, planMove: after.planMove },
-    ids: { externalId: before.externalId },
-    counter: accounts.findIndex(({ account }) => account === (after.credits ?? before.credits)?.account),
-  });
-  const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
-  return {
-    writes: [{ kind: 'updateIdentity', identity: after, expect: before.revision }, ...join],
-    accounts,
-    entries: [entry],
-  };
+function identityCarriesPlan(keyId: string): AppError {
+  const what = `The key ${keyId} belongs to an identity, which carries the plan of its keys`;
+  return new AppError('PRECONDITION_FAILED', `${what}. Name the identity instead of the key.`);
 }

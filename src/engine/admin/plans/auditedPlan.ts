@@ -9,9 +9,11 @@ export function auditedPlan(plan: PlanRecord): Record<string, unknown> {
     name: plan.name,
     meta: plan.meta === null ? {} : (JSON.parse(plan.meta) as object),
     remaining: plan.remaining,
+    ...(plan.metered ? { metered: true } : {}),
     ...auditedCounters({ credits: { account: 0, refill }, limits }),
     roles: plan.roleIds,
     permissions: plan.permissionIds,
     maxKeys: plan.maxKeys,
+    alerts: plan.alerts,
   };
 }

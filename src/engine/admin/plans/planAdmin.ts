@@ -1,3 +1,4 @@
+import { type AlertsPatch, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { MAX_PLAN_VERSIONS, MAX_PLANS } from '../../../core/bounds.ts';
 import { type CounterPatch, isSameRule, toRefillRule, wantedLimits } from '../../../core/counterPatch.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
@@ -17,6 +18,7 @@ export interface PlanPatch extends CounterPatch, NamedGrants {
   readonly name?: string;
   readonly meta?: string | null;
   readonly maxKeys?: number | null;
+  readonly alerts?: AlertsPatch | null;
 }
 
 /** A plan and how many holders it has. */
@@ -28,10 +30,12 @@ export interface PlanView {
 const BLANK: Omit<PlanRecord, 'id' | 'name' | 'createdAtMs' | 'refills'> = {
   meta: null,
   remaining: null,
+  metered: false,
   limits: [],
   roleIds: [],
   permissionIds: [],
   maxKeys: null,
+  alerts: null,
   updatedAtMs: null,
   revision: 1,
 };
@@ -58,7 +62,8 @@ export class PlanAdmin {
       const id = makeId('plan', nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const draft = emptyDraft();
       const remaining = patch.remaining ?? null;
-      const blank: PlanRecord = { ...BLANK, id, name, remaining, refills: [], createdAtMs: nowMs };
+      const metered = patch.metered === true;
+      const blank: PlanRecord = { ...BLANK, id, name, remaining, metered, refills: [], createdAtMs: nowMs };
       const plan = await this.#patched(draft, actor, blank, patch);
       draft.writes.push({ kind: 'insertPlan', plan });
       draft.entries.push(
@@ -146,14 +151,19 @@ export class PlanAdmin {
   }
 
   async #patched(draft: Draft, actor: Actor, before: PlanRecord, patch: PlanPatch): Promise<PlanRecord> {
+    if (before.metered && (before.remaining !== null || patch.refill)) {
+      throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+    }
     if (patch.refill && before.remaining === null) {
       throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
     }
+    requireThreshold(patch.alerts, before.remaining);
     return {
       ...before,
       ...(await this.#grants(draft, actor, patch)),
       ...(patch.meta === undefined ? {} : { meta: patch.meta }),
       ...(patch.maxKeys === undefined ? {} : { maxKeys: patch.maxKeys }),
+      alerts: patchedAlerts(before.alerts, patch.alerts),
       refills: this.#refills(before.refills, patch),
       limits: limitsOf(before.limits, patch),
     };
@@ -200,9 +210,10 @@ function isSame({ rule: before }: RefillVersion, rule: NonNullable<RefillVersion
 }
 
 /** Its holders have a counter, or none: that cannot change for all of them in one small change. */
-function requireSameKind(before: PlanRecord, { remaining }: PlanPatch): void {
-  if (remaining === undefined || (remaining === null) === (before.remaining === null)) return;
-  const what = before.remaining === null ? 'no credits' : 'credits';
+function requireSameKind(before: PlanRecord, { remaining, metered }: PlanPatch): void {
+  const isSameCounter = remaining === undefined || (remaining === null) === (before.remaining === null);
+  if (isSameCounter && (metered === undefined || metered === before.metered)) return;
+  const what = before.metered ? 'metered use' : before.remaining === null ? 'no credits' : 'credits';
   const way = 'Make another plan and move its holders there (plans.assign).';
   throw new AppError('BAD_REQUEST', `The plan ${repeatable(before.name)} was made with ${what}, which stays. ${way}`);
 }

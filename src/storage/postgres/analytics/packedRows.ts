@@ -1,5 +1,5 @@
-import { type VerificationCount, CountColumns } from '../../../core/verificationCounts.ts';
-import { COUNTS, LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
+import { addCredits, type VerificationCount, CountColumns } from '../../../core/verificationCounts.ts';
+import { LOG_COLUMNS, SUMS } from '../../sql/analytics/countColumns.ts';
 import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
@@ -19,7 +19,7 @@ const VALUES = [
   "coalesce(identity_id, '') AS identity_id",
   "coalesce(tags, '') AS tags",
   'from_ms + last_at_ms::bigint AS last_at_ms',
-  ...COUNTS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
+  ...SUMS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
 ].join(', ');
 
 /** Rows with the columns of the log, from a query with the column `slice`. */
@@ -38,8 +38,8 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
 
 /** The counts added up for each api, without keys: most questions need only these and skip the long text. */
 export function packApis(counts: CountColumns): string {
-  const { fromMs, apis, keyIds, minutesMs, apiIndexes, tags, counts: byCode } = counts.lists();
-  const sums = new Map<string, VerificationCount & { counts: number[] }>();
+  const { fromMs, apis, keyIds, minutesMs, apiIndexes, tags, counts: byCode, credits } = counts.lists();
+  const sums = new Map<string, VerificationCount & { counts: number[]; credits: number }>();
   for (let i = 0; i < keyIds.length; i++) {
     const [minute, apiIndex, tagged] = [minutesMs?.[i] ?? 0, apiIndexes?.[i] ?? 0, tags?.[i] ?? ''];
     const name = `${minute} ${apiIndex} ${tagged}`;
@@ -47,11 +47,12 @@ export function packApis(counts: CountColumns): string {
     if (sum === undefined) {
       const minuteMs = fromMs + minute;
       const subject = { minuteMs, apiId: apis[apiIndex] ?? '', keyId: '', identityId: '', tags: tagged };
-      sum = { ...subject, counts: byCode.map(() => 0), lastAtMs: minuteMs };
+      sum = { ...subject, counts: byCode.map(() => 0), credits: 0, lastAtMs: minuteMs };
       sums.set(name, sum);
     }
     for (const [code, list] of byCode.entries())
       if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
+    if (credits !== null) sum.credits = addCredits(sum.credits, credits[i] ?? 0);
   }
   return packCounts(CountColumns.of([...sums.values()]));
 }

@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 
-import { StorageUnavailable } from '../../port/storage.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 
 /** The connection broke, or did not answer in time: what was sent may have been done. */
 export class ConnectionLost extends Error {
@@ -39,6 +39,11 @@ export function kindOf(error: unknown): FailureKind {
 }
 
 /** The SQLSTATE; null when the error does not come from the server. */
+/** It is worded for the caller already. */
+export function isTold(error: unknown): error is Error {
+  return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+}
+
 export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
 }

@@ -130,7 +130,7 @@ function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
   return outcomes;
 }
 
-/** With the mark of the charge whose refill begins at another one, if that is the reason. */
+/** With the charge whose refill begins at another mark, or whose pockets have to be settled, if that is the reason. */
 function toStale(
   spend: Spend | undefined,
   charge: number,
@@ -139,6 +139,7 @@ function toStale(
 ): SpendOutcome {
   const account = spend?.charges[charge]?.account;
   if (told === undefined || account === undefined) return { status: 'stale', nowMs, fence: null };
+  if (told.resetAtMs === 1) return { status: 'stale', nowMs, fence: null, due: account };
   const mark: AccountMark = { account, markMs: told.left };
   return { status: 'stale', nowMs, fence: null, mark };
 }

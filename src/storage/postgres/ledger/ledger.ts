@@ -1,12 +1,15 @@
-import type { AccountState } from '../../../core/account.ts';
+import type { Ending, EndOutcome, NewReservation, ReserveOutcome } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
+import type { NewEvent } from '../../port/events.ts';
 import type {
   Change,
   ChangeOutcome,
   ClosedWindows,
   DueCursor,
-  DueRefill,
+  DueOwner,
+  ExpiredReservation,
   Ledger,
+  ReadAccount,
   WindowName,
   WindowCursor,
 } from '../../port/storage.ts';
@@ -19,7 +22,7 @@ import { dispatch, LEND_AFTER_MS } from './dispatch/dispatch.ts';
 import type { CommitterState } from './dispatch/dispatchInput.ts';
 import type { PlannedBatch } from './dispatch/plan.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
-import type { Lock } from './locks.ts';
+import { type Lock, locksOfChange, locksOfSpend } from './locks.ts';
 import { Queue, type QueuedChange, type QueuedSpend, type QueueItem } from './queue.ts';
 
 /** How much of the crowd is remembered from one dispatch to the next. */
@@ -99,11 +102,38 @@ export class PostgresLedger implements Ledger {
 
   apply(change: Change): Promise<ChangeOutcome> {
     this.#schedule();
-    return this.#queue.addChange(change, this.#turnMs).toPromise();
+    return this.#queue.addChange(locksOfChange(change), () => this.#management.apply(change), this.#turnMs).toPromise();
+  }
+
+  async reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome> {
+    this.#schedule();
+    const run = (): Promise<ReserveOutcome> => this.#management.reservations.reserve(spend, wanted);
+    const locks = locksOfSpend({ ...spend, idempotency: null });
+    const outcome = await this.#queue.addChange(locks, run, this.#turnMs).toPromise();
+    if (outcome.spend.status === 'stale' && outcome.spend.fence === null) {
+      for (const { account } of spend.charges) this.#management.forgetWindow(account);
+    }
+    return outcome;
+  }
+
+  async endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
+    const known = await this.#management.findReservation(id);
+    if (known === null) return { status: 'unknown' };
+    this.#schedule();
+    const run = (): Promise<EndOutcome> => this.#management.reservations.end(known, ending, events);
+    const locks = known.parts.map(({ account }) => account);
+    return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
 
   findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null> {
     return this.#management.findRemembered(key);
+  }
+
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<void> {
+    this.#schedule();
+    const locks = [...new Set(expired.flatMap(({ reservation }) => reservation.parts.map(({ account }) => account)))];
+    const run = (): Promise<void> => this.#management.reservations.expire(expired);
+    return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
 
   /** Other nodes spend as well: what an account held a moment ago may be wrong now. */
@@ -111,7 +141,7 @@ export class PostgresLedger implements Ledger {
     return undefined;
   }
 
-  read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
+  read(accounts: readonly number[]): Promise<readonly (ReadAccount | undefined)[]> {
     return this.#management.read(accounts);
   }
 
@@ -131,8 +161,8 @@ export class PostgresLedger implements Ledger {
     return this.#management.closeEndedWindows(owner, count, after);
   }
 
-  listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
-    return this.#management.listDueRefills(dueUntilMs, limit, after);
+  listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]> {
+    return this.#management.listDue(dueUntilMs, limit, after);
   }
 
   prune(): Promise<void> {
@@ -199,7 +229,7 @@ export class PostgresLedger implements Ledger {
   async #apply(item: QueuedChange): Promise<void> {
     this.#lock([item]);
     try {
-      this.#queue.answerChange(item, await this.#management.apply(item.change));
+      this.#queue.answerChange(item, await item.run());
     } catch (error) {
       this.#queue.reject(item, error as Error);
     }

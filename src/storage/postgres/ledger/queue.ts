@@ -1,7 +1,7 @@
 import type { Charge, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { Deferred } from '../../port/deferred.ts';
-import { type Change, type ChangeOutcome, StorageUnavailable } from '../../port/storage.ts';
-import { type Lock, locksOfChange, locksOfSpend } from './locks.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
+import { type Lock, locksOfSpend } from './locks.ts';
 import { isPlain } from './plainBatch.ts';
 
 /** How long an item waits in the queue before it is refused. */
@@ -23,9 +23,10 @@ export interface QueuedSpend extends Queued<SpendOutcome> {
   tries: number;
 }
 
-export interface QueuedChange extends Queued<ChangeOutcome> {
+/** A transaction of management, or of a reservation. */
+export interface QueuedChange extends Queued<unknown> {
   readonly kind: 'change';
-  readonly change: Change;
+  readonly run: () => Promise<unknown>;
   readonly plainCharge: null;
   readonly fences: 0;
 }
@@ -83,19 +84,13 @@ export class Queue {
     return outcome;
   }
 
-  addChange(change: Change, queuedAtMs: number): Deferred<ChangeOutcome> {
+  /** `run` has its locks for itself, on this node. */
+  addChange<T>(locks: readonly Lock[], run: () => Promise<T>, queuedAtMs: number): Deferred<T> {
     const refusal = this.#refusal();
     if (refusal !== null) return Deferred.failed(refusal);
-    const outcome = new Deferred<ChangeOutcome>();
-    this.#add({
-      kind: 'change',
-      change,
-      locks: locksOfChange(change),
-      queuedAtMs,
-      plainCharge: null,
-      fences: 0,
-      outcome,
-    });
+    const outcome = new Deferred<T>();
+    const untyped = outcome as unknown as Deferred<unknown>;
+    this.#add({ kind: 'change', run, locks, queuedAtMs, plainCharge: null, fences: 0, outcome: untyped });
     return outcome;
   }
 
@@ -116,7 +111,7 @@ export class Queue {
     item.outcome.know(outcome);
   }
 
-  answerChange(item: QueuedChange, outcome: ChangeOutcome): void {
+  answerChange(item: QueuedChange, outcome: unknown): void {
     this.#unanswered--;
     item.outcome.know(outcome);
   }

@@ -1,12 +1,6 @@
 import { canShareCommit } from '../../port/lockOrder.ts';
-import {
-  type Change,
-  type ChangeOutcome,
-  StorageOutcomeUnknown,
-  StorageUnavailable,
-  toStale,
-} from '../../port/storage.ts';
-import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import { type Change, type ChangeOutcome, StorageUnavailable, toStale } from '../../port/storage.ts';
+import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Pool } from '../connection/pool.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
@@ -137,10 +131,6 @@ function isRefused(error: unknown): boolean {
 /** Nothing was done, and one of several changes may be the reason. */
 function isUndone(error: unknown): boolean {
   return isRefused(error) || (!isTold(error) && ['busy', 'rolled back'].includes(kindOf(error)));
-}
-
-function isTold(error: unknown): error is Error {
-  return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
 }
 
 function asFailure(error: unknown): Error {

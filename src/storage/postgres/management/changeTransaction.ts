@@ -1,4 +1,6 @@
-import { type AccountChange, type AccountMark, type AccountState, changed, markBeside } from '../../../core/account.ts';
+import type { AccountMark, AccountState } from '../../../core/account.ts';
+import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
+import { BatchCredits } from '../../port/batchCredits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
@@ -7,17 +9,24 @@ import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
-import { accountWrites, readStates, toNumbers } from './accountRows.ts';
+import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
+import { pocketsQuery, type PocketsRow, storedPockets } from './lockedCredits.ts';
 import { writeQueries } from './writeQueries.ts';
 
 /** A record is no longer the one that a change of the transaction was made for. */
 export class Stale extends Error {}
 
-/** A change of the transaction, and its accounts before and after it. */
+/** A change of the transaction, and its accounts after it. */
 interface Decided {
   readonly change: Change;
-  readonly before: readonly (AccountState | undefined)[];
-  readonly after: readonly (AccountState | null)[];
+  readonly accounts: readonly ChangedAccount[];
+}
+
+/** What the transaction has locked, and has decided of it. */
+interface Locked {
+  readonly states: Map<number, AccountState | null>;
+  readonly credits: BatchCredits;
+  readonly nowMs: number;
 }
 
 interface Asks {
@@ -61,19 +70,18 @@ export async function applyTogether(
   let isCommitting = false;
   try {
     const writes = inLockOrder(changes.flatMap((change) => change.writes));
-    const { nowMs, decided } = await write(askAll, changes, { ...options, writes });
-    const entries = decided.flatMap((each) => withBalances(each.change.entries ?? [], accountsOf(each)));
-    const events = decided.flatMap((each) => withEventBalances(each.change.events ?? [], accountsOf(each)));
-    const accounts = accountWrites(
-      changes.flatMap((change) => change.accounts),
-      decided.flatMap(({ after }) => after),
-    );
+    const { nowMs, decided, states, credits } = await write(askAll, changes, { ...options, writes });
+    const entries = decided.flatMap(({ change, accounts }) => withBalances(change.entries ?? [], accounts));
+    const events = decided.flatMap(({ change, accounts }) => withEventBalances(change.events ?? [], accounts));
+    const touched = changes.flatMap(({ accounts }) => accounts.map(({ account }) => account));
+    const after = new Map(touched.map((account) => [account, states.get(account) ?? null]));
+    const accounts = [...accountWrites(after), ...creditQueries(credits.writes)];
     // The number is waited for as long as it takes: others hold it only while they commit.
     const waits = options.lockWaitMs === null ? [] : [{ text: 'SET LOCAL lock_timeout TO DEFAULT' }];
     const notes = noteChange({ writes, accounts: [], entries, events }, nowMs);
     isCommitting = true;
     await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
-    return decided.map(({ after }) => ({ status: 'done', accounts: after, nowMs }));
+    return decided.map((each) => ({ status: 'done', accounts: each.accounts.map(({ state }) => state), nowMs }));
   } catch (error) {
     if (isCommitting && kindOf(error) === 'lost') {
       throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
@@ -90,7 +98,7 @@ async function write(
   askAll: AskAll,
   changes: readonly Change[],
   { clock, lockWaitMs, writes }: TransactionOptions & { readonly writes: readonly RecordWrite[] },
-): Promise<{ nowMs: number; decided: Decided[] }> {
+): Promise<Locked & { decided: Decided[] }> {
   const ids = changes.flatMap(({ accounts }) => accounts.map(({ account }) => account));
   const givenMs = clock.givenMs === null ? 'NULL' : String(clock.givenMs);
   const wait = lockWaitMs === null ? '' : `SET LOCAL lock_timeout = ${lockWaitMs};`;
@@ -98,41 +106,35 @@ async function write(
   const queries = writeQueries(writes);
   const startedAtMs = clock.startMs();
   const begin = { text: `BEGIN; ${wait} ${lock}` };
-  const [begun, ...results] = await askAll([begin, ...queries.map(({ query }) => query)]);
+  const pockets = pocketsQuery(ids);
+  const [begun, found, ...results] = await askAll([begin, pockets, ...queries.map(({ query }) => query)]);
   // Several statements, several results; the type of the driver knows of one.
   const ofLock = (begun as unknown as readonly { rows: { numbers: string }[] }[]).at(-1);
   const [nowMs = 0, ...numbers] = toNumbers(ofLock?.rows[0]?.numbers ?? '{}');
   // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
   clock.keepWithin(startedAtMs, nowMs);
-  const states = readStates(numbers);
-  const decided = changes.map((change) => decide(change, states, nowMs));
+  const credits = new BatchCredits(storedPockets((found?.rows ?? []) as PocketsRow[]));
+  const locked: Locked = { states: readStates(numbers), credits, nowMs };
+  const decided = changes.map((change) => decide(change, locked));
   if (decided.some(isStale)) throw new SomeStale(decided.map((each) => (isStale(each) ? each : null)));
   const isRefused = queries.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
   if (isRefused) throw new Stale();
-  return { nowMs, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
-}
-
-function accountsOf({ change, before, after }: Decided) {
-  return { changes: change.accounts, before, after };
+  return { ...locked, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
 }
 
 function isStale(decided: Decided | StaleChange): decided is StaleChange {
   return !('change' in decided);
 }
 
-function decide(change: Change, states: Map<number, AccountState>, nowMs: number): Decided | StaleChange {
-  const before = change.accounts.map(({ account }) => states.get(account));
-  const after: (AccountState | null)[] = [];
+function decide(change: Change, { states, credits, nowMs }: Locked): Decided | StaleChange {
+  const accounts: ChangedAccount[] = [];
   for (const each of change.accounts) {
-    const state = changed(states.get(each.account), each, nowMs);
-    if (state === 'stale') return { mark: markBeside(each, states.get(each.account)) };
-    after.push(state);
-    keep(states, each, state);
+    const before = states.get(each.account) ?? undefined;
+    const after = changed(before, credits.pockets(each.account), each, nowMs);
+    if (after === 'stale') return { mark: markBeside(each, before) };
+    accounts.push(after);
+    states.set(each.account, after.state);
+    credits.adopt(each, before, after);
   }
-  return { change, before, after };
-}
-
-function keep(states: Map<number, AccountState>, { account }: AccountChange, state: AccountState | null): void {
-  if (state === null) states.delete(account);
-  else states.set(account, state);
+  return { change, accounts };
 }

@@ -1,21 +1,24 @@
-import type { AccountState } from '../../../core/account.ts';
+import type { Reservation } from '../../../core/reservation.ts';
 import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
 import type {
   Change,
   ChangeOutcome,
   ClosedWindows,
   DueCursor,
-  DueRefill,
+  DueOwner,
+  ReadAccount,
   WindowName,
   WindowCursor,
 } from '../../port/storage.ts';
-import { type AccountRow, toNumbers, toState } from './accountRows.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservationRows.ts';
+import { type AccountRow, READ_ACCOUNTS, toNumbers, toReadAccount } from './accountRows.ts';
 import { ChangeGroups } from './changeGroups.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import { KnownWindows } from './knownWindows.ts';
 import type { Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
+import { Reservations } from './reservations.ts';
 
 /** Account numbers that are fetched at one time, or more when more are waited for. */
 const NUMBERS_BLOCK = 64;
@@ -58,6 +61,7 @@ export class Management {
   /** The window that pruning looked at last. */
   #prunedTo = 0;
   readonly #windows = new KnownWindows();
+  readonly reservations: Reservations;
 
   constructor(pool: Pool, lookups: Pool, clock: LedgerClock, options: ManagementOptions) {
     this.#pool = pool;
@@ -65,6 +69,7 @@ export class Management {
     this.#clock = clock;
     this.#options = options;
     this.#groups = new ChangeGroups({ pool, clock, random: options.random });
+    this.reservations = new Reservations({ pool, clock, random: options.random });
   }
 
   apply(change: Change): Promise<ChangeOutcome> {
@@ -88,13 +93,16 @@ export class Management {
     return rows[0] ?? null;
   }
 
-  async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
-    const { rows } = await this.#read<AccountRow>(
-      'SELECT id, kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ANY ($1::bigint[])',
-      [[...accounts]],
-    );
-    const states = new Map(rows.map((row) => [row.id, toState(row)]));
+  async read(accounts: readonly number[]): Promise<readonly (ReadAccount | undefined)[]> {
+    const { rows } = await this.#read<AccountRow & { pockets: string | null }>(READ_ACCOUNTS, [[...accounts]]);
+    const states = new Map(rows.map((row) => [row.id, toReadAccount(row)]));
     return accounts.map((id) => states.get(id));
+  }
+
+  async findReservation(id: string): Promise<Reservation | null> {
+    const text = `SELECT ${RESERVATION_COLUMNS} FROM reservations WHERE id = $1`;
+    const { rows } = await asUnavailable(this.#lookups.query<ReservationRow>({ text, values: [id] }));
+    return rows[0] === undefined ? null : toReservation(rows[0]);
   }
 
   /** Takes numbers in blocks, one at a time for all who wait. Numbers that a process does not use stay unused. */
@@ -155,8 +163,8 @@ export class Management {
     return rows[0]?.account ?? null;
   }
 
-  async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
-    const { rows } = await this.#read<DueRefill & Record<string, unknown>>(
+  async listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]> {
+    const { rows } = await this.#read<DueOwner & Record<string, unknown>>(
       `SELECT a.id AS account, a.due_at_ms AS "dueAtMs", coalesce(k.id, i.id) AS owner
        FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
        WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= $1 AND (a.due_at_ms, a.id) > ($2, $3)

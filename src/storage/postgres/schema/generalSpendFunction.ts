@@ -1,3 +1,5 @@
+import { DAY_MS } from '../../../core/statement.ts';
+import { ADD_TO_LINE } from '../../sql/creditWrites.ts';
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 
 /** Rules of a charge, and what their five numbers (arguments r1 to r5) are. */
@@ -14,7 +16,8 @@ export const STEP_MODE = { restore: 0, add: 1 } as const;
 
 /**
  * Statuses in the answer. After each: number of the charge that refused, number of charges; then (left, reset) of each charge. A charge
- * whose refill begins at another mark is stale: its number, 1, its mark, 0.
+ * whose refill begins at another mark is stale: its number, 1, its mark, 0. One whose pockets have to be settled first: its number, 1,
+ * its mark, 1.
  */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
@@ -39,44 +42,55 @@ DECLARE
   n_idem int := coalesce(cardinality(idem_id), 0);
   n_spends int := coalesce(cardinality(spend_charges), 0);
   -- Of each account, in the order of the ids: 0 = not there, 1 = ours, 2 = held by someone.
-  seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[];
+  seen int[]; kinds int[]; vals bigint[]; marks bigint[]; dues bigint[]; revs bigint[]; bases bigint[]; segs bigint[];
   dirty boolean[] := array_fill(false, ARRAY[n_ids]);
   -- Of the rows that were locked, before they are brought into that order.
   l_ids bigint[]; l_kinds int[]; l_vals bigint[]; l_marks bigint[]; l_dues bigint[]; l_revs bigint[];
+  l_bases bigint[]; l_segs bigint[];
   -- Of the charges of one spend: as the account stands now, and after the spend.
   cur_val bigint[]; cur_mark bigint[]; new_val bigint[]; new_mark bigint[]; new_due bigint[];
+  new_base bigint[]; new_seg bigint[]; gain bigint[];
+  -- Of the accounts that have pockets: their ids, and what they hold. Read when it first matters.
+  pocketed bigint[]; helds bigint[];
+  -- Lines of statements: account, start, period, opening, refilled, spent, closing, held.
+  lines bigint[][] := '{}';
   rep_digest text[] := array_fill(NULL::text, ARRAY[n_idem]);
   rep_outcome text[] := array_fill(NULL::text, ARRAY[n_idem]);
   live int[];
   kept_at int[] := '{}'; kept_outcome text[] := '{}';
   answer bigint[]; verdicts_ text;
   w int := 0; any_dirty boolean := false;
-  row_ record; now_ bigint; p int; base int := 0; n int; j int; k int; g int; rule int; amount bigint;
+  row_ record; now_ bigint; p int; skipped int := 0; n int; j int; k int; g int; rule int; amount bigint;
   v bigint; m bigint; d bigint; target bigint; status int; refused_by int; told bigint[];
-  part int; broken text;
+  b bigint; sg bigint; held_ bigint; today bigint; is_due boolean; part int; broken text;
 BEGIN
   ${READ_FENCES}
   IF waits THEN
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
-    INTO l_ids, kinds, vals, marks, dues, revs
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
+      array_agg(l.base), array_agg(l.segment_ms)
+    INTO l_ids, kinds, vals, marks, dues, revs, bases, segs
     FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE) l;
   ELSE
-    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision)
-    INTO l_ids, kinds, vals, marks, dues, revs
+    SELECT array_agg(l.id), array_agg(l.kind), array_agg(l.value), array_agg(l.mark), array_agg(l.due_at_ms), array_agg(l.revision),
+      array_agg(l.base), array_agg(l.segment_ms)
+    INTO l_ids, kinds, vals, marks, dues, revs, bases, segs
     FROM (SELECT a.* FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE SKIP LOCKED) l;
   END IF;
   now_ := ledger_now_v1(at_ms);
+  today := now_ - now_ % ${DAY_MS};
 
   IF l_ids = ids THEN
     seen := array_fill(1, ARRAY[n_ids]);
   ELSE
     l_kinds := kinds; l_vals := vals; l_marks := marks; l_dues := dues; l_revs := revs;
+    l_bases := bases; l_segs := segs;
     seen := array_fill(0, ARRAY[n_ids]); kinds := seen;
-    vals := array_fill(0::bigint, ARRAY[n_ids]); marks := vals; dues := vals; revs := vals;
+    vals := array_fill(0::bigint, ARRAY[n_ids]); marks := vals; dues := vals; revs := vals; bases := vals; segs := vals;
     p := 1;
     FOR i IN 1 .. coalesce(cardinality(l_ids), 0) LOOP
       WHILE ids[p] < l_ids[i] LOOP p := p + 1; END LOOP;
       seen[p] := 1; kinds[p] := l_kinds[i]; vals[p] := l_vals[i]; marks[p] := l_marks[i]; dues[p] := l_dues[i]; revs[p] := l_revs[i];
+      bases[p] := l_bases[i]; segs[p] := l_segs[i];
     END LOOP;
     IF NOT waits THEN
       FOR row_ IN SELECT u.at FROM unnest(ids, seen) WITH ORDINALITY AS u(id, is_seen, at)
@@ -109,11 +123,11 @@ BEGIN
   FOR s IN 1 .. n_spends LOOP
     n := spend_charges[s];
     k := spend_idem[s];
-    status := ${STATUS.taken}; refused_by := -1;
+    status := ${STATUS.taken}; refused_by := -1; is_due := false;
 
     -- Made for another record, another refill epoch, or a row that is held.
     FOR i IN 1 .. n LOOP
-      g := base + i; p := places[g]; rule := rules[g];
+      g := skipped + i; p := places[g]; rule := rules[g];
       IF seen[p] = 2 THEN
         status := ${STATUS.busy};
       ELSIF seen[p] = 0 OR revs[p] <> charge_revisions[g] OR kinds[p] <> (CASE WHEN rule = ${CHARGE_RULE.window} THEN 1 ELSE 0 END) THEN
@@ -122,6 +136,17 @@ BEGIN
         status := ${STATUS.stale}; EXIT;
       ELSIF rule = ${CHARGE_RULE.refill} AND marks[p] < r2[g] AND marks[p] <> r1[g] THEN
         status := ${STATUS.stale}; refused_by := i - 1; EXIT;
+      ELSIF rule <> ${CHARGE_RULE.window} THEN
+        -- Something has happened to the credits that is no spend.
+        is_due := (dues[p] <> 0 AND now_ >= dues[p]) OR (rule = ${CHARGE_RULE.refill} AND marks[p] < r2[g]);
+        IF pocketed IS NULL AND (is_due OR segs[p] < today OR (rule = ${CHARGE_RULE.refill} AND dues[p] = 0)) THEN
+          SELECT coalesce(array_agg(k.account), '{}'), coalesce(array_agg(k.held), '{}') INTO pocketed, helds
+          FROM pockets k WHERE k.account = ANY (ids);
+        END IF;
+        IF is_due AND ids[p] = ANY (pocketed) THEN
+          status := ${STATUS.stale}; refused_by := i - 1; EXIT;
+        END IF;
+        is_due := false;
       END IF;
     END LOOP;
 
@@ -135,30 +160,39 @@ BEGIN
 
     IF status = ${STATUS.taken} THEN
       cur_val := '{}'; cur_mark := '{}'; new_val := '{}'; new_mark := '{}'; new_due := '{}';
+      new_base := '{}'; new_seg := '{}'; gain := '{}';
       FOR i IN 1 .. n LOOP
-        g := base + i; p := places[g]; amount := amounts[g]; rule := rules[g];
-        v := vals[p]; m := marks[p]; d := dues[p];
+        g := skipped + i; p := places[g]; amount := amounts[g]; rule := rules[g];
+        v := vals[p]; m := marks[p]; d := dues[p]; b := bases[p]; sg := segs[p]; gain[i] := 0;
         IF rule = ${CHARGE_RULE.window} THEN
           IF now_ >= m THEN v := 0; m := (now_ / r2[g] + 1) * r2[g]; END IF;
-        ELSIF rule = ${CHARGE_RULE.refill} AND m < r2[g] THEN
-          FOR q IN r4[g] .. r5[g] LOOP
-            target := CASE
-              WHEN step_times[q] = 0 THEN v
-              WHEN step_mode[q] = ${STEP_MODE.restore} THEN step_amount[q]
-              WHEN step_amount[q] = 0 THEN v
-              WHEN step_times[q] > (step_max[q] - v) / step_amount[q] THEN step_max[q]
-              ELSE v + step_amount[q] * step_times[q] END;
-            v := greatest(v, target);
-          END LOOP;
-          m := r2[g]; d := r3[g];
-        ELSIF rule = ${CHARGE_RULE.refill} THEN
-          d := greatest(d, r3[g]);
+        ELSE
+          IF rule = ${CHARGE_RULE.refill} AND m < r2[g] THEN
+            FOR q IN r4[g] .. r5[g] LOOP
+              target := CASE
+                WHEN step_times[q] = 0 THEN v
+                WHEN step_mode[q] = ${STEP_MODE.restore} THEN step_amount[q]
+                WHEN step_amount[q] = 0 THEN v
+                WHEN step_times[q] > (step_max[q] - v) / step_amount[q] THEN step_max[q]
+                ELSE v + step_amount[q] * step_times[q] END;
+              v := greatest(v, target);
+            END LOOP;
+            gain[i] := v - vals[p]; m := r2[g]; d := r3[g]; sg := greatest(r2[g], sg + 1);
+          ELSIF (rule = ${CHARGE_RULE.refill} AND d = 0) OR (d <> 0 AND now_ >= d) OR sg < today THEN
+            -- Where there are pockets, they have a say in when the account is due.
+            IF ids[p] <> ALL (pocketed) THEN
+              d := CASE WHEN rule = ${CHARGE_RULE.refill} THEN greatest(d, r3[g]) WHEN now_ >= d THEN 0 ELSE d END;
+            END IF;
+          END IF;
+          sg := greatest(sg, today);
+          IF sg <> segs[p] THEN b := v; END IF;
         END IF;
         cur_val[i] := v; cur_mark[i] := m;
         -- An account that stands in two charges of one spend: the second sees what the first left.
         FOR j IN REVERSE i - 1 .. 1 LOOP
-          IF places[base + j] = p THEN
-            v := new_val[j]; m := new_mark[j]; d := new_due[j]; EXIT;
+          IF places[skipped + j] = p THEN
+            v := new_val[j]; m := new_mark[j]; d := new_due[j]; b := new_base[j]; sg := new_seg[j];
+            gain[i] := gain[j]; EXIT;
           END IF;
         END LOOP;
         IF refused_by < 0 THEN
@@ -168,7 +202,7 @@ BEGIN
             IF v >= amount THEN v := v - amount; ELSE refused_by := i - 1; END IF;
           END IF;
         END IF;
-        new_val[i] := v; new_mark[i] := m; new_due[i] := d;
+        new_val[i] := v; new_mark[i] := m; new_due[i] := d; new_base[i] := b; new_seg[i] := sg;
       END LOOP;
       IF refused_by >= 0 THEN status := ${STATUS.refused}; END IF;
     END IF;
@@ -181,7 +215,8 @@ BEGIN
       FOR i IN 2 .. cardinality(told) LOOP answer[w + 2 + i] := told[i]; END LOOP;
       w := w + 2 + cardinality(told);
     ELSIF status = ${STATUS.stale} AND refused_by >= 0 THEN
-      answer[w + 3] := 1; answer[w + 4] := marks[places[base + refused_by + 1]];
+      answer[w + 3] := 1; answer[w + 4] := marks[places[skipped + refused_by + 1]];
+      IF is_due THEN answer[w + 5] := 1; END IF;
       w := w + 5;
     ELSIF status > ${STATUS.refused} THEN
       answer[w + 3] := 0;
@@ -192,10 +227,20 @@ BEGIN
       told := ARRAY[now_];
       amount := 0;
       FOR i IN 1 .. n LOOP
-        g := base + i; p := places[g]; rule := rules[g];
+        g := skipped + i; p := places[g]; rule := rules[g];
         IF status = ${STATUS.taken} THEN
           v := new_val[i]; m := new_mark[i];
           IF amounts[g] > 0 THEN
+            IF rule <> ${CHARGE_RULE.window} AND new_seg[i] <> segs[p] THEN
+              held_ := coalesce(helds[array_position(pocketed, ids[p])], 0);
+              IF bases[p] > vals[p] OR held_ > 0 THEN
+                lines := lines || ARRAY[[ids[p], segs[p], marks[p], bases[p] + held_, 0, bases[p] - vals[p], vals[p] + held_, held_]];
+              END IF;
+              IF gain[i] > 0 THEN
+                lines := lines || ARRAY[[ids[p], greatest(m, segs[p] + 1), m, vals[p], gain[i], 0, vals[p] + gain[i], 0]];
+              END IF;
+            END IF;
+            bases[p] := new_base[i]; segs[p] := new_seg[i];
             vals[p] := v; marks[p] := m; dues[p] := new_due[i]; dirty[p] := true; any_dirty := true; amount := 1;
           END IF;
         ELSE
@@ -214,15 +259,25 @@ BEGIN
         live[idem_scope[k]] := live[idem_scope[k]] + 1;
       END IF;
     END IF;
-    base := base + n;
+    skipped := skipped + n;
   END LOOP;
 
   verdicts_ := now_ || ',' || array_to_string(answer[1:w], ',');
   IF NOT any_dirty THEN RETURN verdicts_; END IF;
 
-  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due, padding = NULL
-  FROM unnest(ids, vals, marks, dues, dirty) AS u(id, value, mark, due, is_dirty)
+  UPDATE accounts a SET value = u.value, mark = u.mark, due_at_ms = u.due, base = u.base, segment_ms = u.segment, padding = NULL
+  FROM unnest(ids, vals, marks, dues, bases, segs, dirty) AS u(id, value, mark, due, base, segment, is_dirty)
   WHERE u.is_dirty AND a.id = u.id;
+
+  FOR i IN 1 .. coalesce(array_length(lines, 1), 0) LOOP
+    INSERT INTO statement_lines (account, start_ms, period_ms, opening, refilled, spent, closing, held)
+    VALUES (lines[i][1], lines[i][2], lines[i][3], lines[i][4], lines[i][5], lines[i][6], lines[i][7], lines[i][8])
+    ${ADD_TO_LINE};
+    -- A refill: what was told of a lower balance holds no longer.
+    IF lines[i][5] > 0 THEN
+      DELETE FROM told_credits t WHERE t.account = lines[i][1] AND t.below <= lines[i][7] - lines[i][8];
+    END IF;
+  END LOOP;
 
   IF cardinality(kept_at) > 0 THEN
     SELECT partition INTO part FROM idempotency_partition;

@@ -16,14 +16,15 @@ CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE
   SELECT coalesce(at_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 $$;`;
 
-/** Locks accounts in the order of their ids, then reads the clock: now, and six numbers of each account that is there. */
+/** Locks accounts in the order of their ids, then reads the clock: now, and eight numbers of each account that is there. */
 const LOCK = `
 CREATE FUNCTION ledger_lock_v1(ids bigint[], at_ms bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   answer bigint[] := '{0}'; row_ record;
 BEGIN
   FOR row_ IN SELECT * FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE LOOP
-    answer := answer || ARRAY[row_.id, row_.kind, row_.value, row_.mark, row_.due_at_ms, row_.revision];
+    answer := answer || ARRAY[row_.id, row_.kind, row_.value, row_.mark, row_.due_at_ms, row_.revision,
+      row_.base, row_.segment_ms];
   END LOOP;
   answer[1] := ledger_now_v1(at_ms);
   RETURN answer;

@@ -1,7 +1,7 @@
 import { TEXT } from './textType.ts';
 
 /** As many bytes as a version of a row has. */
-const ACCOUNT_PADDING = 76;
+const ACCOUNT_PADDING = 92;
 
 export const LEDGER_TABLES = `
   -- The exact counters. No foreign keys, and no index but these.
@@ -16,6 +16,8 @@ export const LEDGER_TABLES = `
     mark bigint NOT NULL,
     due_at_ms bigint NOT NULL,
     revision bigint NOT NULL,
+    base bigint NOT NULL DEFAULT 0,
+    segment_ms bigint NOT NULL DEFAULT 0,
     padding ${TEXT} DEFAULT repeat('.', ${ACCOUNT_PADDING})
   ) WITH (fillfactor = 85);
   CREATE INDEX accounts_due ON accounts (due_at_ms, id) WHERE due_at_ms > 0;

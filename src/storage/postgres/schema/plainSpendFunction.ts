@@ -1,7 +1,11 @@
+import { DAY_MS } from '../../../core/statement.ts';
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 import { STATUS } from './generalSpendFunction.ts';
 
-/** Beside the statuses of ledger_spend_v1: the spend needs that function, because a refill is due or the account has just changed. */
+/**
+ * Beside the statuses of ledger_spend_v1: the spend needs that function, because something is due, a day has begun for the statement, or
+ * the account has just changed.
+ */
 export const NEEDS_GENERAL = 7;
 
 /** An account of credits has no duration. */
@@ -12,6 +16,11 @@ const CHANGED = `CASE WHEN ${HAS_ENDED} THEN u.change ELSE a.value + u.change EN
 const MARK = `CASE WHEN ${HAS_ENDED} THEN (now_ / u.duration + 1) * u.duration ELSE a.mark END`;
 const SUFFICES = `CASE WHEN u.duration = 0 THEN a.value + u.change >= 0
   WHEN now_ >= a.mark THEN u.change <= u.most ELSE a.value + u.change <= u.most END`;
+
+/** Of credits: something other than a spend has to happen first. */
+const IS_DUE = 'u.duration = 0 AND a.due_at_ms <> 0 AND now_ >= a.due_at_ms';
+/** Of credits: the running line of the statement is one of an earlier day. */
+const IS_OF_EARLIER_DAY = `u.duration = 0 AND a.segment_ms < now_ - now_ % ${DAY_MS}`;
 
 /** The batch has refills: their arrays are filled in, and an account that was not refilled for the running epoch is not taken from. */
 type WithRefills = boolean;
@@ -26,7 +35,8 @@ function asked(refills: WithRefills): string {
  * busy. With `waits` all rows are locked before, and none is held by another.
  */
 function take(refills: WithRefills): string {
-  const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} ${refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.start AND a.due_at_ms >= u.next))' : ''}`;
+  const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} AND NOT (${IS_DUE}) AND NOT (${IS_OF_EARLIER_DAY})
+    ${refills ? 'AND (u.next IS NULL OR (now_ >= u.start AND now_ < u.next AND a.mark >= u.start AND a.due_at_ms <> 0))' : ''}`;
   return `
   WITH taken AS (
     UPDATE accounts t SET value = s.value, mark = s.mark, padding = NULL
@@ -47,12 +57,13 @@ function take(refills: WithRefills): string {
 function others(refills: WithRefills): string {
   const ofRefills = refills
     ? `WHEN now_ < u.start OR now_ >= u.next THEN '${STATUS.stale},0,0'
-      WHEN a.mark < u.start OR a.due_at_ms < u.next THEN '${NEEDS_GENERAL},0,0'`
+      WHEN a.mark < u.start OR (u.next IS NOT NULL AND a.due_at_ms = 0) THEN '${NEEDS_GENERAL},0,0'`
     : '';
   return `
     SELECT string_agg(u.place || ',' || CASE
       WHEN a.id IS NULL OR a.revision <> u.revision OR NOT ${IS_KIND} THEN '${STATUS.stale},0,0' ${ofRefills}
-      WHEN ${SUFFICES} THEN CASE WHEN waits THEN '${NEEDS_GENERAL},0,0' ELSE '${STATUS.busy},0,0' END
+      WHEN ${IS_DUE} THEN '${NEEDS_GENERAL},0,0'
+      WHEN ${SUFFICES} THEN CASE WHEN waits OR (${IS_OF_EARLIER_DAY}) THEN '${NEEDS_GENERAL},0,0' ELSE '${STATUS.busy},0,0' END
       ELSE '${STATUS.refused},' || CASE WHEN ${HAS_ENDED} THEN 0 ELSE a.value END || ',' || (${MARK}) END, ',')
     INTO others FROM ${asked(refills)} LEFT JOIN accounts a ON a.id = u.id
     WHERE places IS NULL OR u.place <> ALL (places);`;

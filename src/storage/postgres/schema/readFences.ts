@@ -6,6 +6,16 @@ export const FENCE_ARGUMENTS = 'fence_kinds bigint[], fence_ids text[], fence_na
 /** Begins the answer of a batch of which nothing was done, because some of its fences are broken. */
 export const BROKEN = -1;
 
+/** Of a fence `f`: its record has another revision. */
+export function isBroken(): string {
+  const revisions = FENCE_KINDS.map(
+    (kind, number) => `WHEN ${number} THEN (${FENCED_REVISION[kind]('f.id', 'f.name')})`,
+  );
+  return `CASE f.kind
+      ${revisions.join('\n      ')}
+      END IS DISTINCT FROM nullif(f.revision, ${ABSENT})`;
+}
+
 /**
  * Reads the fences of a batch before anything else, by primary key and without a lock: a role or an override is no hot row. The
  * statement begins after every request of the batch has arrived, so it sees each change that was answered before one of them.
@@ -15,8 +25,6 @@ export const READ_FENCES = `
   IF cardinality(fence_kinds) > 0 THEN
     SELECT string_agg(f.place::text, ',') INTO broken
     FROM unnest(fence_kinds, fence_ids, fence_names, fence_revisions) WITH ORDINALITY AS f(kind, id, name, revision, place)
-    WHERE CASE f.kind
-      ${FENCE_KINDS.map((kind, number) => `WHEN ${number} THEN (${FENCED_REVISION[kind]('f.id', 'f.name')})`).join('\n      ')}
-      END IS DISTINCT FROM nullif(f.revision, ${ABSENT});
+    WHERE ${isBroken()};
     IF broken IS NOT NULL THEN RETURN '${BROKEN},' || ledger_now_v1(at_ms) || ',' || broken; END IF;
   END IF;`;

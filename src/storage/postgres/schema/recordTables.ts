@@ -28,6 +28,7 @@ export const RECORD_TABLES = `
     plan_move ${TEXT},
     next_plan_id ${TEXT},
     expires_within_ms bigint,
+    credits_below bigint,
     created_at_ms bigint NOT NULL,
     credits ${TEXT},
     credits_account bigint,
@@ -46,11 +47,14 @@ export const RECORD_TABLES = `
     name ${TEXT} NOT NULL UNIQUE,
     meta ${TEXT},
     remaining bigint,
+    metered integer NOT NULL,
     refills ${TEXT} NOT NULL,
     limits ${TEXT},
     roles ${TEXT},
     permissions ${TEXT},
     max_keys bigint,
+    expires_within_ms bigint,
+    credits_below bigint,
     created_at_ms bigint NOT NULL,
     updated_at_ms bigint,
     revision bigint NOT NULL
@@ -70,9 +74,14 @@ export const RECORD_TABLES = `
     credits ${TEXT},
     credits_account bigint,
     limits ${TEXT},
+    plan_id ${TEXT},
+    plan_move ${TEXT},
+    next_plan_id ${TEXT},
     -- How long before its expiry an event tells of it, and the expiry that was told of.
     expires_within_ms bigint,
     told_expiry_ms bigint,
+    -- An event tells of a balance below this one.
+    credits_below bigint,
     ip_allowlist ${TEXT},
     created_at_ms bigint NOT NULL,
     updated_at_ms bigint,
@@ -85,6 +94,8 @@ export const RECORD_TABLES = `
   );
   CREATE INDEX keys_of_api ON keys (api_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
+  CREATE INDEX keys_of_plan ON keys (plan_id, api_id, generation) WHERE plan_id IS NOT NULL AND deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_next_plan ON keys (next_plan_id, id) WHERE next_plan_id IS NOT NULL AND deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id) WHERE deleted_at_ms IS NULL;

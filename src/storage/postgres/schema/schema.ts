@@ -1,4 +1,5 @@
 import { ANALYTICS_TABLES } from './analyticsTables.ts';
+import { CREDIT_TABLES } from './creditTables.ts';
 import { EVENT_TABLES } from './eventTables.ts';
 import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
 import { LEDGER_TABLES } from './ledgerTables.ts';
@@ -12,6 +13,7 @@ const SCHEMA_V1 = [
   RECORD_TABLES,
   EVENT_TABLES,
   LEDGER_TABLES,
+  CREDIT_TABLES,
   NODE_TABLES,
   ANALYTICS_TABLES,
   LEDGER_FUNCTIONS,

@@ -1,3 +1,4 @@
+import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { CountColumns } from '../../../core/verificationCounts.ts';
 import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/analytics.ts';
 import type { SqlReader, Statement } from '../statement.ts';
@@ -49,6 +50,7 @@ export class SqlAnalytics implements Analytics {
       ...(row.external_id == null ? {} : { externalId: row.external_id }),
       tags: row.tags ?? null,
       counts: COUNTS.map((name) => Number(row[name] ?? 0)),
+      credits: Math.min(Number(row['credits'] ?? 0), MAX_COUNT),
     }));
   }
 

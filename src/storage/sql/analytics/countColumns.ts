@@ -4,6 +4,9 @@ import type { Span } from '../../port/analytics.ts';
 /** Columns of the counts, in the order of VERDICT_CODES. */
 export const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
 
+/** Columns that are added up: the counts, and the credits that these verifications took. */
+export const SUMS: readonly string[] = [...COUNTS, 'credits'];
+
 /** The number of a span in the tables. */
 export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
 
@@ -15,5 +18,5 @@ export const LOG_COLUMNS: readonly string[] = [
   'identity_id',
   'tags',
   'last_at_ms',
-  ...COUNTS,
+  ...SUMS,
 ];

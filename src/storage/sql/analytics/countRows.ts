@@ -1,14 +1,14 @@
-import { MAX_TAG_LIST_BYTES } from '../../../core/bounds.ts';
+import { MAX_COUNT, MAX_TAG_LIST_BYTES } from '../../../core/bounds.ts';
 import { OTHER_TAGS } from '../../../core/verificationCounts.ts';
-import { COUNTS, LOG_COLUMNS } from './countColumns.ts';
+import { LOG_COLUMNS, SUMS } from './countColumns.ts';
 import type { CountSlice } from './packedCounts.ts';
 
-/** By LOG_COLUMNS: minute, api, key, identity, tags, last use, counts. */
+/** By LOG_COLUMNS: minute, api, key, identity, tags, last use, sums. */
 export type LogRow = [number, string, string, string, string, number, ...number[]];
 
 export const LAST_AT = 5;
-export const FIRST_COUNT = 6;
-const NO_COUNTS = COUNTS.map(() => 0);
+export const FIRST_SUM = 6;
+const NO_SUMS = SUMS.map(() => 0);
 
 /** Adds up slices and rows of the log: one row for each subject and minute. */
 export class LogRows {
@@ -23,7 +23,7 @@ export class LogRows {
   addSlice(slice: CountSlice): void {
     const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
     const { minute_ms: minutes, api: apiIndexes, identity_id: identities, tags } = slice;
-    const counts = COUNTS.map((name) => slice[name] as readonly number[] | undefined);
+    const columns = SUMS.map((name) => slice[name] as readonly number[] | undefined);
     for (const [i, keyId] of keys.entries()) {
       const minuteMs = fromMs + (minutes?.[i] ?? 0);
       const row = this.#rowOf(
@@ -34,18 +34,18 @@ export class LogRows {
         tags?.[i] ?? '',
       );
       row[LAST_AT] = Math.max(row[LAST_AT], fromMs + (lastUses[i] ?? 0));
-      for (const [code, column] of counts.entries()) if (column !== undefined) addTo(row, code, column[i] ?? 0);
+      for (const [n, column] of columns.entries()) if (column !== undefined) addTo(row, FIRST_SUM + n, column[i] ?? 0);
     }
   }
 
   /** A row as the database returns it, with LOG_COLUMNS. */
   addRow(values: Readonly<Record<string, string | number>>): void {
-    const [minuteMs, apiId, keyId, identityId, tags, lastAtMs, ...counts] = LOG_COLUMNS.map(
+    const [minuteMs, apiId, keyId, identityId, tags, lastAtMs, ...sums] = LOG_COLUMNS.map(
       (name) => values[name],
     ) as LogRow;
     const row = this.#rowOf(minuteMs, apiId, keyId, identityId, tags);
     row[LAST_AT] = Math.max(row[LAST_AT], lastAtMs);
-    for (const [code, count] of counts.entries()) addTo(row, code, count);
+    for (const [n, value] of sums.entries()) addTo(row, FIRST_SUM + n, value);
   }
 
   /** In any order. */
@@ -67,7 +67,7 @@ export class LogRows {
     const known = this.#rows.get(name);
     if (known !== undefined) return known;
     if (isTooLong(tags)) return this.#rowOf(minuteMs, apiId, keyId, identityId, OTHER_TAGS);
-    const row: LogRow = [minuteMs, apiId, keyId, identityId, tags, 0, ...NO_COUNTS];
+    const row: LogRow = [minuteMs, apiId, keyId, identityId, tags, 0, ...NO_SUMS];
     this.#rows.set(name, row);
     this.size += name.length;
     return row;
@@ -79,6 +79,7 @@ function isTooLong(tags: string): boolean {
   return tags.length * 3 > MAX_TAG_LIST_BYTES && Buffer.byteLength(tags) > MAX_TAG_LIST_BYTES;
 }
 
-function addTo(row: LogRow, code: number, count: number): void {
-  row[FIRST_COUNT + code] = (row[FIRST_COUNT + code] as number) + count;
+/** Adds to a column that is a sum, which stops at the largest number that is exact. */
+export function addTo(row: LogRow, column: number, value: number): void {
+  row[column] = Math.min((row[column] as number) + value, MAX_COUNT);
 }

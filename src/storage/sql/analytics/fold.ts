@@ -1,8 +1,8 @@
 import { SPAN_MS, SPANS } from '../../port/analytics.ts';
 import type { Params, Statement } from '../statement.ts';
 import { addCounts, KEEP_LATER_USE } from './addCounts.ts';
-import { COUNTS, LOG_COLUMNS, SPAN_NUMBER } from './countColumns.ts';
-import { FIRST_COUNT, LAST_AT, type LogRow, type LogRows } from './countRows.ts';
+import { LOG_COLUMNS, SPAN_NUMBER, SUMS } from './countColumns.ts';
+import { addTo, FIRST_SUM, LAST_AT, type LogRow, type LogRows } from './countRows.ts';
 import { RowInsert } from './rowInsert.ts';
 
 /**
@@ -11,15 +11,17 @@ import { RowInsert } from './rowInsert.ts';
  * adds nothing twice.
  */
 
-/** The index of the count of valid verifications in a row. */
-const VALID = FIRST_COUNT + COUNTS.indexOf('valid');
+/** The sums that a plain row has (isPlain), and their indexes in a row. */
+const PLAIN_SUMS: readonly string[] = ['valid', 'credits'];
+const VALID = FIRST_SUM + SUMS.indexOf('valid');
+const CREDITS = FIRST_SUM + SUMS.indexOf('credits');
 
 const KEY = ['span', 'time_ms', 'api_id', 'key_id', 'identity_id', 'tags'];
 const API_KEY = ['span', 'time_ms', 'api_id', 'tags'];
-const ADD_TO_KEYS = new RowInsert('key_counts', [...KEY, ...COUNTS], {
+const ADD_TO_KEYS = new RowInsert('key_counts', [...KEY, ...SUMS], {
   onConflict: addCounts('key_counts', KEY.join(', ')),
 });
-const ADD_TO_APIS = new RowInsert('api_counts', [...API_KEY, ...COUNTS], {
+const ADD_TO_APIS = new RowInsert('api_counts', [...API_KEY, ...SUMS], {
   onConflict: addCounts('api_counts', API_KEY.join(', ')),
 });
 const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], { onConflict: KEEP_LATER_USE });
@@ -29,13 +31,13 @@ const ADD_TO_LOG = new RowInsert('count_log', LOG_COLUMNS);
 const PLAIN = {
   identity_id: "''",
   tags: "''",
-  ...Object.fromEntries(COUNTS.filter((name) => name !== 'valid').map((name) => [name, '0'])),
+  ...Object.fromEntries(SUMS.filter((name) => !PLAIN_SUMS.includes(name)).map((name) => [name, '0'])),
 };
-const ADD_PLAIN_TO_KEYS = new RowInsert('key_counts', ['span', 'time_ms', 'api_id', 'key_id', 'valid'], {
+const ADD_PLAIN_TO_KEYS = new RowInsert('key_counts', ['span', 'time_ms', 'api_id', 'key_id', ...PLAIN_SUMS], {
   constants: PLAIN,
-  onConflict: addCounts('key_counts', KEY.join(', '), ['valid']),
+  onConflict: addCounts('key_counts', KEY.join(', '), PLAIN_SUMS),
 });
-const ADD_PLAIN_TO_LOG = new RowInsert('count_log', ['minute_ms', 'api_id', 'key_id', 'last_at_ms', 'valid'], {
+const ADD_PLAIN_TO_LOG = new RowInsert('count_log', ['minute_ms', 'api_id', 'key_id', 'last_at_ms', ...PLAIN_SUMS], {
   constants: PLAIN,
 });
 
@@ -43,7 +45,7 @@ const ADD_PLAIN_TO_LOG = new RowInsert('count_log', ['minute_ms', 'api_id', 'key
 export function* logStatements(rows: LogRows): Generator<Statement> {
   const [plain, other]: [Params, Params] = [[], []];
   for (const row of rows.values()) {
-    if (isPlain(row)) plain.push(row[0], row[1], row[2], row[LAST_AT], row[VALID] ?? 0);
+    if (isPlain(row)) plain.push(row[0], row[1], row[2], row[LAST_AT], row[VALID] ?? 0, row[CREDITS] ?? 0);
     else other.push(...row);
   }
   yield* ADD_PLAIN_TO_LOG.statements(plain);
@@ -83,7 +85,7 @@ function isSameSubject(a: LogRow, b: LogRow): boolean {
   return a[2] === b[2] && a[1] === b[1] && a[3] === b[3] && a[4] === b[4];
 }
 
-/** The subject of the first row, the counts of both. */
+/** The subject of the first row, the sums of both. */
 function sumOf(a: LogRow, b: LogRow): LogRow {
   const sum: LogRow = [...a];
   addRow(sum, b);
@@ -91,14 +93,14 @@ function sumOf(a: LogRow, b: LogRow): LogRow {
 }
 
 function addRow(sum: LogRow, row: LogRow): void {
-  for (let i = FIRST_COUNT; i < row.length; i++) sum[i] = (sum[i] as number) + (row[i] as number);
+  for (let i = FIRST_SUM; i < row.length; i++) addTo(sum, i, row[i] as number);
 }
 
 function* keyStatements([span, timeMs]: readonly [number, number], sums: readonly LogRow[]): Generator<Statement> {
   const [plain, other]: [Params, Params] = [[], []];
   for (const row of sums) {
-    if (isPlain(row)) plain.push(span, timeMs, row[1], row[2], row[VALID] ?? 0);
-    else other.push(span, timeMs, row[1], row[2], row[3], row[4], ...row.slice(FIRST_COUNT));
+    if (isPlain(row)) plain.push(span, timeMs, row[1], row[2], row[VALID] ?? 0, row[CREDITS] ?? 0);
+    else other.push(span, timeMs, row[1], row[2], row[3], row[4], ...row.slice(FIRST_SUM));
   }
   yield* ADD_PLAIN_TO_KEYS.statements(plain);
   yield* ADD_TO_KEYS.statements(other);
@@ -107,7 +109,7 @@ function* keyStatements([span, timeMs]: readonly [number, number], sums: readonl
 /** Without identity and tags, and only VALID. */
 function isPlain(row: LogRow): boolean {
   if (row[3] !== '' || row[4] !== '') return false;
-  for (let i = FIRST_COUNT; i < row.length; i++) if (i !== VALID && row[i] !== 0) return false;
+  for (let i = FIRST_SUM; i < row.length; i++) if (i !== VALID && i !== CREDITS && row[i] !== 0) return false;
   return true;
 }
 
@@ -121,7 +123,7 @@ function apiValues([span, timeMs]: readonly [number, number], sums: readonly Log
     else addRow(ofApi, row);
   }
   const sorted = [...ofApis].sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted.flatMap(([, row]) => [span, timeMs, row[1], row[4], ...row.slice(FIRST_COUNT)]);
+  return sorted.flatMap(([, row]) => [span, timeMs, row[1], row[4], ...row.slice(FIRST_SUM)]);
 }
 
 function lastUses(sorted: readonly LogRow[]): Params {

@@ -11,7 +11,7 @@ export interface CountSlice {
   readonly apis: readonly string[];
   readonly key_id: readonly string[];
   readonly last_at_ms: readonly number[];
-  /** A list from here on, and of the counts, is left out when all its values are '' or 0. */
+  /** A list from here on, and each of SUMS, is left out when all its values are '' or 0. */
   readonly minute_ms?: readonly number[];
   /** Indexes into `apis`. */
   readonly api?: readonly number[];
@@ -21,12 +21,14 @@ export interface CountSlice {
 }
 
 export function packCounts(counts: CountColumns): string {
-  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, counts: byCode } = counts.lists();
+  const lists = counts.lists();
+  const { fromMs, apis, keyIds, lastUsesMs, minutesMs, apiIndexes, identityIds, tags, credits } = lists;
   const slice: Record<string, unknown> = { from_ms: fromMs, apis, key_id: keyIds, last_at_ms: lastUsesMs };
   if (minutesMs !== null) slice['minute_ms'] = minutesMs;
   if (apiIndexes !== null) slice['api'] = apiIndexes;
   if (identityIds !== null) slice['identity_id'] = identityIds;
   if (tags !== null) slice['tags'] = tags;
-  for (const [code, list] of byCode.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
+  if (credits !== null) slice['credits'] = credits;
+  for (const [code, list] of lists.counts.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
   return JSON.stringify(slice);
 }

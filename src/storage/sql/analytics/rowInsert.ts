@@ -8,7 +8,9 @@ type Constants = Readonly<Record<string, string>>;
 /** Inserts rows of numbers and texts into one table, many with one statement. */
 export class RowInsert {
   readonly #columns: number;
-  readonly #sqlOfSize: ReadonlyMap<number, string>;
+  readonly #sqlOf: (size: number) => string;
+  /** Made at the first use: a thread that never folds starts without them. */
+  readonly #sqlOfSize = new Map<number, string>();
 
   /**
    * `columns` are given for each row, `constants` are SQL for the other columns. `onConflict` says what happens to a row that
@@ -24,14 +26,12 @@ export class RowInsert {
     const fixed = Object.values(constants)
       .map((sql) => `, ${sql}`)
       .join('');
-    this.#sqlOfSize = new Map(
-      SIZES.map((size) => {
-        const rows = Array.from({ length: size }, (_, i) => {
-          return `(${placeholders(columns.length, i * columns.length + 1)}${fixed})`;
-        });
-        return [size, `INSERT INTO ${table} (${names}) VALUES ${rows.join(', ')} ${onConflict}`];
-      }),
-    );
+    this.#sqlOf = (size) => {
+      const rows = Array.from({ length: size }, (_, i) => {
+        return `(${placeholders(columns.length, i * columns.length + 1)}${fixed})`;
+      });
+      return `INSERT INTO ${table} (${names}) VALUES ${rows.join(', ')} ${onConflict}`;
+    };
   }
 
   /** `values` are those of all rows, row after row. */
@@ -39,7 +39,9 @@ export class RowInsert {
     const end = values.length / this.#columns;
     let next = 0;
     for (const size of SIZES) {
-      const sql = this.#sqlOfSize.get(size) ?? '';
+      if (next + size > end) continue;
+      const sql = this.#sqlOfSize.get(size) ?? this.#sqlOf(size);
+      this.#sqlOfSize.set(size, sql);
       for (; next + size <= end; next += size) {
         yield { sql, params: values.slice(next * this.#columns, (next + size) * this.#columns) };
       }

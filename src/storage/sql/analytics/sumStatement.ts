@@ -1,11 +1,14 @@
 import { SPAN_MS, type AnalyticsOrder, type AnalyticsQuery } from '../../port/analytics.ts';
 import type { Params, Statement } from '../statement.ts';
-import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
+import { COUNTS, SPAN_NUMBER, SUMS } from './countColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
 
 /** The largest number of times that a statement lists. */
 const MAX_NAMED_TIMES = 2_000;
+
+/** A sum of such numbers is exact up to the maximum, and does not fail beyond it. */
+const CREDITS = 'CAST(credits AS DOUBLE PRECISION)';
 
 /** The subjects of a question, as parameters of its statement; null = all. */
 export interface Named {
@@ -23,7 +26,7 @@ export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Stateme
   const params: Params = [query.fromMs, query.untilMs];
   const { subjects, named: asked } = subjectsOf(query, params);
   const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
-  const sums = COUNTS.map((name) => `coalesce(sum(${name}), 0) AS ${name}`);
+  const sums = SUMS.map((name) => `coalesce(sum(${name === 'credits' ? CREDITS : name}), 0) AS ${name}`);
   const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
   const all = [foldedRows(query), ...unfolded(asked).map((source) => unfoldedRows(query, source))];
   const union = all.map((rows) => `${rows}${subjects}`).join(' UNION ALL ');
@@ -62,7 +65,7 @@ function unfoldedRows(query: AnalyticsQuery, source: string): string {
 }
 
 function rowColumns(query: AnalyticsQuery, time: string): string {
-  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...COUNTS].join(', ');
+  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...SUMS].join(', ');
 }
 
 /** Such a question is answered from the few rows of apis. */

@@ -34,10 +34,12 @@ interface AccountRow {
   mark: number;
   due_at_ms: number;
   revision: number;
+  base: number;
+  segment_ms: number;
 }
 
 /**
- * The committed accounts, as numbers in pages: 48 bytes an account, and nothing for the garbage collector to walk through. (No gain
+ * The committed accounts, as numbers in pages: 64 bytes an account, and nothing for the garbage collector to walk through. (No gain
  * in throughput was measured.) An account is in one of these states:
  *
  *   not read --get--> clean: equal to its row --adopt--> unapplied: in the log, newer than its row --markApplied--> clean
@@ -53,7 +55,9 @@ export class Accounts {
 
   constructor(db: Database, maxPages = MAX_PAGES) {
     this.#maxPages = maxPages;
-    this.#select = db.query('SELECT kind, value, mark, due_at_ms, revision FROM accounts WHERE id = ?');
+    this.#select = db.query(
+      'SELECT kind, value, mark, due_at_ms, revision, base, segment_ms FROM accounts WHERE id = ?',
+    );
   }
 
   get unappliedSize(): number {
@@ -134,7 +138,8 @@ export class Accounts {
   #read(id: number, numbers: Float64Array, at: number): boolean {
     const row = this.#select.get(id) as AccountRow | null;
     if (row === null) return false;
-    numbers.set([id, row.kind, row.value, row.mark, row.due_at_ms, row.revision], at);
+    const { kind, value, mark, due_at_ms, revision, base, segment_ms } = row;
+    numbers.set([id, kind, value, mark, due_at_ms, revision, base, segment_ms], at);
     return true;
   }
 

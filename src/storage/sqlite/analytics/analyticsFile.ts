@@ -10,7 +10,7 @@ import { FolderError } from '../file/dataFolder.ts';
 
 const COUNT_COLUMNS = `
     valid INTEGER NOT NULL, not_found INTEGER NOT NULL, forbidden INTEGER NOT NULL, disabled INTEGER NOT NULL, expired INTEGER NOT NULL,
-    insufficient_permissions INTEGER NOT NULL, rate_limited INTEGER NOT NULL, usage_exceeded INTEGER NOT NULL`;
+    insufficient_permissions INTEGER NOT NULL, rate_limited INTEGER NOT NULL, usage_exceeded INTEGER NOT NULL, credits INTEGER NOT NULL`;
 
 /**
  * Spans are 0 minute, 1 hour, 2 day; '' means no key, no identity, no tags. Rows of one time are next to each other. The index

@@ -1,3 +1,4 @@
+import { CREDIT_TABLES } from './creditTables.ts';
 import { EVENT_TABLES } from './eventTables.ts';
 
 /** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
@@ -31,6 +32,7 @@ export const SCHEMA = `
     plan_move TEXT,
     next_plan_id TEXT,
     expires_within_ms INTEGER,
+    credits_below INTEGER,
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
@@ -49,11 +51,14 @@ export const SCHEMA = `
     name TEXT NOT NULL UNIQUE,
     meta TEXT,
     remaining INTEGER,
+    metered INTEGER NOT NULL,
     refills TEXT NOT NULL,
     limits TEXT,
     roles TEXT,
     permissions TEXT,
     max_keys INTEGER,
+    expires_within_ms INTEGER,
+    credits_below INTEGER,
     created_at_ms INTEGER NOT NULL,
     updated_at_ms INTEGER,
     revision INTEGER NOT NULL
@@ -75,9 +80,14 @@ export const SCHEMA = `
     credits TEXT,
     credits_account INTEGER,
     limits TEXT,
+    plan_id TEXT,
+    plan_move TEXT,
+    next_plan_id TEXT,
     -- How long before its expiry an event tells of it, and the expiry that was told of.
     expires_within_ms INTEGER,
     told_expiry_ms INTEGER,
+    -- An event tells of a balance below this one.
+    credits_below INTEGER,
     ip_allowlist TEXT,
     roles TEXT,
     permissions TEXT,
@@ -91,6 +101,8 @@ export const SCHEMA = `
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
   CREATE INDEX keys_expiring ON keys ((expires_at_ms - expires_within_ms)) WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL;
   CREATE INDEX keys_by_start ON keys (api_id, start, id) WHERE deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_plan ON keys (plan_id, api_id, generation) WHERE plan_id IS NOT NULL AND deleted_at_ms IS NULL;
+  CREATE INDEX keys_of_next_plan ON keys (next_plan_id, id) WHERE next_plan_id IS NOT NULL AND deleted_at_ms IS NULL;
   CREATE INDEX keys_by_credits ON keys (credits_account) WHERE credits_account IS NOT NULL;
 
   -- Words that find a record. The scope of a key is its api, that of an identity the word "identities".
@@ -160,7 +172,9 @@ export const SCHEMA = `
     value INTEGER NOT NULL CHECK (value BETWEEN 0 AND 9007199254740991),
     mark INTEGER NOT NULL CHECK (mark >= 0),
     due_at_ms INTEGER NOT NULL,
-    revision INTEGER NOT NULL
+    revision INTEGER NOT NULL,
+    base INTEGER NOT NULL,
+    segment_ms INTEGER NOT NULL
   ) STRICT;
   CREATE INDEX accounts_due ON accounts (due_at_ms, id) WHERE due_at_ms > 0;
 
@@ -202,7 +216,7 @@ export const SCHEMA = `
   CREATE INDEX audit_entries_by_target ON audit_entries (target, number);
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
 
-${EVENT_TABLES}
+${CREDIT_TABLES}${EVENT_TABLES}
   CREATE TABLE imports (
     id TEXT PRIMARY KEY, api_id TEXT NOT NULL, queued INTEGER NOT NULL, done INTEGER NOT NULL, failed INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;

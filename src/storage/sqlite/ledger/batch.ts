@@ -1,14 +1,29 @@
-import { type AccountState, changed, markBeside } from '../../../core/account.ts';
+import type { AccountState } from '../../../core/account.ts';
+import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
+import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
 import type { Fence } from '../../../core/fence.ts';
+import type { Pockets } from '../../../core/pockets.ts';
+import {
+  decideEnd,
+  decideReserve,
+  type Ending,
+  type EndOutcome,
+  type NewReservation,
+  type Reservation,
+  type ReservationView,
+  type ReserveOutcome,
+} from '../../../core/reservation.ts';
+import type { StatementLine } from '../../../core/statement.ts';
 import {
   decideSpend,
   type IdempotencyKey,
-  type LedgerView,
   answerUnder,
   type Spend,
   type SpendOutcome,
   type RememberedAnswer,
 } from '../../../core/spend.ts';
+import { BatchCredits, type StoredCredits } from '../../port/batchCredits.ts';
+import type { NewEvent } from '../../port/events.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
 import { withBalances, withEventBalances } from '../../sql/balances.ts';
@@ -24,9 +39,13 @@ export type SqliteChange = Omit<Change, 'writes'> & {
   readonly writes: readonly (Change['writes'][number] | WindowWrite)[];
 };
 
+export type WorkOutcome = SpendOutcome | ChangeOutcome | ReserveOutcome | EndOutcome | null;
+
 export type Work =
   | { readonly spend: Spend }
   | { readonly change: SqliteChange }
+  | { readonly reserve: Spend; readonly wanted: NewReservation }
+  | { readonly end: string; readonly ending: Ending; readonly events: readonly NewEvent[] }
   | { readonly lookUp: IdempotencyKey }
   | { readonly rotateIdempotency: true };
 
@@ -35,10 +54,11 @@ export interface Committed {
   readonly accounts: Accounts;
   readonly idempotency: Idempotency;
   readonly revisions: RecordRevisions;
+  readonly credits: StoredCredits;
 }
 
 /** What a batch has decided, on top of the committed state. Nobody else sees it before it is durable. */
-export class Batch implements LedgerView {
+export class Batch implements ReservationView {
   readonly accounts = new Map<number, AccountState | null>();
   /** Answers to remember under idempotency keys. */
   readonly answers = new Map<string, { key: IdempotencyKey; answer: RememberedAnswer }>();
@@ -50,23 +70,29 @@ export class Batch implements LedgerView {
   readonly #idempotency: Idempotency;
   readonly #nowMs: number;
   readonly revisions: BatchRevisions;
+  readonly #credits: BatchCredits;
   #mustRotate = false;
   readonly #maxLiveAnswers: number;
   /** Which partition the answers of this batch go to. */
   readonly rotation: Rotation;
 
-  constructor({ accounts, idempotency, revisions }: Committed, nowMs: number, maxLiveAnswers: number) {
+  constructor({ accounts, idempotency, revisions, credits }: Committed, nowMs: number, maxLiveAnswers: number) {
     this.#committed = accounts;
     this.#idempotency = idempotency;
     this.revisions = new BatchRevisions(revisions);
+    this.#credits = new BatchCredits(credits);
     this.#nowMs = nowMs;
     this.#maxLiveAnswers = maxLiveAnswers;
     this.rotation = idempotency.rotation(nowMs);
   }
 
-  decide(work: Work): SpendOutcome | ChangeOutcome | null {
+  decide(work: Work): WorkOutcome {
     if ('spend' in work) return decideSpend(this, work.spend, this.#nowMs, this.#maxLiveAnswers);
     if ('change' in work) return this.#applyChange(work.change);
+    if ('reserve' in work) {
+      return decideReserve(this, work.reserve, work.wanted, this.#nowMs, MAX_LIVE_RESERVATIONS);
+    }
+    if ('end' in work) return this.#end(work);
     if ('lookUp' in work) return answerUnder(this, work.lookUp);
     this.#mustRotate = this.rotation.empties;
     return null;
@@ -81,9 +107,10 @@ export class Batch implements LedgerView {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It only spends: no records, no entries, no events, no remembered answers. */
+  /** It only spends: no records, no lines of statements, no entries, no events, no remembered answers. */
   get isPlain(): boolean {
-    return !this.rotates && [this.#writes, this.#entries, this.#events].every((list) => list.length === 0);
+    const rows = [this.#writes, this.#entries, this.#events];
+    return !this.rotates && this.#credits.isEmpty && rows.every((list) => list.length === 0);
   }
 
   get changesRecords(): boolean {
@@ -97,6 +124,7 @@ export class Batch implements LedgerView {
       writes: this.#writes,
       entries: this.#entries,
       events: this.#events,
+      credits: this.#credits.isEmpty ? null : this.#credits.writes,
       remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
   }
@@ -125,6 +153,34 @@ export class Batch implements LedgerView {
     this.accounts.set(id, state);
   }
 
+  pockets(id: number): Pockets | null {
+    return this.#credits.pockets(id);
+  }
+
+  putPockets(id: number, pockets: Pockets | null): void {
+    this.#credits.putPockets(id, pockets);
+  }
+
+  addLines(id: number, lines: readonly StatementLine[]): void {
+    this.#credits.addLines(id, lines);
+  }
+
+  reservation(id: string): Reservation | undefined {
+    return this.#credits.reservation(id);
+  }
+
+  reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined {
+    return this.#credits.reservationUnder(keyId, idempotencyId);
+  }
+
+  liveReservations(keyId: string): number {
+    return this.#credits.liveReservations(keyId);
+  }
+
+  putReservation(reservation: Reservation): void {
+    this.#credits.putReservation(reservation);
+  }
+
   rememberedAnswer(key: IdempotencyKey): RememberedAnswer | undefined {
     return this.answers.get(answerName(key))?.answer ?? this.#idempotency.find(key);
   }
@@ -141,22 +197,34 @@ export class Batch implements LedgerView {
   /** All accounts of the change, or none: all are decided before the first is put. */
   #applyChange(change: SqliteChange): ChangeOutcome {
     const before = change.accounts.map(({ account }) => this.account(account));
-    const after: (AccountState | null)[] = [];
+    const results: ChangedAccount[] = [];
     for (const [i, accountChange] of change.accounts.entries()) {
-      const state = changed(before[i], accountChange, this.#nowMs);
-      if (state === 'stale') return toStale(this.#nowMs, markBeside(accountChange, before[i]));
-      after.push(state);
+      const result = changed(before[i], this.pockets(accountChange.account), accountChange, this.#nowMs);
+      if (result === 'stale') return toStale(this.#nowMs, markBeside(accountChange, before[i]));
+      results.push(result);
     }
+    const after = results.map(({ state }) => state);
     const unsound = after.find((state) => state !== null && !isSound(state));
     if (unsound !== undefined) throw new Error('the change would make an impossible account');
-    for (const [i, { account }] of change.accounts.entries()) this.accounts.set(account, after[i] ?? null);
+    for (const [i, accountChange] of change.accounts.entries()) {
+      this.accounts.set(accountChange.account, after[i] ?? null);
+      this.#credits.adopt(accountChange, before[i], results[i] as ChangedAccount);
+    }
     this.#writes.push(...change.writes);
     for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
-    const known = { changes: change.accounts, before, after };
-    for (const event of withEventBalances(change.events ?? [], known))
+    for (const event of withEventBalances(change.events ?? [], results))
       this.#events.push({ ...event, atMs: this.#nowMs });
-    for (const entry of withBalances(change.entries ?? [], known)) this.#entries.push({ ...entry, atMs: this.#nowMs });
+    for (const entry of withBalances(change.entries ?? [], results))
+      this.#entries.push({ ...entry, atMs: this.#nowMs });
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
+  }
+
+  #end({ end, ending, events }: Extract<Work, { end: string }>): EndOutcome {
+    const outcome = decideEnd(this, end, ending, this.#nowMs);
+    if (outcome.status !== 'done') return outcome;
+    this.#credits.released(outcome.reservation, (account) => this.account(account)?.value ?? 0);
+    for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
+    return outcome;
   }
 }
 
@@ -165,8 +233,10 @@ function isWindowWrite(write: SqliteChange['writes'][number]): write is WindowWr
   return write.kind === 'insertWindow' || write.kind === 'removeWindow';
 }
 
-function isSound({ value, mark, dueAtMs, revision }: AccountState): boolean {
-  return isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision);
+function isSound({ value, mark, dueAtMs, revision, base, segmentMs }: AccountState): boolean {
+  return (
+    isCount(value) && isCount(mark) && isCount(dueAtMs) && isCount(revision) && isCount(base) && isCount(segmentMs)
+  );
 }
 
 function answerName(key: IdempotencyKey): string {

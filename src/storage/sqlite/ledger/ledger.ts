@@ -1,16 +1,18 @@
 import type { Database } from 'bun:sqlite';
 
-import type { AccountState } from '../../../core/account.ts';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
+import type { Ending, EndOutcome, NewReservation, ReserveOutcome } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
   type ChangeOutcome,
   type ClosedWindows,
   type DueCursor,
-  type DueRefill,
+  type DueOwner,
+  type ExpiredReservation,
   type Ledger,
   PRUNE_GRACE_MS,
+  type ReadAccount,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
@@ -19,52 +21,23 @@ import {
 import { AccountNumbers } from '../accounts/accountNumbers.ts';
 import { Accounts } from '../accounts/accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
-import { Batch, type Work } from './batch.ts';
+import { Batch, type Work, type WorkOutcome } from './batch.ts';
 import { BatchQueue } from './batchQueue.ts';
 import { CommitPath } from './commitPath.ts';
-import { readDueRefills } from './dueRefills.ts';
+import { readDueOwners } from './dueOwners.ts';
 import type { DirectLog } from '../writer/directLog.ts';
 import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
+import type { LedgerOptions } from './ledgerOptions.ts';
 import { LogApplier } from '../recovery/applyLog.ts';
 import { replayLog } from '../recovery/replayLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
 import { Idempotency } from './idempotency.ts';
+import { failAll, failedAlone, NOT_DONE, type Item } from './queuedItem.ts';
+import { ReadAccounts } from './readAccounts.ts';
+import { SqliteStoredCredits } from './storedCredits.ts';
+import type { NewEvent } from '../../port/events.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
-
-export interface LedgerOptions {
-  readonly nowMs: () => number;
-  /** Spends and changes that may wait. One more is refused at once. */
-  readonly maxWaiting: number;
-  readonly idempotencyRetentionMs: number;
-  /** Removes the local counts of windows that ended until then. */
-  readonly pruneLocalCounts: (endedAtMs: number) => Promise<void>;
-  readonly observe: LedgerObserver;
-}
-
-/** Reports to the metrics and the log. */
-export interface LedgerObserver {
-  committed(batchSize: number, milliseconds: number): void;
-  applyFailed(reason: string): void;
-  /** The number of the last commit could not be written beside the database. It is tried again. */
-  noteFailed(reason: string): void;
-  /** A batch was not done; the next one may be. */
-  refused(reason: string): void;
-}
-
-/** After these the next batch may be done. */
-const NOT_DONE = {
-  full: 'The disk is full; nothing was spent or changed.',
-  busy: 'Another program has locked the database; nothing was spent or changed.',
-  unopened: 'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
-} as const;
-
-type Outcome = SpendOutcome | ChangeOutcome | null;
-
-interface Item {
-  readonly work: Work;
-  readonly answer: Deferred<Outcome>;
-}
 
 /**
  * The embedded ledger: group commit over a copy of the accounts in memory. The queue (batchQueue.ts) hands over one batch at a time:
@@ -84,6 +57,8 @@ export class SqliteLedger implements Ledger {
   readonly #accounts: Accounts;
   readonly #idempotency: Idempotency;
   readonly #revisions: RecordRevisions;
+  readonly #credits: SqliteStoredCredits;
+  readonly #reads: ReadAccounts;
   readonly #logApplier: LogApplier;
   readonly #windows: AdHocWindows;
   readonly #numbers: AccountNumbers;
@@ -100,6 +75,8 @@ export class SqliteLedger implements Ledger {
     this.#options = options;
     this.#accounts = new Accounts(db);
     this.#revisions = new RecordRevisions(db);
+    this.#credits = new SqliteStoredCredits(db);
+    this.#reads = new ReadAccounts(this.#accounts, this.#credits, () => this.nowMs());
     this.#idempotency = new Idempotency(db, options.idempotencyRetentionMs);
     this.#number = replayLog(db, this.#accounts);
     this.#numbers = new AccountNumbers(writer);
@@ -149,12 +126,29 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<ChangeOutcome>({ change }).toPromise();
   }
 
-  peek(account: number): AccountState | undefined {
-    return this.#accounts.get(account);
+  reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome> {
+    return this.#enqueue<ReserveOutcome>({ reserve: spend, wanted }).toPromise();
   }
 
-  async read(accounts: readonly number[]): Promise<readonly (AccountState | undefined)[]> {
-    return accounts.map((id) => this.#accounts.get(id));
+  endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
+    return this.#enqueue<EndOutcome>({ end: id, ending, events }).toPromise();
+  }
+
+  /** They wait together, so they share a commit. */
+  async expireReservations(expired: readonly ExpiredReservation[]): Promise<void> {
+    await Promise.all(
+      expired.map(({ reservation, event }) =>
+        this.endReservation(reservation.id, { kind: 'expire' }, event === null ? [] : [event]),
+      ),
+    );
+  }
+
+  peek(account: number): ReadAccount | undefined {
+    return this.#reads.peek(account);
+  }
+
+  read(accounts: readonly number[]): Promise<readonly (ReadAccount | undefined)[]> {
+    return this.#reads.read(accounts);
   }
 
   reserveAccounts(count: number): Promise<readonly number[]> {
@@ -173,10 +167,15 @@ export class SqliteLedger implements Ledger {
     return this.#windows.closeOf(owner, count, after);
   }
 
-  async listDueRefills(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueRefill[]> {
+  async listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]> {
     // The index covers what is applied. Once a pass is enough: what the pass itself writes lies behind its cursor.
-    if (after === null) await this.#logApplier.catchUp();
-    return readDueRefills(this.#db, dueUntilMs, limit, after);
+    if (after === null) await this.applyLog();
+    return readDueOwners(this.#db, dueUntilMs, limit, after);
+  }
+
+  /** Brings the accounts table up to what is committed now. */
+  applyLog(): Promise<void> {
+    return this.#logApplier.catchUp();
   }
 
   async prune(): Promise<void> {
@@ -202,7 +201,7 @@ export class SqliteLedger implements Ledger {
     await this.#logApplier.finish();
   }
 
-  #enqueue<T extends Outcome>(work: Work): Deferred<T> {
+  #enqueue<T extends WorkOutcome>(work: Work): Deferred<T> {
     if (this.#writer.isBroken || this.#state !== 'open') {
       return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
@@ -210,7 +209,7 @@ export class SqliteLedger implements Ledger {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
     const answer = new Deferred<T>();
-    this.#queue.add({ work, answer: answer as unknown as Deferred<Outcome> });
+    this.#queue.add({ work, answer: answer as unknown as Deferred<WorkOutcome> });
     return answer;
   }
 
@@ -221,7 +220,12 @@ export class SqliteLedger implements Ledger {
 
   /** Decides and commits. Never throws: every item is answered in here. */
   async #run(items: readonly Item[]): Promise<void> {
-    const committed = { accounts: this.#accounts, idempotency: this.#idempotency, revisions: this.#revisions };
+    const committed = {
+      accounts: this.#accounts,
+      idempotency: this.#idempotency,
+      revisions: this.#revisions,
+      credits: this.#credits,
+    };
     const batch = new Batch(committed, this.nowMs(), MAX_LIVE_IDEMPOTENCY_KEYS);
     const outcomes = items.map((item) => this.#decide(batch, item));
     try {
@@ -237,17 +241,26 @@ export class SqliteLedger implements Ledger {
   }
 
   /** An item that cannot be decided (its row cannot be read) fails alone. It has put nothing into the batch. */
-  #decide(batch: Batch, item: Item): Outcome | Error {
+  #decide(batch: Batch, item: Item): WorkOutcome | Error {
     try {
       return batch.decide(item.work);
     } catch (error) {
       if (isDamage(error)) this.#writer.breakDown(toWriteFailure(error));
       const reason = error instanceof Error ? error.message : String(error);
-      return 'spend' in item.work ? { status: 'failed', reason } : new Error(reason);
+      return failedAlone(item.work, reason) ?? new Error(reason);
     }
   }
 
   async #commit(batch: Batch, size: number): Promise<void> {
+    const end = this.#reads.begin(batch);
+    try {
+      await this.#write(batch, size);
+    } finally {
+      end();
+    }
+  }
+
+  async #write(batch: Batch, size: number): Promise<void> {
     if (this.#writer.isBroken) throw new WriteFailure('broken', 'the database has failed');
     const startedAt = performance.now();
     const number = this.#number + 1;
@@ -279,16 +292,11 @@ export class SqliteLedger implements Ledger {
   async #halve(items: readonly Item[], failure: WriteFailure): Promise<void> {
     const [only] = items;
     if (only !== undefined && items.length === 1) {
-      return only.answer.know(
-        'spend' in only.work ? { status: 'failed', reason: failure.message } : { status: 'stale', nowMs: this.nowMs() },
-      );
+      if ('end' in only.work) return only.answer.fail(new Error(failure.message));
+      return only.answer.know(failedAlone(only.work, failure.message) ?? { status: 'stale', nowMs: this.nowMs() });
     }
     const middle = Math.ceil(items.length / 2);
     await this.#run(items.slice(0, middle));
     await this.#run(items.slice(middle));
   }
-}
-
-function failAll(items: readonly Item[], error: Error): void {
-  for (const item of items) item.answer.fail(error);
 }

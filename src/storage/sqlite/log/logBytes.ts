@@ -1,16 +1,16 @@
 import { ACCOUNT_LENGTH, isCount } from './loggedAccount.ts';
 
-/** A number has 0, 4 or 8 bytes. The numbers of an account follow a mark: two bits for its kind, and two bits for the form of each number. */
+/** A number has 0, 4 or 8 bytes; an instant of a whole second has 4. The numbers of an account follow a mark: two bits for its kind, and two bits for the form of each number. */
 const ZERO = 0;
 const SHORT = 1;
 const LONG = 2;
+const SECONDS = 3;
+const MAX_SHORT = 0xffff_ffff;
 const MARK_BYTES = 2;
 const MAX_ACCOUNT_BYTES = MARK_BYTES + (ACCOUNT_LENGTH - 1) * 8;
 /** Offsets of the numbers of an account, without its kind, which has no bytes. */
-const NUMBERS = [0, 2, 3, 4, 5] as const;
+const NUMBERS = [0, 2, 3, 4, 5, 6, 7] as const;
 const KIND = 1;
-
-const USED_BITS = 2 + NUMBERS.length * 2;
 
 let buffer = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
 
@@ -35,6 +35,10 @@ export function toLog(numbers: Float64Array): Uint8Array {
           mark |= SHORT << shift;
           buffer.setUint32(end, number, true);
           end += 4;
+        } else if (number % 1000 === 0 && number / 1000 <= MAX_SHORT) {
+          mark |= SECONDS << shift;
+          buffer.setUint32(end, number / 1000, true);
+          end += 4;
         } else {
           mark |= LONG << shift;
           buffer.setFloat64(end, number, true);
@@ -58,17 +62,23 @@ export function fromLog(logged: Uint8Array): Float64Array {
     const kind = (mark & 3) - 1;
     at += MARK_BYTES;
     numbers[end + KIND] = kind;
-    let isSound = kind <= 1 && mark >>> USED_BITS === 0;
+    let isSound = kind <= 1;
     let shift = 2;
     for (const offset of NUMBERS) {
       const form = (mark >>> shift) & 3;
-      const number = form === ZERO ? 0 : form === SHORT ? view.getUint32(at, true) : view.getFloat64(at, true);
+      const number = readNumber(view, at, form);
       isSound &&= isCount(number);
       numbers[end + offset] = number;
-      at += form === ZERO ? 0 : form === SHORT ? 4 : 8;
+      at += form === ZERO ? 0 : form === LONG ? 8 : 4;
       shift += 2;
     }
     if (!isSound) throw new Error('it holds impossible numbers');
   }
   return numbers.subarray(0, end);
+}
+
+function readNumber(view: DataView, at: number, form: number): number {
+  if (form === ZERO) return 0;
+  if (form === LONG) return view.getFloat64(at, true);
+  return view.getUint32(at, true) * (form === SECONDS ? 1000 : 1);
 }

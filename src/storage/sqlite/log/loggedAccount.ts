@@ -1,6 +1,6 @@
 import type { AccountState } from '../../../core/account.ts';
 
-/** An account as the log holds it: six numbers. Kind -1 = closed. */
+/** An account as the log holds it: eight numbers. Kind -1 = closed. */
 export type LoggedAccount = readonly [
   id: number,
   kind: number,
@@ -8,9 +8,11 @@ export type LoggedAccount = readonly [
   mark: number,
   dueAtMs: number,
   revision: number,
+  base: number,
+  segmentMs: number,
 ];
 
-export const ACCOUNT_LENGTH = 6;
+export const ACCOUNT_LENGTH = 8;
 
 /** All of them in one block of numbers. */
 export function toLoggedAccounts(states: ReadonlyMap<number, AccountState | null>): Float64Array {
@@ -31,6 +33,8 @@ export function writeAccount(numbers: Float64Array, at: number, id: number, stat
   numbers[at + 3] = state?.mark ?? 0;
   numbers[at + 4] = state?.dueAtMs ?? 0;
   numbers[at + 5] = state?.revision ?? 0;
+  numbers[at + 6] = state?.base ?? 0;
+  numbers[at + 7] = state?.segmentMs ?? 0;
 }
 
 export function readAccount(numbers: Float64Array, at: number): AccountState | null {
@@ -42,6 +46,8 @@ export function readAccount(numbers: Float64Array, at: number): AccountState | n
     mark: numbers[at + 3] ?? 0,
     dueAtMs: numbers[at + 4] ?? 0,
     revision: numbers[at + 5] ?? 0,
+    base: numbers[at + 6] ?? 0,
+    segmentMs: numbers[at + 7] ?? 0,
   };
 }
 

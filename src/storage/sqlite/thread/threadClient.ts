@@ -1,3 +1,4 @@
+import { PROGRAM_FILES } from '../../../programFiles.ts';
 import { WriteFailure } from '../file/writeFailure.ts';
 import { requireSpareFiles } from '../file/spareFiles.ts';
 import type { Method, ThreadMethods, ThreadReply, ThreadStart } from './threadMessages.ts';
@@ -33,7 +34,7 @@ export class SqliteThread {
   /** `onBroken` is called once, at the first failure after which nothing may be trusted. */
   private constructor(onBroken: (failure: WriteFailure) => void) {
     this.#onBroken = onBroken;
-    this.#worker = new Worker(new URL('./thread.ts', import.meta.url));
+    this.#worker = new Worker(PROGRAM_FILES.thread);
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => this.#receive(event.data);
     this.#worker.onerror = (event) => {
       this.#fail(new WriteFailure('broken', `the database thread ended: ${event.message}`));

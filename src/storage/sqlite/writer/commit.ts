@@ -1,5 +1,6 @@
 import type { IdempotencyKey } from '../../../core/spend.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
+import type { CreditWrites } from '../../port/creditWrites.ts';
 import type { NewEvent } from '../../port/events.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import type { WindowName } from '../../port/storage.ts';
@@ -30,6 +31,8 @@ export interface Commit {
   readonly writes: readonly (RecordWrite | WindowWrite)[];
   readonly entries: readonly EntryRow[];
   readonly events: readonly EventRow[];
+  /** null: nothing but the balances of accounts changes. */
+  readonly credits: CreditWrites | null;
   /** Null: the batch remembers no answers, and its partitions stay as they are. */
   readonly remembered: RememberedAnswers | null;
 }

@@ -1,7 +1,9 @@
 import type { Database, Statement } from 'bun:sqlite';
 
+import type { CreditWrites } from '../../port/creditWrites.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import type { Params, Statement as SqlStatement, WriteStatement } from '../../sql/statement.ts';
+import { ADD_LINE, creditStatements, lineValues } from '../../sql/creditWrites.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
 import type { Commit, EntryRow, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
@@ -11,9 +13,10 @@ import { toLog } from '../log/logBytes.ts';
 import { ACCOUNT_LENGTH } from '../log/loggedAccount.ts';
 import { foldCounts, unpackSlices } from './foldCounts.ts';
 
-const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision) VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark,
-    due_at_ms = excluded.due_at_ms, revision = excluded.revision`;
+const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark, due_at_ms = excluded.due_at_ms,
+    revision = excluded.revision, base = excluded.base, segment_ms = excluded.segment_ms`;
 
 type Bound = (Params[number] | Uint8Array)[];
 
@@ -41,6 +44,7 @@ export class Writer {
       if (commit.remembered !== null) this.#remember(commit.remembered);
       for (const entry of commit.entries) this.#noteEntry(entry);
       for (const event of commit.events) this.#noteEvent(event);
+      if (commit.credits !== null) this.#writeCredits(commit.credits);
       this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
     });
   }
@@ -68,10 +72,9 @@ export class Writer {
       const remove = this.#statement('DELETE FROM accounts WHERE id = ?');
       const put = this.#statement(PUT_ACCOUNT);
       for (let i = 0; i < numbers.length; i += ACCOUNT_LENGTH) {
-        const id = numbers[i] ?? 0;
-        const kind = numbers[i + 1] ?? 0;
-        if (kind === -1) remove.run(id);
-        else put.run(id, kind, numbers[i + 2] ?? 0, numbers[i + 3] ?? 0, numbers[i + 4] ?? 0, numbers[i + 5] ?? 0);
+        const logged = numbers.subarray(i, i + ACCOUNT_LENGTH);
+        if (logged[1] === -1) remove.run(logged[0] ?? 0);
+        else put.run(...logged);
       }
     });
   }
@@ -169,6 +172,11 @@ export class Writer {
 
   #noteEvent({ id, type, atMs, data }: EventRow): void {
     this.#run('INSERT INTO events (id, type, at_ms, data) VALUES (?, ?, ?, ?)', [id, type, atMs, data]);
+  }
+
+  #writeCredits(credits: CreditWrites): void {
+    for (const line of credits.lines) this.#run(ADD_LINE, lineValues(line));
+    for (const statement of creditStatements(credits)) this.#runExpected(statement);
   }
 
   #rotate({ running, empties, isDue }: Rotation): void {

@@ -5,6 +5,7 @@ import { CREATE_KEY, UPDATE_KEY } from './keyFields.ts';
 import { KEYS, PERMISSION_QUERIES, VERIFYING } from './keys.ts';
 import { CREATE_KEYS } from './newKeys.ts';
 import { ANALYTICS, APIS, IDENTITIES, IMPORTS, RATELIMITS, RBAC, ROOT_KEYS, WEBHOOKS } from './management.ts';
+import { RESERVATIONS } from './reservations.ts';
 import { ACCESS, BODIES, PARAMETERS, ROUTING } from './requests.ts';
 
 /** Every request that is refused, group by group. The last two groups store thousands of rows, so they come last. */
@@ -18,6 +19,7 @@ export const GROUPS: readonly (readonly [name: string, cases: readonly Case[]])[
   ['updateKey', UPDATE_KEY],
   ['keys', KEYS],
   ['verifying', VERIFYING],
+  ['reservations', RESERVATIONS],
   ['permission queries', PERMISSION_QUERIES],
   ['apis', APIS],
   ['identities', IDENTITIES],

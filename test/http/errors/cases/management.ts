@@ -152,7 +152,7 @@ export const ANALYTICS: readonly Case[] = [
     async ({ service, apiId }) => {
       const minuteMs = Date.parse('2026-03-15T12:00:00Z');
       const counts = [1, 0, 0, 0, 0, 0, 0, 0];
-      const blank = { minuteMs, apiId, identityId: '', tags: '', counts, lastAtMs: minuteMs };
+      const blank = { minuteMs, apiId, identityId: '', tags: '', counts, credits: 0, lastAtMs: minuteMs };
       const keys = Array.from({ length: 10_001 }, (_, i) => ({ ...blank, keyId: `key_${i}` }));
       await service.storage.analytics.add(CountColumns.of(keys), 1);
       return post('analytics.getVerifications', { apiId, groupBy: 'key' });

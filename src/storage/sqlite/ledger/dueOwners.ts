@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
-import type { DueCursor, DueRefill } from '../../port/storage.ts';
+import type { DueCursor, DueOwner } from '../../port/storage.ts';
 
 /** Found by the index accounts_due, in its order. An account of neither a key nor an identity has no refill. */
 const DUE = `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
@@ -9,11 +9,11 @@ const DUE = `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id
   ORDER BY a.due_at_ms, a.id LIMIT ?4`;
 
 /** Accounts whose refill is due, as the accounts table has them. */
-export function readDueRefills(
+export function readDueOwners(
   db: Database,
   dueUntilMs: number,
   limit: number,
   after: DueCursor | null,
-): readonly DueRefill[] {
-  return db.query(DUE).all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueRefill[];
+): readonly DueOwner[] {
+  return db.query(DUE).all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueOwner[];
 }

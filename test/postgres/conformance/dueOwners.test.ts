@@ -12,7 +12,7 @@ async function openDue(storage: Storage, keyId: string, dueAtMs: number): Promis
 }
 
 async function dueOf(storage: Storage, untilMs: number): Promise<readonly string[]> {
-  return (await storage.ledger.listDueRefills(untilMs, 100, null)).map(({ owner }) => owner);
+  return (await storage.ledger.listDue(untilMs, 100, null)).map(({ owner }) => owner);
 }
 
 describePort('due refills', (setup) => {
@@ -29,7 +29,7 @@ describePort('due refills', (setup) => {
     }
     await setup().reopen();
     const { storage } = setup();
-    expect(await storage.ledger.listDueRefills(300, 100, null)).toEqual([
+    expect(await storage.ledger.listDue(300, 100, null)).toEqual([
       { account: accounts['early'] ?? 0, dueAtMs: 100, owner: 'early' },
       { account: accounts['middle'] ?? 0, dueAtMs: 200, owner: 'middle' },
       { account: accounts['middle too'] ?? 0, dueAtMs: 200, owner: 'middle too' },
@@ -46,7 +46,7 @@ describePort('due refills', (setup) => {
       const seen: string[] = [];
       let after: DueCursor | null = null;
       for (;;) {
-        const page = await setup().storage.ledger.listDueRefills(1000, limit, after);
+        const page = await setup().storage.ledger.listDue(1000, limit, after);
         seen.push(...page.map(({ owner }) => owner));
         expect(page.length).toBeLessThanOrEqual(limit);
         if (page.length < limit) break;

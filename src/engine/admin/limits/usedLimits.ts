@@ -1,4 +1,4 @@
-import type { LimitRecord, PlanLimit } from '../../../core/records.ts';
+import type { LimitRecord, PlanLimit, PlanRecord } from '../../../core/records.ts';
 import { rolled } from '../../../core/account.ts';
 import { windowEnd } from '../../../core/window.ts';
 import type { Ledger, LoadedCount, Storage } from '../../../storage/port/storage.ts';
@@ -10,8 +10,17 @@ export interface UsedLimit {
   readonly resetAtMs: number;
 }
 
+/** What a holder has used of each limit of its plan, in their order. */
+export async function readPlanLimits(
+  storage: Pick<Storage, 'ledger' | 'localCounts'>,
+  owner: string,
+  plan: PlanRecord | null,
+): Promise<readonly UsedLimit[]> {
+  return readUsedLimits(storage, owner, await openedLimits(storage.ledger, owner, plan?.limits ?? []));
+}
+
 /** The limits of a plan with the accounts that the holder has opened for them; null = it has not used the limit yet. */
-export function openedLimits(ledger: Ledger, owner: string, limits: readonly PlanLimit[]): Promise<LimitRecord[]> {
+function openedLimits(ledger: Ledger, owner: string, limits: readonly PlanLimit[]): Promise<LimitRecord[]> {
   return Promise.all(
     limits.map(async (limit) => {
       const { name, durationMs } = limit;

@@ -1,0 +1,238 @@
+import type { AccountState } from './account.ts';
+import { AccountBook } from './accountBook.ts';
+import type { Pockets, Taken } from './pockets.ts';
+import {
+  type Charge,
+  type ChargeResult,
+  decideSpend,
+  type LedgerView,
+  type Spend,
+  type SpendOutcome,
+} from './spend.ts';
+
+/** What becomes of a reservation that nobody ends in time. */
+export type OnExpiry = 'release' | 'charge';
+
+export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
+
+/** What a reservation has taken from one account. */
+export interface HeldPart {
+  readonly account: number;
+  readonly amount: number;
+  /** Of credits: which pockets it came from; null = a strict window. */
+  readonly taken: Taken | null;
+  /** Of a window: the window that counted it. */
+  readonly mark: number;
+  /** It is counted without a balance. */
+  readonly isMetered: boolean;
+}
+
+/** A verification whose cost is known only afterwards. It holds the credits that it may cost. */
+export interface Reservation {
+  /** `rsv_...` */
+  readonly id: string;
+  readonly keyId: string;
+  readonly apiId: string;
+  /** The identity whose credits it holds too; null = none. */
+  readonly identityId: string | null;
+  /** What it holds. */
+  readonly cost: number;
+  readonly expiresAtMs: number;
+  readonly onExpiry: OnExpiry;
+  readonly createdAtMs: number;
+  readonly parts: readonly HeldPart[];
+  readonly state: ReservationState;
+  /** null while it is held. */
+  readonly endedAtMs: number | null;
+  /** The credits that it has cost. */
+  readonly charged: number;
+  /** The credits that came back. What had come from grants that have expired meanwhile does not. */
+  readonly returned: number;
+  /** The smallest balance among its accounts when it ended; null = it is held, or has none. */
+  readonly remaining: number | null;
+  /** The cost that it was settled with. It can exceed what was charged, when the credits did not suffice. */
+  readonly settledCost: number | null;
+  readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
+  /** What a retry under the same idempotency key is answered. */
+  readonly answer: readonly ChargeResult[];
+}
+
+export type NewReservation = Pick<
+  Reservation,
+  'id' | 'keyId' | 'apiId' | 'identityId' | 'cost' | 'onExpiry' | 'idempotency'
+> & {
+  readonly ttlMs: number;
+  /** The accounts that are counted without a balance. */
+  readonly metered: readonly number[];
+  /** A local limit refuses it: only an earlier one under the same idempotency key is answered, and none is made. */
+  readonly isOnlyFound: boolean;
+};
+
+export type ReserveOutcome = { readonly spend: SpendOutcome; readonly reservation: Reservation | null };
+
+/** How a reservation ends. */
+export type Ending =
+  | { readonly kind: 'settle'; readonly cost: number; readonly allowOverage: boolean }
+  | { readonly kind: 'release' }
+  /** By the sweep. */
+  | { readonly kind: 'expire' };
+
+export type EndOutcome =
+  | { readonly status: 'done'; readonly reservation: Reservation }
+  | { readonly status: 'unknown' }
+  /** It has ended already, or its time is over, or (expire) it is not over yet. */
+  | { readonly status: 'not held'; readonly reservation: Reservation; readonly nowMs: number }
+  /** The cost exceeds what it holds, and nothing more may be taken. */
+  | { readonly status: 'too much'; readonly reservation: Reservation };
+
+/** What reservations read and write besides the accounts. */
+export interface ReservationView extends LedgerView {
+  putPockets(account: number, pockets: Pockets | null): void;
+  reservation(id: string): Reservation | undefined;
+  reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined;
+  /** Reservations of the key that are held, up to the bound. */
+  liveReservations(keyId: string): number;
+  putReservation(reservation: Reservation): void;
+}
+
+/** Takes all charges of a verification, and holds those of credits, or takes nothing. */
+export function decideReserve(
+  view: ReservationView,
+  spend: Spend,
+  wanted: NewReservation,
+  nowMs: number,
+  maxLive: number,
+): ReserveOutcome {
+  // The records that decided it come first: a key that is no longer valid gets no earlier answer. Its fences name all of them.
+  const check = decideSpend(view, { ...spend, charges: [], idempotency: null }, nowMs, maxLive);
+  if (check.status === 'stale') return { spend: check, reservation: null };
+  const { idempotency } = wanted;
+  const earlier = idempotency === null ? undefined : view.reservationUnder(wanted.keyId, idempotency.id);
+  if (earlier !== undefined) return replayed(earlier, idempotency?.requestDigest ?? '');
+  if (wanted.isOnlyFound) return { spend: { status: 'refused', by: 0, charges: [], nowMs }, reservation: null };
+  if (view.liveReservations(wanted.keyId) >= maxLive) return { spend: { status: 'crowded' }, reservation: null };
+  const outcome = decideSpend(view, { ...spend, idempotency: null }, nowMs, maxLive);
+  if (outcome.status !== 'taken') return { spend: outcome, reservation: null };
+  const { ttlMs, metered, isOnlyFound: _isOnlyFound, ...facts } = wanted;
+  const expiresAtMs = nowMs + ttlMs;
+  const reservation: Reservation = {
+    ...facts,
+    expiresAtMs,
+    createdAtMs: nowMs,
+    parts: spend.charges
+      .filter(({ amount }) => amount > 0)
+      .map((charge) => ({ ...hold(view, charge, expiresAtMs), isMetered: metered.includes(charge.account) })),
+    state: 'held',
+    endedAtMs: null,
+    charged: 0,
+    returned: 0,
+    remaining: null,
+    settledCost: null,
+    answer: outcome.charges,
+  };
+  view.putReservation(reservation);
+  return { spend: outcome, reservation };
+}
+
+function replayed(earlier: Reservation, requestDigest: string): ReserveOutcome {
+  if (earlier.idempotency?.requestDigest !== requestDigest) return { spend: { status: 'conflict' }, reservation: null };
+  const { answer: charges, createdAtMs: nowMs } = earlier;
+  return { spend: { status: 'taken', charges, nowMs, replayed: true }, reservation: earlier };
+}
+
+/** What the spend has just taken is held instead. */
+function hold(view: ReservationView, { account, amount }: Charge, untilMs: number): Omit<HeldPart, 'isMetered'> {
+  const state = view.account(account) as AccountState;
+  if (state.kind === 'window') return { account, amount, taken: null, mark: state.mark };
+  const book = new AccountBook({ ...state, value: state.value + amount }, view.pockets(account));
+  const taken = book.hold(amount, untilMs);
+  put(view, account, book, state.revision);
+  return { account, amount, taken, mark: 0 };
+}
+
+/** Ends a reservation: charges what it has cost, and returns the rest. All its accounts change together. */
+export function decideEnd(view: ReservationView, id: string, ending: Ending, nowMs: number): EndOutcome {
+  const reservation = view.reservation(id);
+  if (reservation === undefined) return { status: 'unknown' };
+  const isOver = nowMs >= reservation.expiresAtMs;
+  if (reservation.state !== 'held' || isOver !== (ending.kind === 'expire')) {
+    return { status: 'not held', reservation, nowMs };
+  }
+  const wanted = costOf(reservation, ending);
+  if (ending.kind === 'settle' && wanted > reservation.cost && !ending.allowOverage) {
+    return { status: 'too much', reservation };
+  }
+  const books = openBooks(view, reservation, nowMs);
+  const held = Math.min(wanted, reservation.cost);
+  const returned = books.map(({ book, part }) => book.giveBack(part.taken as Taken, held, nowMs));
+  const more = Math.min(wanted - held, ...books.map(({ book }) => book.value));
+  const charged = books.length === 0 ? 0 : held + (more > 0 ? more : 0);
+  for (const { book } of books) book.spend(charged - held);
+  for (const { book, part, revision } of books) put(view, part.account, book, revision);
+  if (ending.kind !== 'settle' && wanted === 0) returnWindows(view, reservation, nowMs);
+  const ended: Reservation = {
+    ...reservation,
+    state: STATE_AFTER[ending.kind],
+    endedAtMs: ending.kind === 'expire' ? reservation.expiresAtMs : nowMs,
+    charged,
+    returned: books.length === 0 ? 0 : Math.min(...returned),
+    remaining: leastOf(books),
+    settledCost: ending.kind === 'settle' ? ending.cost : null,
+  };
+  view.putReservation(ended);
+  return { status: 'done', reservation: ended };
+}
+
+/** The reservation as a reader sees it: one whose time is over has expired, also before the sweep has written that down. */
+export function asSeen(reservation: Reservation, nowMs: number): Reservation {
+  const { state, expiresAtMs, onExpiry, cost, parts } = reservation;
+  if (state !== 'held' || nowMs < expiresAtMs) return reservation;
+  const held = parts.some(({ taken }) => taken !== null) ? cost : 0;
+  const charged = onExpiry === 'charge' ? held : 0;
+  return { ...reservation, state: 'expired', endedAtMs: expiresAtMs, charged, returned: held - charged };
+}
+
+/** null = there is no balance. */
+function leastOf(books: readonly OpenBook[]): number | null {
+  const balances = books.flatMap(({ book, part }) => (part.isMetered ? [] : book.value));
+  return balances.length === 0 ? null : Math.min(...balances);
+}
+
+const STATE_AFTER = { settle: 'settled', release: 'released', expire: 'expired' } as const;
+
+function costOf({ cost, onExpiry }: Reservation, ending: Ending): number {
+  if (ending.kind === 'settle') return ending.cost;
+  return ending.kind === 'expire' && onExpiry === 'charge' ? cost : 0;
+}
+
+interface OpenBook {
+  readonly part: HeldPart;
+  readonly book: AccountBook;
+  readonly revision: number;
+}
+
+/** The accounts of credits that are still there. What a closed one held is gone with it. */
+function openBooks(view: ReservationView, { parts }: Reservation, nowMs: number): OpenBook[] {
+  return parts.flatMap((part) => {
+    const state = view.account(part.account);
+    if (part.taken === null || state === undefined) return [];
+    const book = new AccountBook(state, view.pockets(part.account)).upTo(null, nowMs);
+    return [{ part, book, revision: state.revision }];
+  });
+}
+
+/** The request did not happen. A strict limit gets its count back while the same window runs. */
+function returnWindows(view: ReservationView, { parts }: Reservation, nowMs: number): void {
+  for (const { account, amount, taken, mark } of parts) {
+    const state = view.account(account);
+    if (taken !== null || state === undefined || state.mark !== mark || nowMs >= mark) continue;
+    view.put(account, { ...state, value: Math.max(0, state.value - amount) });
+  }
+}
+
+function put(view: ReservationView, account: number, book: AccountBook, revision: number): void {
+  const { state, pockets, lines } = book.booked(revision);
+  view.put(account, state);
+  view.putPockets(account, pockets);
+  if (lines.length > 0) view.addLines(account, lines);
+}

@@ -1,0 +1,94 @@
+import { DAY_MS, dayStartOf, joinedLine, type Movements, type StatementLine } from './statement.ts';
+
+/** What a row of a statement stands for: one UTC day, or one refill period. */
+export const STATEMENT_SPANS = ['day', 'period'] as const;
+export type StatementSpan = (typeof STATEMENT_SPANS)[number];
+
+/** The columns of a statement as CSV, by the names of the fields in the API. */
+export const STATEMENT_COLUMNS = [
+  'keyId',
+  'identityId',
+  'externalId',
+  'start',
+  'end',
+  'opening',
+  'granted',
+  'refilled',
+  'adjusted',
+  'spent',
+  'expired',
+  'closing',
+  'held',
+] as const;
+
+/** Lines of one holder that lie in the same day or period. The equation of lines holds in every row. */
+export interface StatementRow extends Movements {
+  readonly startMs: number;
+  /** null: the period has no end that is known. */
+  readonly endMs: number | null;
+  readonly opening: number;
+  readonly closing: number;
+  readonly held: number;
+}
+
+/** All lines of a row as one line. */
+export interface JoinedLines {
+  /** Where the first line begins. */
+  readonly startMs: number;
+  /** Where the last line begins. */
+  readonly lastMs: number;
+  readonly sum: StatementLine;
+}
+
+/** When the period of these lines ends. `nextMs`: where the lines of the next period begin; null = there are none. */
+export type PeriodEnd = (lines: JoinedLines, nextMs: number | null) => number | null;
+
+/** Makes rows of lines, which come in the order of time. Days and periods without lines have no row. */
+export class StatementRows {
+  readonly #per: StatementSpan;
+  readonly #endOf: PeriodEnd;
+  #open: JoinedLines | null = null;
+
+  constructor(per: StatementSpan, endOf: PeriodEnd) {
+    this.#per = per;
+    this.#endOf = endOf;
+  }
+
+  /** Where the row begins that further lines may belong to; null = there is none. */
+  get openMs(): number | null {
+    return this.#open === null ? null : this.#startOf(this.#open);
+  }
+
+  /** Answers the row that ends before this line; null = the line belongs to the row before, or is the first. */
+  add(line: StatementLine): StatementRow | null {
+    const open = this.#open;
+    if (open !== null && this.#isSame(open.sum, line)) {
+      this.#open = { startMs: open.startMs, lastMs: line.startMs, sum: joinedLine(open.sum, line) };
+      return null;
+    }
+    this.#open = { startMs: line.startMs, lastMs: line.startMs, sum: line };
+    return open === null ? null : this.#row(open, line.startMs);
+  }
+
+  /** The last row; null = there were no lines. */
+  finish(): StatementRow | null {
+    const open = this.#open;
+    this.#open = null;
+    return open === null ? null : this.#row(open, null);
+  }
+
+  #isSame(a: StatementLine, b: StatementLine): boolean {
+    return this.#per === 'day' ? dayStartOf(a.startMs) === dayStartOf(b.startMs) : a.periodMs === b.periodMs;
+  }
+
+  #startOf({ startMs }: JoinedLines): number {
+    return this.#per === 'day' ? dayStartOf(startMs) : startMs;
+  }
+
+  #row(lines: JoinedLines, nextMs: number | null): StatementRow {
+    const startMs = this.#startOf(lines);
+    const endMs = this.#per === 'day' ? startMs + DAY_MS : this.#endOf(lines, nextMs);
+    const { periodMs: _periodMs, ...figures } = lines.sum;
+    return { ...figures, startMs, endMs };
+  }
+}

@@ -1,0 +1,96 @@
+import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
+import type { Charge, Spend, SpendOutcome } from '../../core/spend.ts';
+import type { Ledger } from '../../storage/port/storage.ts';
+import { windowOf } from '../cache/accountOf.ts';
+import type { RefillPlans } from '../refill/refillPlans.ts';
+import type { AdHocLimits } from './adHocLimits.ts';
+import type { Counting } from './counting.ts';
+import { everyFenceOf, fencesOf } from './fences.ts';
+import type { ReservationTerms } from './request.ts';
+import { exactCharges } from './spendCharges.ts';
+
+/** Asks the ledger for the strict limits and the credits of a verification. */
+export class AskLedger {
+  readonly #ledger: Ledger;
+  readonly #adHoc: AdHocLimits;
+  readonly #refills: RefillPlans;
+
+  constructor(ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
+    this.#ledger = ledger;
+    this.#adHoc = adHoc;
+    this.#refills = refills;
+  }
+
+  spend(counting: Counting): PromiseLike<SpendOutcome> {
+    return areOpen(counting) ? this.#ledger.spend(this.#spendOf(counting, null)) : this.#openAndSpend(counting);
+  }
+
+  /** The same, but the credits are held. */
+  async reserve(counting: Counting, terms: ReservationTerms): Promise<ReserveOutcome> {
+    const adHoc = areOpen(counting) ? null : await this.#adHoc.accounts(counting.entry, counting.strict);
+    const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
+    return this.#ledger.reserve(reservingSpend(counting, charges), newReservation(counting, terms, false));
+  }
+
+  /** What a retry was answered before; null = nothing. A key whose records have changed gets `stale`: it may no longer be valid. */
+  async earlierAnswer(counting: Counting): Promise<ReserveOutcome | null> {
+    const { entry, request } = counting;
+    if (request.idempotency === null) return null;
+    if (request.reservation !== null) {
+      const wanted = newReservation(counting, request.reservation, true);
+      const outcome = await this.#ledger.reserve(reservingSpend(counting, []), wanted);
+      return outcome.spend.status === 'refused' ? null : outcome;
+    }
+    const check = await this.#ledger.spend({ charges: [], fences: everyFenceOf(counting), idempotency: null });
+    if (check.status === 'stale') return { spend: check, reservation: null };
+    const earlier = await this.#ledger.findAnswer({ scope: entry.id, ...request.idempotency });
+    return earlier === null ? null : { spend: earlier, reservation: null };
+  }
+
+  /** Ad-hoc strict limits need their accounts first. */
+  async #openAndSpend(counting: Counting): Promise<SpendOutcome> {
+    const adHoc = await this.#adHoc.accounts(counting.entry, counting.strict);
+    return this.#ledger.spend(this.#spendOf(counting, adHoc));
+  }
+
+  #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
+    const { entry, request } = counting;
+    return {
+      charges: exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs()),
+      fences: fencesOf(counting),
+      idempotency: request.idempotency && { scope: entry.id, ...request.idempotency },
+    };
+  }
+}
+
+/** All strict limits have an account. */
+function areOpen({ entry, strict }: Counting): boolean {
+  return strict.every((limit) => limit.account !== null || windowOf(entry, limit) !== null);
+}
+
+/** It names all records that decided it, because an earlier reservation is answered before its charges are looked at. */
+function reservingSpend(counting: Counting, charges: readonly Charge[]): Spend {
+  return { charges, fences: everyFenceOf(counting), idempotency: null };
+}
+
+/** `isOnlyFound`: only an earlier reservation under the same idempotency key is asked for. */
+function newReservation(
+  { entry, request }: Counting,
+  { id, ttlMs, onExpiry }: ReservationTerms,
+  isOnlyFound: boolean,
+): NewReservation {
+  const { credits, identity } = entry;
+  const held = [credits, identity?.credits ?? null];
+  return {
+    id,
+    keyId: entry.id,
+    apiId: entry.apiId,
+    identityId: identity !== null && identity.credits !== null ? identity.id : null,
+    cost: request.creditCost,
+    ttlMs,
+    onExpiry,
+    idempotency: request.idempotency,
+    metered: held.flatMap((each) => (each?.metered ? each.account : [])),
+    isOnlyFound,
+  };
+}

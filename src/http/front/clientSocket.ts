@@ -1,0 +1,10 @@
+/** The part of a client's socket that a responder uses. */
+export interface ClientSocket {
+  write(bytes: string | Uint8Array): number;
+  timeout(seconds: number): void;
+  /** Ends the writing side. What arrives is still read. */
+  shutdown(): void;
+  /** Closes the socket. What was written still arrives if the client sends nothing more. */
+  end(): void;
+  terminate(): void;
+}

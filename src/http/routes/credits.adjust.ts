@@ -1,0 +1,48 @@
+import { Type } from 'typebox';
+
+import { MAX_COUNT } from '../../core/bounds.ts';
+import { defineRoute } from './route.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/creditCallFields.ts';
+import { field, optional } from '../shapes/described.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { badFields } from '../shapes/keyFields.ts';
+import { IDEMPOTENCY_WORDS, strict, Text } from '../shapes/schemas.ts';
+
+export const adjustCredits = defineRoute({
+  path: '/v1/credits.adjust',
+  method: 'POST',
+  summary: 'Correct the credits of a key or an identity by a number, up or down.',
+  description:
+    'The balance never goes below 0. What is taken comes from the credits that expire first, as a spend would take it. `keys.updateRemaining` does the same for a key without a reason. With `keyId` the call needs the right `api.<apiId>.adjust_credits` instead.',
+  rights: ['identity.<identityId>.adjust_credits'],
+  request: strict({
+    ...HOLDER_REFERENCE,
+    by: field(
+      Type.Integer({ minimum: -MAX_COUNT, maximum: MAX_COUNT }),
+      'How many credits are added, or with a minus sign taken. Not 0.',
+      -50,
+    ),
+    reason: Reason,
+    idempotencyKey: optional(
+      CallIdempotencyKey,
+      `Makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated call with the same key changes nothing.`,
+      'ticket-4711',
+    ),
+  }),
+  response: strict({
+    adjustmentId: field(Text, 'The id of the adjustment.', EXAMPLE.adjustmentId),
+    ...CALL_ANSWER,
+  }),
+  example: {
+    request: { externalId: EXAMPLE.externalId, by: -50, reason: 'credited twice by mistake' },
+    response: { adjustmentId: EXAMPLE.adjustmentId, remaining: 97 },
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { by, reason, idempotencyKey = null, ...named }) {
+    if (by === 0) throw badFields([{ path: 'by', message: 'by must not be 0' }]);
+    const input = { by, reason, idempotencyId: idempotencyKey };
+    const { call, remaining, replayed } = await engine.credits.adjust(actor, toHolderReference(named), input);
+    return { adjustmentId: call.id, remaining, ...(replayed ? { replayed } : {}) };
+  },
+});

@@ -1,0 +1,44 @@
+import { defineRoute } from './route.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/creditCallFields.ts';
+import { field, optional } from '../shapes/described.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../shapes/schemas.ts';
+
+export const grantCredits = defineRoute({
+  path: '/v1/credits.grant',
+  method: 'POST',
+  summary: 'Give credits to a key or an identity, once.',
+  description:
+    'For payments: the same idempotency key never tops up twice, however often the payment is reported. Credits that expire are spent before those that do not, soonest expiry first. A refill leaves them alone. With `keyId` the call needs the right `api.<apiId>.grant_credits` instead.',
+  rights: ['identity.<identityId>.grant_credits'],
+  request: strict({
+    ...HOLDER_REFERENCE,
+    amount: field(Positive, 'How many credits.', 1000),
+    expiresAt: optional(
+      UnixMs,
+      'When those that are left of them expire, in unix milliseconds. They do not expire when absent.',
+      EXAMPLE.nextMidnight,
+    ),
+    reason: Reason,
+    idempotencyKey: field(
+      CallIdempotencyKey,
+      `Names the payment: ${IDEMPOTENCY_WORDS}. A repeated call with the same key changes nothing. It is remembered as long as statements are kept.`,
+      'evt_1Nabc',
+    ),
+  }),
+  response: strict({
+    grantId: field(Text, 'The id of the grant.', EXAMPLE.grantId),
+    ...CALL_ANSWER,
+  }),
+  example: {
+    request: { externalId: 'user_1234', amount: 1000, reason: 'payment in_1Nabc', idempotencyKey: 'evt_1Nabc' },
+    response: { grantId: EXAMPLE.grantId, remaining: 1500 },
+  },
+  errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { amount, expiresAt = null, reason, idempotencyKey, ...named }) {
+    const input = { amount, expiresAtMs: expiresAt, reason, idempotencyId: idempotencyKey };
+    const { call, remaining, replayed } = await engine.credits.grant(actor, toHolderReference(named), input);
+    return { grantId: call.id, remaining, ...(replayed ? { replayed } : {}) };
+  },
+});

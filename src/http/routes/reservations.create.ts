@@ -1,0 +1,61 @@
+import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
+import { readBody } from '../request/body.ts';
+import { component, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { ReservationId } from '../shapes/idFields.ts';
+import { strict, Whole } from '../shapes/schemas.ts';
+import { VERDICT_EXAMPLE, VERDICT_FIELDS } from '../shapes/verdictObject.ts';
+import type { Peer, Service } from '../service.ts';
+import { ReserveBody } from '../verify/reserveBody.ts';
+import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
+import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
+import { reserve } from '../verify/verify.ts';
+
+const RESERVED_EXAMPLE = {
+  ...VERDICT_EXAMPLE,
+  remaining: 95000,
+  reservationId: EXAMPLE.reservationId,
+  expiresAt: EXAMPLE.midnight + 600_000,
+} as const;
+
+/** Describes this route for the documentation. It is not in the table of routes: who may verify may call it. */
+export const createReservation = {
+  path: '/v1/reservations.create',
+  method: 'POST',
+  summary: 'Verify a key, and hold the credits that the call may cost.',
+  description:
+    'It is decided, counted and answered as a verification, with the same checks. With the code VALID, `cost` credits are held until `reservations.settle` charges the real cost, or `reservations.release` returns them. Otherwise nothing is held. A key without credits gets a reservation that holds nothing. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`. Settling and releasing always need it.',
+  request: ReserveBody,
+  response: component(
+    'ReservedVerdict',
+    strict({
+      ...VERDICT_FIELDS,
+      reservationId: optional(ReservationId, 'The id of the reservation. Absent when the code is not VALID.'),
+      expiresAt: optional(
+        Whole,
+        'When the reservation expires, in unix milliseconds. Absent when the code is not VALID.',
+        RESERVED_EXAMPLE.expiresAt,
+      ),
+    }),
+    'The verdict on a key, with the reservation. `remaining` is what is left beside what is held.',
+    RESERVED_EXAMPLE,
+  ),
+  headers: VERDICT_HEADERS,
+  example: { request: { key: EXAMPLE.secret, cost: 4000 }, response: RESERVED_EXAMPLE },
+} as const;
+
+export async function answerReservation(
+  service: Service,
+  verdicts: GeneralVerdictWriter,
+  request: Request,
+  peer: Peer,
+): Promise<Response> {
+  const asking = { headers: request.headers, peer };
+  const verdict = await reserve(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES));
+  const text = verdicts.text(verdict);
+  const { reservation } = verdict;
+  if (reservation === undefined) return verdictResponse(verdicts, verdict, text, request);
+  const { id, expiresAtMs } = reservation;
+  const reserved = `${text.slice(0, -1)},"reservationId":"${id}","expiresAt":${expiresAtMs}}`;
+  return verdictResponse(verdicts, verdict, reserved, request);
+}

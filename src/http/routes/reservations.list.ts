@@ -1,0 +1,42 @@
+import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
+import { defineRoute } from './route.ts';
+import { listOf, optional } from '../shapes/described.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { KeyId } from '../shapes/idFields.ts';
+import { nextCursor, pageCursor, PageLimit } from '../shapes/pageFields.ts';
+import {
+  RESERVATION_EXAMPLE,
+  ReservationObject,
+  ReservationStateName,
+  toReservationObject,
+} from '../shapes/reservationObject.ts';
+import { cursorAt, strict } from '../shapes/schemas.ts';
+
+export const listReservations = defineRoute({
+  path: '/v1/reservations.list',
+  method: 'GET',
+  summary: 'List the reservations of a key, the oldest first.',
+  description: 'Those that have ended are listed for 3 days.',
+  rights: ['api.<apiId>.verify_key'],
+  request: strict({
+    keyId: KeyId,
+    state: optional(ReservationStateName, 'Only reservations in this state.', 'held'),
+    limit: PageLimit,
+    cursor: pageCursor(cursorAt('rsv'), EXAMPLE.reservationId),
+  }),
+  response: strict({
+    reservations: listOf(ReservationObject, 'The reservations of this page.'),
+    cursor: nextCursor(EXAMPLE.reservationId),
+  }),
+  example: {
+    request: { keyId: EXAMPLE.keyId, state: 'held', limit: 10 },
+    response: { reservations: [RESERVATION_EXAMPLE] },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { keyId, state = null, limit = MAX_PAGE_SIZE, cursor = null }) {
+    const found = await engine.reservations.list(actor, { keyId, state, after: cursor, limit: limit + 1 });
+    const page = found.slice(0, limit);
+    const next = found.length > limit ? { cursor: page.at(-1)?.id } : {};
+    return { reservations: page.map(toReservationObject), ...next };
+  },
+});

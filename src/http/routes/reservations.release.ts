@@ -1,0 +1,24 @@
+import { defineRoute } from './route.ts';
+import { EXAMPLE } from '../shapes/examples.ts';
+import { ReservationId } from '../shapes/idFields.ts';
+import { EndedReservation, toEndedReservation } from '../shapes/reservationObject.ts';
+import { strict } from '../shapes/schemas.ts';
+
+export const releaseReservation = defineRoute({
+  path: '/v1/reservations.release',
+  method: 'POST',
+  summary: 'Return all that a reservation holds: the call did not happen.',
+  description:
+    'Strict rate limits count the call no longer, if their window still runs. Releasing again answers the same. A reservation that was settled or has expired answers 409.',
+  rights: ['api.<apiId>.verify_key'],
+  request: strict({ reservationId: ReservationId }),
+  response: EndedReservation,
+  example: {
+    request: { reservationId: EXAMPLE.reservationId },
+    response: { charged: 0, returned: 4000, remaining: 99000 },
+  },
+  errors: ['NOT_FOUND', 'CONFLICT'],
+  async handle(engine, actor, { reservationId }) {
+    return toEndedReservation(await engine.reservations.release(actor, reservationId));
+  },
+});

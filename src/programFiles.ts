@@ -1,0 +1,10 @@
+/**
+ * The files that the program opens or runs by their path. All are found from this folder, because a bundle of the program
+ * (tools/launch/bundle.mjs) has a folder of its own in its place.
+ */
+export const PROGRAM_FILES = {
+  docs: new URL('../docs/', import.meta.url),
+  assets: new URL('../src/http/docs/', import.meta.url),
+  /** The entry of a worker thread, without its extension: a bundle has another one. */
+  thread: new URL('./storage/sqlite/thread/thread', import.meta.url),
+};

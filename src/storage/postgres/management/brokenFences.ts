@@ -1,0 +1,18 @@
+import type { QueryConfig } from 'pg';
+
+import type { Spend } from '../../../core/spend.ts';
+import { FENCE_KINDS } from '../../sql/fences.ts';
+import { isBroken } from '../schema/readFences.ts';
+
+/** The places of the broken fences of a spend, from 1 on. */
+export function brokenFences({ fences }: Spend): QueryConfig {
+  const text = `SELECT f.place FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
+    WITH ORDINALITY AS f(kind, id, name, revision, place) WHERE ${isBroken()}`;
+  const columns = [
+    fences.map(({ kind }) => FENCE_KINDS.indexOf(kind)),
+    fences.map(({ id }) => id),
+    fences.map(({ name }) => name),
+    fences.map(({ revision }) => revision),
+  ];
+  return { name: 'broken_fences', text, values: columns };
+}

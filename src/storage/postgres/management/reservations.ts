@@ -1,0 +1,209 @@
+import type { QueryConfig } from 'pg';
+
+import type { AccountState } from '../../../core/account.ts';
+import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
+import {
+  decideEnd,
+  decideReserve,
+  type Ending,
+  type EndOutcome,
+  type NewReservation,
+  type Reservation,
+  type ReserveOutcome,
+} from '../../../core/reservation.ts';
+import type { Spend } from '../../../core/spend.ts';
+import { BatchCredits } from '../../port/batchCredits.ts';
+import type { NewEvent } from '../../port/events.ts';
+import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservationRows.ts';
+import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import type { Ask, AskAll, Pool } from '../connection/pool.ts';
+import { pauseBeforeRetry } from '../connection/retryPause.ts';
+import { noteChange } from '../freshness/changeNotices.ts';
+import { brokenFences } from './brokenFences.ts';
+import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
+import { LockedView } from './lockedView.ts';
+import { pocketsQuery, type PocketsRow, storedPockets } from './lockedCredits.ts';
+
+/** How often a reservation is tried that got in the way of another transaction. */
+const MAX_TRIES = 3;
+const SELECT = `SELECT ${RESERVATION_COLUMNS} FROM reservations`;
+
+export interface ReservationsContext {
+  readonly pool: Pool;
+  readonly clock: LedgerClock;
+  readonly random: () => number;
+}
+
+/** What a transaction has locked and read. */
+interface Read {
+  readonly nowMs: number;
+  readonly states: Map<number, AccountState>;
+  readonly pockets: readonly PocketsRow[];
+  readonly others: readonly (readonly Record<string, unknown>[])[];
+}
+
+/** What it has decided. `view` is null when there is nothing to write. */
+interface Decision<T> {
+  readonly outcome: T;
+  readonly view: LockedView | null;
+  readonly events: readonly NewEvent[];
+}
+
+/**
+ * Reservations begin and end in transactions of their own, decided here and not inside the database: each locks its accounts in the order of
+ * their ids, as spends do, and writes them with the reservation.
+ */
+export class Reservations {
+  readonly #context: ReservationsContext;
+
+  constructor(context: ReservationsContext) {
+    this.#context = context;
+  }
+
+  reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome> {
+    const { idempotency, keyId } = wanted;
+    const earlier = {
+      text: `${SELECT} WHERE key_id = $1 AND idempotency_id = $2 FOR UPDATE`,
+      values: [keyId, idempotency?.id ?? null],
+    };
+    const live = {
+      text: `SELECT count(*) AS live FROM (
+        SELECT 1 FROM reservations WHERE key_id = $1 AND state = 'held' LIMIT ${MAX_LIVE_RESERVATIONS}) held`,
+      values: [keyId],
+    };
+    const accounts = spend.charges.map(({ account }) => account);
+    return this.#transact(accounts, [earlier, live, brokenFences(spend)], (read) => {
+      const [found = [], counted = [], broken = []] = read.others;
+      const stored = { found: toReservations(found), live: Number(counted[0]?.['live'] ?? 0) };
+      const isBroken = new Set(broken.map(({ place }) => spend.fences[Number(place) - 1]));
+      const view = new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), isBroken);
+      const outcome = decideReserve(view, spend, wanted, read.nowMs, MAX_LIVE_RESERVATIONS);
+      return { outcome, view: outcome.reservation === null ? null : view, events: [] };
+    });
+  }
+
+  /** `known`: the reservation as it was read before. Its accounts never change. */
+  end(known: Reservation, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
+    return this.#transact(accountsOf([known]), [lockAgain([known])], (read) => {
+      const view = endingView(read);
+      const outcome = end(view, known.id, ending);
+      return { outcome, view: outcome.status === 'done' ? view : null, events };
+    });
+  }
+
+  async expire(expired: readonly ExpiredReservation[]): Promise<void> {
+    const known = expired.map(({ reservation }) => reservation);
+    await this.#transact(accountsOf(known), [lockAgain(known)], (read) => {
+      const view = endingView(read);
+      const ended = expired.filter(
+        ({ reservation }) => end(view, reservation.id, { kind: 'expire' }).status === 'done',
+      );
+      const events = ended.flatMap(({ event }) => event ?? []);
+      return { outcome: undefined, view: ended.length === 0 ? null : view, events };
+    });
+  }
+
+  async #transact<T>(
+    accounts: readonly number[],
+    reads: readonly QueryConfig[],
+    decide: (read: Read) => Decision<T>,
+  ): Promise<T> {
+    const { pool, random } = this.#context;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await pool.use((ask, askAll) => this.#try(ask, askAll, { accounts, reads, decide }));
+      } catch (error) {
+        const mayGoWell = !isTold(error) && ['rolled back', 'refused'].includes(kindOf(error));
+        if (!mayGoWell || tries >= MAX_TRIES) {
+          if (isTold(error)) throw error;
+          throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
+        }
+        await pauseBeforeRetry(tries, random);
+      }
+    }
+  }
+
+  async #try<T>(
+    ask: Ask,
+    askAll: AskAll,
+    {
+      accounts,
+      reads,
+      decide,
+    }: { accounts: readonly number[]; reads: readonly QueryConfig[]; decide: (read: Read) => Decision<T> },
+  ): Promise<T> {
+    let isCommitting = false;
+    try {
+      const { outcome, view, events } = decide(await this.#read(askAll, accounts, reads));
+      if (view === null) {
+        // What was read is answered, so it must have reached the standby: the locks are writes, and their commit waits for it.
+        isCommitting = true;
+        await ask('COMMIT');
+        return outcome;
+      }
+      isCommitting = true;
+      const notes = noteChange({ writes: [], accounts: [], events }, view.nowMs);
+      await askAll([
+        ...accountWrites(view.changed),
+        ...creditQueries(view.credits.writes),
+        ...notes,
+        { text: 'COMMIT' },
+      ]);
+      return outcome;
+    } catch (error) {
+      if (isCommitting && kindOf(error) === 'lost') {
+        throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
+      }
+      if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+      throw error;
+    }
+  }
+
+  async #read(askAll: AskAll, accounts: readonly number[], reads: readonly QueryConfig[]): Promise<Read> {
+    const { clock } = this.#context;
+    const startedAtMs = clock.startMs();
+    const ids = [...new Set(accounts)];
+    const lock = {
+      text: 'SELECT ledger_lock_v1($1::bigint[], $2::bigint)::text AS numbers',
+      values: [ids, clock.givenMs],
+    };
+    const [, locked, pockets, ...others] = await askAll([{ text: 'BEGIN' }, lock, pocketsQuery(ids), ...reads]);
+    const [nowMs = 0, ...numbers] = toNumbers((locked?.rows[0] as { numbers: string } | undefined)?.numbers ?? '{}');
+    clock.keepWithin(startedAtMs, nowMs);
+    return {
+      nowMs,
+      states: readStates(numbers),
+      pockets: (pockets?.rows ?? []) as PocketsRow[],
+      others: others.map(({ rows }) => rows as Record<string, unknown>[]),
+    };
+  }
+}
+
+function accountsOf(reservations: readonly Reservation[]): number[] {
+  return reservations.flatMap(({ parts }) => parts.map(({ account }) => account));
+}
+
+/** In the order of their ids, as everybody locks them. */
+function lockAgain(reservations: readonly Reservation[]): QueryConfig {
+  const ids = reservations.map(({ id }) => id);
+  return { text: `${SELECT} WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`, values: [ids] };
+}
+
+function toReservations(rows: readonly Record<string, unknown>[]): Reservation[] {
+  return rows.map((row) => toReservation(row as ReservationRow));
+}
+
+function endingView(read: Read): LockedView {
+  const stored = { found: toReservations(read.others[0] ?? []), live: 0 };
+  return new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), new Set());
+}
+
+function end(view: LockedView, id: string, ending: Ending): EndOutcome {
+  const outcome = decideEnd(view, id, ending, view.nowMs);
+  if (outcome.status === 'done') {
+    view.credits.released(outcome.reservation, (account) => view.account(account)?.value ?? 0);
+  }
+  return outcome;
+}

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { type Situation, SITUATIONS } from './cliRun.ts';
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let keyId: string;
+    beforeAll(async () => {
+      here = await make();
+      const apiId = (await here.json('api', 'create', 'used'))['apiId'] as string;
+      const made = await here.json('key', 'create', '--api', apiId, '--remaining', '100');
+      keyId = made['keyId'] as string;
+      await here.ok('key', 'verify', made['key'] as string);
+      await here.ok('key', 'create', '--api', apiId, '--remaining', '5');
+    });
+    afterAll(() => here[Symbol.asyncDispose]());
+
+    test('one holder by day, also the days on which nothing happened, and the sum', async () => {
+      const lines = (await here.ok('usage', '--key', keyId)).split('\n');
+      expect(lines[0]).toMatch(/^DAY +SPENT$/);
+      // The time a week ago is in the first of eight days.
+      expect(lines.slice(1, -2).every((line) => /^\d{4}-\d\d-\d\d {2} {4}[01]$/.test(line))).toBe(true);
+      expect(lines.length - 3).toBe(8);
+      expect(lines.at(-2)).toBe('Sum: spent 1, granted 0, refilled 0, adjusted 100, expired 0. Balance: 99.');
+    });
+
+    test('those who spent the most, and all rows as JSON and CSV', async () => {
+      const shown = await here.ok('usage', '--top', '1', '--since', '1d');
+      expect(shown).toBe(`WHO${' '.repeat(keyId.length - 3)}  SPENT\n${keyId}      1\nSum of all 1: spent 1.\n`);
+      const { rows } = (await here.json('usage', '--key', keyId)) as { rows: Record<string, unknown>[] };
+      expect(rows.at(-1)).toMatchObject({ keyId, closing: 99 });
+      const [heading, first] = (await here.ok('usage', '--key', keyId, '--csv')).split('\r\n');
+      expect(heading).toBe(
+        'keyId,identityId,externalId,start,end,opening,granted,refilled,adjusted,spent,expired,closing,held',
+      );
+      expect(first).toMatch(new RegExp(`^${keyId},,,\\d+,\\d+,0,0,0,100,[01],0,\\d+,0$`));
+      expect(await here.ok('usage', '--since', '2020-01-01', '--csv')).toContain(keyId);
+    });
+
+    test('a wrong flag is named', async () => {
+      const wrong = async (...words: string[]) => {
+        const { code, err } = await here.run(['usage', ...words]);
+        return [code, err.split('\n')[0]];
+      };
+      expect(await wrong('--since', 'yesterday')).toEqual([
+        2,
+        '--since must be a time span such as 7d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "yesterday".',
+      ]);
+      expect(await wrong('--since', '2999-01-01')).toEqual([2, '--since must be in the past, got "2999-01-01".']);
+      expect(await wrong('--top', '0')).toEqual([2, '--top must be at least 1, got "0".']);
+      expect(await wrong('--top', '3', '--key', keyId)).toEqual([
+        2,
+        '--top is for many. Leave it out, or leave out --key.',
+      ]);
+      expect(await wrong('--plan', 'a', '--identity', 'b')).toEqual([2, 'Give only one of --identity and --plan.']);
+      expect(await wrong('--csv', '--json')).toEqual([2, expect.stringContaining('Give --csv or --json, not both.')]);
+      expect(await wrong('--identity', 'nobody')).toEqual([
+        1,
+        'There is no identity with this externalId, or this root key may not see it.',
+      ]);
+    });
+  });
+}
