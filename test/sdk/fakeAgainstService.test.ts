@@ -149,6 +149,21 @@ describe('the fake answers as the service does', () => {
       },
     ],
     [
+      'an earlier answer of counters that the key has no more shows neither balance nor strict limits',
+      {
+        key: { remaining: 5, ratelimits: [strict('a', 2)] },
+        steps: [
+          ask({ idempotencyKey: 'once-1234' }),
+          { update: { ratelimits: null } },
+          ask({ idempotencyKey: 'once-1234' }),
+          { update: { ratelimits: [strict('a', 2), strict('b', 2), local('c')] } },
+          ask({ idempotencyKey: 'once-1234' }),
+          { update: { ratelimits: [strict('a', 2)] } },
+          ask({ idempotencyKey: 'once-1234' }),
+        ],
+      },
+    ],
+    [
       'an idempotency key remembers nothing of a key that has only local limits',
       {
         key: { ratelimit: { limit: 2, duration: MINUTE } },

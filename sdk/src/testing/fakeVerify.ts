@@ -84,11 +84,14 @@ function count(asked: Asked): Decided {
   ];
   const idempotency = exact.length === 0 ? null : idempotencyOf(key, request);
   const conclude = (outcome: SpendOutcome): Decided => {
-    const { charges, by } = answered(outcome);
+    const { charges: all, by } = answered(outcome);
+    // An earlier answer of other counters says nothing about those that the key has now.
+    const charges = all.length === exact.length ? all : [];
     const code = by < 0 ? 'VALID' : by < strict.length ? 'RATE_LIMITED' : 'USAGE_EXCEEDED';
-    const states = limits.map((limit) => {
+    const states = limits.flatMap((limit) => {
       if (limit.async) return stateOf(asked, limit, ledger.look(limitCharge(ledger, limit, owners), nowMs), false);
-      return stateOf(asked, limit, charges[strict.indexOf(limit)], strict.indexOf(limit) === by);
+      const result = charges[strict.indexOf(limit)];
+      return result === undefined ? [] : stateOf(asked, limit, result, strict.indexOf(limit) === by);
     });
     const left = charges.slice(strict.length).map((charge) => charge.left);
     return { code, remaining: left.length === 0 ? null : Math.min(...left), limits: states };
@@ -134,11 +137,11 @@ function answered(outcome: SpendOutcome): { readonly charges: readonly ChargeRes
 function stateOf(
   { identity }: Asked,
   { name, limit, async, ownerId }: AppliedLimit,
-  result: ChargeResult | undefined,
+  result: ChargeResult,
   exceeded: boolean,
 ): NamedRatelimitResult {
   const shared = ownerId === identity?.id ? { shared: true } : {};
-  return { name, limit, remaining: result?.left ?? 0, reset: result?.resetAtMs ?? 0, async, exceeded, ...shared };
+  return { name, limit, remaining: result.left, reset: result.resetAtMs, async, exceeded, ...shared };
 }
 
 function checkCosts({ remaining, ratelimit, ratelimits = [] }: VerifyRequest): void {

@@ -32,8 +32,16 @@ export function localReports(
   return reports;
 }
 
-/** Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. */
-export function allReports(localLimits: LocalLimits, { limits, local }: Counting, outcome: Decided): LimitReport[] {
+/**
+ * Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. A strict limit that the
+ * ledger says nothing of has no report. null: no limit has one.
+ */
+export function allReports(
+  localLimits: LocalLimits,
+  { limits, local }: Counting,
+  outcome: Decided,
+): readonly LimitReport[] | null {
+  if (limits.length === 0) return null;
   const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
   const reports: LimitReport[] = [];
   let [nextLocal, nextStrict] = [0, 0];
@@ -44,8 +52,8 @@ export function allReports(localLimits: LocalLimits, { limits, local }: Counting
     } else {
       const result = outcome.charges[nextStrict];
       const exceeded = nextStrict++ === refusedBy;
-      reports.push({ limit, remaining: result?.left ?? 0, resetAtMs: result?.resetAtMs ?? 0, exceeded });
+      if (result !== undefined) reports.push({ limit, remaining: result.left, resetAtMs: result.resetAtMs, exceeded });
     }
   }
-  return reports;
+  return reports.length === 0 ? null : reports;
 }

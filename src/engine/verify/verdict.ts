@@ -83,12 +83,15 @@ export class Verdicts {
       case 'taken':
       case 'refused': {
         const replayed = outcome.status === 'taken' && outcome.replayed;
+        // The key has got or lost a counter since the first answer: whose its numbers are is no longer known.
+        const isOfOthers = replayed && outcome.charges.length !== exactCounters(counting);
+        const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
         return {
           code: codeOf(counting, outcome),
           key: entry,
-          remaining: leastLeft(counting, outcome.charges),
+          remaining: leastLeft(counting, shown.charges),
           creditsTaken: creditsTaken(counting, outcome),
-          limits: counting.limits.length === 0 ? null : allReports(this.#localLimits, counting, outcome),
+          limits: allReports(this.#localLimits, counting, shown),
           replayed,
           // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
           atMs: replayed ? counting.nowMs : outcome.nowMs,
@@ -114,6 +117,11 @@ export class Verdicts {
     const state = this.#ledger.peek(credits.account);
     return state === undefined ? undefined : this.#refills.balance(state, credits.refill, nowMs);
   }
+}
+
+/** How many counters the ledger counts for this verification: strict limits, and the credits of the key and of its identity. */
+function exactCounters({ entry: { credits, identity }, strict }: Counting): number {
+  return strict.length + (credits === null ? 0 : 1) + (identity === null || identity.credits === null ? 0 : 1);
 }
 
 function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
