@@ -119,8 +119,12 @@ export class Setup {
     return this.#first.reopen();
   }
 
+  /** What a crash would leave now. A copy is closed when the next one is made. */
   async afterCrash(): Promise<Storage> {
-    const copy = await this.#first.afterCrash();
+    const [first, before] = this.#opened.splice(0) as [OpenedStorage, OpenedStorage?];
+    this.#opened.push(first);
+    await before?.close();
+    const copy = await first.afterCrash();
     this.#opened.push(copy);
     return copy.storage;
   }

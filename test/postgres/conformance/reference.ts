@@ -47,9 +47,8 @@ export class ReferenceLedger implements LedgerView {
       if (result === 'stale') return toStale(nowMs, markBeside(each, before));
       results.push(result);
     }
-    const newApiIds = change.writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));
-    if (newApiIds.some((id) => this.apiIds.has(id))) return { status: 'stale', nowMs };
-    for (const id of newApiIds) this.apiIds.add(id);
+    if (this.refusesRecords(change)) return { status: 'stale', nowMs };
+    for (const id of newApiIds(change)) this.apiIds.add(id);
     for (const write of change.writes) {
       if (write.kind === 'insertRole' || write.kind === 'updateRole') this.roleRevision = write.role.revision;
     }
@@ -60,6 +59,11 @@ export class ReferenceLedger implements LedgerView {
       else this.accounts.set(each.account, result.state);
     }
     return { status: 'done', accounts: results.map(({ state }) => state), nowMs };
+  }
+
+  /** An api that it creates exists already. */
+  refusesRecords(change: Change): boolean {
+    return newApiIds(change).some((id) => this.apiIds.has(id));
   }
 
   /** Everything that the statements of the accounts must say. */
@@ -98,4 +102,8 @@ export class ReferenceLedger implements LedgerView {
   remember({ scope, id }: IdempotencyKey, answer: RememberedAnswer): void {
     this.#remembered.set(JSON.stringify([scope, id]), answer);
   }
+}
+
+function newApiIds({ writes }: Change): readonly string[] {
+  return writes.flatMap((write) => (write.kind === 'insertApi' ? [write.api.id] : []));
 }
