@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 import { VERSION } from '../../src/version.ts';
+import { measureAgainst, measureAgainstOnPostgres } from './against.ts';
 import { measureAnalytics } from './analytics.ts';
 import { COUNTER_ROWS, type CounterResult, measureRow } from './counters.ts';
 import { measureCrash, measureNodeCrash } from './crash.ts';
@@ -21,7 +22,7 @@ import { measurePlans, measurePlansOnPostgres, type PlanResult } from './plans.t
 import { measurePostgres } from './postgres.ts';
 import { RequestPool } from './requests.ts';
 import { readSpeed, SPEED_FILE, withRun, writeSpeed } from './speed.ts';
-import { resultTables } from './table.ts';
+import { resultTables, versionTable } from './table.ts';
 
 const KEYS = 100_000;
 /** Fewer keys: with one UPDATE for each request, verifying 100,000 keys once would take a minute. */
@@ -46,6 +47,7 @@ async function main(): Promise<void> {
       `(Keystile against a yardstick: ${SERVICE_TIMES} times as long).\n` +
       `A durable commit on this disk takes ${machine.flushMs.toFixed(2)} ms. Run it on a machine that does nothing else.\n`,
   );
+  if (options.against !== null) return measureVersions(options.against, options, folder);
   const results = await measureAll(options, folder);
   const goals = goalsOf(results);
   console.log(resultTables(results, goals));
@@ -103,6 +105,15 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const plans = isWanted('plans') ? await measureAllPlans(join(folder, 'plans'), pace) : [];
   process.stderr.write('\n');
   return { counters, analytics, crash, overload, pipelined, million, listing, idle, creating, postgres, plans };
+}
+
+async function measureVersions(against: string, { isWanted, pace }: Options, folder: string): Promise<void> {
+  announce(`this version against that in ${against}`);
+  const rows = [...(await measureAgainst(against, isWanted, { folder, pool: new RequestPool(KEYS), pace }))];
+  if (isWanted('postgres')) {
+    rows.push(...(await measureAgainstOnPostgres(against, new RequestPool(POSTGRES_KEYS), pace)));
+  }
+  console.log(versionTable(rows));
 }
 
 async function measureAllPlans(folder: string, pace: Pace): Promise<readonly PlanResult[]> {

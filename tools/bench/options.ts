@@ -17,6 +17,9 @@ const ROW_NAMES: readonly string[] = [
   'plans',
 ];
 
+/** Rows that two versions are compared by. */
+const AGAINST_ROWS: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'postgres'];
+
 /** This row takes minutes, so it runs only when it is named. */
 const ONLY_WHEN_NAMED = 'crash';
 
@@ -24,13 +27,14 @@ const ONLY_WHEN_NAMED = 'crash';
 const DEFAULT_ROUNDS = '8';
 const DEFAULT_SECONDS = '0.6';
 
-export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S] [--publish]
+export const USAGE = `npm run bench -- [--only ROW] [--rounds N] [--seconds S] [--publish | --against FOLDER]
   Measures this version of Keystile against yardsticks on the same machine. docs/benchmark.md explains the rows.
   --only ROW     measure only this row; can be repeated. Rows: ${ROW_NAMES.join(', ')}
                  (${ONLY_WHEN_NAMED} runs only when named)
   --rounds N     rounds of each side (default ${DEFAULT_ROUNDS})
   --seconds S    length of a round (default ${DEFAULT_SECONDS}); rounds of Keystile against a yardstick are ${SERVICE_TIMES} times as long
   --publish      add this run to docs/speed.json; \`npm run docs\` then draws the plot and the table of the README
+  --against FOLDER  measure against another version of Keystile instead, in a checkout in which \`npm ci\` was run; rows: ${AGAINST_ROWS.join(', ')}
   --help         show this help`;
 
 export interface Options {
@@ -39,6 +43,8 @@ export interface Options {
   readonly isWanted: (row: string) => boolean;
   /** Adds the run to the published figures. */
   readonly isPublished: boolean;
+  /** The folder of the version to measure against; null = yardsticks. */
+  readonly against: string | null;
 }
 
 /** A wrong argument. The message names it. */
@@ -47,15 +53,19 @@ export class UsageError extends Error {
 }
 
 export function readOptions(args: readonly string[]): Options {
-  const { help, only, rounds, seconds, publish } = parse(args);
-  const unknown = only?.find((name) => !ROW_NAMES.includes(name));
+  const { help, only, rounds, seconds, publish, against } = parse(args);
+  const names = against === undefined ? ROW_NAMES : AGAINST_ROWS;
+  const unknown = only?.find((name) => !names.includes(name));
   if (unknown !== undefined)
-    throw new UsageError(`--only must be one of ${ROW_NAMES.join(', ')}, got ${JSON.stringify(unknown)}.`);
+    throw new UsageError(`--only must be one of ${names.join(', ')}, got ${JSON.stringify(unknown)}.`);
+  if (publish && against !== undefined)
+    throw new UsageError('--publish and --against exclude each other: only shares of the bare handler are published.');
   return {
     isHelp: help,
     pace: { rounds: atLeast(1, '--rounds', rounds), secondsPerRound: atLeast(0.1, '--seconds', seconds) },
     isWanted: (row) => (only === undefined ? row !== ONLY_WHEN_NAMED : only.includes(row)),
     isPublished: publish,
+    against: against ?? null,
   };
 }
 
@@ -65,6 +75,7 @@ interface Arguments {
   readonly rounds: string;
   readonly seconds: string;
   readonly publish: boolean;
+  readonly against?: string | undefined;
 }
 
 function parse(args: readonly string[]): Arguments {
@@ -77,6 +88,7 @@ function parse(args: readonly string[]): Arguments {
         rounds: { type: 'string', default: DEFAULT_ROUNDS },
         seconds: { type: 'string', default: DEFAULT_SECONDS },
         publish: { type: 'boolean', default: false },
+        against: { type: 'string' },
       },
     }).values;
   } catch (error) {

@@ -10,8 +10,16 @@ export interface Spread {
   readonly median: number;
   readonly min: number;
   readonly max: number;
+  /** The standard error of the mean; NaN of one value. */
+  readonly error: number;
 }
 
 export function spreadOf(values: readonly number[]): Spread {
-  return { median: median(values), min: Math.min(...values), max: Math.max(...values) };
+  return { median: median(values), min: Math.min(...values), max: Math.max(...values), error: standardError(values) };
+}
+
+function standardError(values: readonly number[]): number {
+  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return Math.sqrt(squares / (values.length - 1) / values.length);
 }

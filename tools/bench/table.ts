@@ -1,3 +1,4 @@
+import type { VersionRow } from './against.ts';
 import type { AnalyticsSide } from './analytics.ts';
 import type { CounterResult } from './counters.ts';
 import type { CreatingTimes } from './creating.ts';
@@ -76,6 +77,14 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
   }
   if (goals.length > 0) sections.push(table([['target', 'measured', '', 'wanted', ''], ...goals.map(goalCells)]));
   return sections.join('\n\n');
+}
+
+/** This version beside another one. */
+export function versionTable(rows: readonly VersionRow[]): string {
+  const cells = rows.map(({ title, comparison }) => {
+    return [title, ...comparisonCells(comparison), comparison.ratio.error.toFixed(3)];
+  });
+  return table([['', ...comparisonHead('other version', 'this one'), 'standard error'], ...cells]);
 }
 
 function postgresSections({ oneNode, twoNodes, strictCrowd, guarded }: PostgresResult): string[] {

@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+import { PostgresServer } from '../cluster/postgres.ts';
+import type { Child } from './child.ts';
+import { COUNTER_ROWS } from './counters.ts';
+import type { KeyShape } from './fill.ts';
+import { UsageError } from './options.ts';
+import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
+import { answersAgain } from './postgres.ts';
+import { familySeconds } from './process.ts';
+import type { RequestPool } from './requests.ts';
+
+const THIS_FOLDER = fileURLToPath(new URL('../../', import.meta.url));
+const ON_POSTGRES: readonly KeyShape[] = ['local', 'strict', 'credits'];
+
+export interface VersionRow {
+  readonly title: string;
+  /** The other version is the baseline. */
+  readonly comparison: Comparison;
+}
+
+/** A checkout fills its databases and starts its servers with its own code: schemas differ between versions. */
+interface Version {
+  readonly fillFolder: typeof import('./fill.ts').fillFolder;
+  readonly fillDatabase: typeof import('./fillDatabase.ts').fillDatabase;
+  readonly Child: typeof Child;
+}
+
+async function versionIn(folder: string): Promise<Version> {
+  const part = async (name: string): Promise<object> => import(pathToFileURL(join(folder, 'tools/bench', name)).href);
+  const parts = await Promise.all(['fill.ts', 'fillDatabase.ts', 'child.ts'].map(part));
+  return Object.assign({}, ...parts) as Version;
+}
+
+/** The other version first. */
+async function versions(against: string): Promise<readonly [Version, Version]> {
+  const other = resolve(against);
+  if (!existsSync(join(other, 'tools/bench/fill.ts')) || !existsSync(join(other, 'node_modules'))) {
+    throw new UsageError(`--against must be a checkout of Keystile in which \`npm ci\` was run, got ${other}.`);
+  }
+  return [await versionIn(other), await versionIn(THIS_FOLDER)];
+}
+
+/** This version against the one in another folder, with the embedded database. */
+export async function measureAgainst(
+  against: string,
+  isWanted: (row: string) => boolean,
+  { folder, pool, pace }: { readonly folder: string; readonly pool: RequestPool; readonly pace: Pace },
+): Promise<readonly VersionRow[]> {
+  const both = await versions(against);
+  const rows: VersionRow[] = [];
+  for (const { name, title, shape, addedFlushMs } of COUNTER_ROWS.filter((row) => isWanted(row.name))) {
+    const start = async (version: Version, i: number): Promise<Side> => {
+      const data = join(folder, `${name} ${i}`);
+      version.fillFolder(data, pool.count, shape);
+      return { children: [await version.Child.startService({ folder: data, addedFlushMs })], pool, keys: pool.count };
+    };
+    rows.push({ title, comparison: await compareVersions(both, start, pace) });
+  }
+  return rows;
+}
+
+/** The same with one and with two nodes on PostgreSQL. */
+export async function measureAgainstOnPostgres(
+  against: string,
+  pool: RequestPool,
+  pace: Pace,
+): Promise<readonly VersionRow[]> {
+  const both = await versions(against);
+  await using server = await PostgresServer.start({ durable: true, settings: { shared_buffers: '256MB' } });
+  const rows: VersionRow[] = [];
+  for (const nodes of [1, 2]) {
+    for (const shape of ON_POSTGRES) {
+      const start = async (version: Version): Promise<Side> => {
+        const databaseUrl = await version.fillDatabase(server, pool.count, shape);
+        const first = await version.Child.startNode({ databaseUrl });
+        const others = nodes === 1 ? [] : [await version.Child.startNode({ databaseUrl })];
+        const children: Side['children'] = [first, ...others];
+        const whenResumed = () => Promise.all(children.map(answersAgain));
+        return { children, pool, keys: pool.count, whenResumed, databaseSeconds: () => familySeconds(server.pid) };
+      };
+      const title = `PostgreSQL, ${nodes === 1 ? 'one node' : 'two nodes'}: ${shape}`;
+      rows.push({ title, comparison: await compareVersions(both, start, pace) });
+    }
+  }
+  return rows;
+}
+
+async function compareVersions(
+  [other, own]: readonly [Version, Version],
+  start: (version: Version, i: number) => Promise<Side>,
+  pace: Pace,
+): Promise<Comparison> {
+  const baseline = await start(other, 0);
+  const subject = await start(own, 1);
+  for (const side of [baseline, subject]) await warmUp(side);
+  const comparison = await compare(baseline, subject, pace);
+  await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
+  return comparison;
+}
