@@ -14,6 +14,8 @@ export interface Fence {
   /** The identifier of `noOverride`; empty for the other kinds. */
   readonly name: string;
   readonly revision: number;
+  /** A note of the ledger, which says since when it holds: no record has changed while the ledger has the same object here. */
+  heldSince?: object;
 }
 
 export type FenceKind = 'key' | 'identity' | 'plan' | 'role' | 'permission' | 'override' | 'noOverride' | 'patterns';

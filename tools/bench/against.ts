@@ -29,7 +29,7 @@ interface Version {
 }
 
 async function versionIn(folder: string): Promise<Version> {
-  const part = async (name: string): Promise<object> => import(pathToFileURL(join(folder, 'tools/bench', name)).href);
+  const part = async (name: string) => (await import(pathToFileURL(join(folder, 'tools/bench', name)).href)) as object;
   const parts = await Promise.all(['fill.ts', 'fillDatabase.ts', 'child.ts'].map(part));
   return Object.assign({}, ...parts) as Version;
 }

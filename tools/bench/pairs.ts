@@ -54,6 +54,8 @@ export interface Comparison {
   /** Subject divided by baseline, for each pair of rounds. */
   readonly ratio: Spread;
   readonly p99Ratio: Spread;
+  /** Processor time of the servers for one request: the subject's divided by the baseline's, for each pair of rounds. */
+  readonly processorRatio: Spread;
   /** Processors that other programs kept busy at the same time. */
   readonly foreign: Spread;
 }
@@ -132,8 +134,13 @@ function summarize(pairs: readonly Pair[]): Comparison {
     subject: summarizeSide(pairs.map(({ subject }) => subject)),
     ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.perSecond / baseline.perSecond)),
     p99Ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.p99Ms / baseline.p99Ms)),
+    processorRatio: spreadOf(pairs.map(({ baseline, subject }) => perRequest(subject) / perRequest(baseline))),
     foreign: spreadOf(pairs.map(({ foreign }) => foreign)),
   };
+}
+
+function perRequest({ busy, perSecond }: MeasuredRound): number {
+  return busy / perSecond;
 }
 
 function summarizeSide(rounds: readonly MeasuredRound[]): SideResult {

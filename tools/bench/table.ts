@@ -82,9 +82,10 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
 /** This version beside another one. */
 export function versionTable(rows: readonly VersionRow[]): string {
   const cells = rows.map(({ title, comparison }) => {
-    return [title, ...comparisonCells(comparison), comparison.ratio.error.toFixed(3)];
+    const { processorRatio } = comparison;
+    return [title, ...comparisonCells(comparison), spread(processorRatio, 2), processorRatio.error.toFixed(3)];
   });
-  return table([['', ...comparisonHead('other version', 'this one'), 'standard error'], ...cells]);
+  return table([['', ...comparisonHead('other', 'this'), 'processor time', 'standard error'], ...cells]);
 }
 
 function postgresSections({ oneNode, twoNodes, strictCrowd, guarded }: PostgresResult): string[] {

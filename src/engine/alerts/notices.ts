@@ -1,6 +1,6 @@
 import { MAX_NOTICES } from '../../core/bounds.ts';
 import type { EntryCredits, KeyEntry, PlanEntry } from '../cache/keyEntry.ts';
-import { dropFirst } from '../dropFirst.ts';
+import { dropFirst } from '../../core/dropFirst.ts';
 import { ownerOf } from '../verify/appliedLimits.ts';
 import type { LimitReport } from '../verify/limitReports.ts';
 import type { Verdict } from '../verify/verdict.ts';

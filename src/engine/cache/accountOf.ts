@@ -1,20 +1,21 @@
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { CachedEntry } from './cachedEntry.ts';
-import type { KeyEntry, PlanEntry, PlanWindows } from './keyEntry.ts';
+import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 
 /** The account of a window that was opened for a strict limit of the plan; null = it must be asked for. */
 export function windowOf({ identity, windows }: KeyEntry, limit: AppliedLimit): number | null {
-  return (identity === null ? windows : identity.windows)?.accounts.get(limit) ?? null;
+  const known = identity === null ? windows : identity.windows;
+  return known === null ? null : (known.accounts[known.limits.indexOf(limit)] ?? null);
 }
 
 /** The windows of a holder with one more. Those of a plan that has changed since are forgotten. */
 export function withWindow(
   known: PlanWindows | null,
-  plan: PlanEntry,
+  limits: readonly AppliedLimit[],
   [limit, account]: readonly [AppliedLimit, number],
 ): PlanWindows {
-  const windows = known?.plan === plan ? known : { plan, accounts: new Map<AppliedLimit, number>() };
-  windows.accounts.set(limit, account);
+  const windows = known?.limits === limits ? known : { limits, accounts: [] };
+  windows.accounts[limits.indexOf(limit)] = account;
   return windows;
 }
 

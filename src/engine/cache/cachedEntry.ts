@@ -1,3 +1,4 @@
+import type { Fence } from '../../core/fence.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { Alerts, CreditsRecord } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
@@ -39,4 +40,5 @@ export interface CachedEntry extends KeyEntry, Sources {
   readonly own: OwnParts | null;
   local: LocalOwner | null;
   windows: PlanWindows | null;
+  fence: Fence | null;
 }

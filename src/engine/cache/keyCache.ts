@@ -1,6 +1,7 @@
 import { AppError } from '../../core/errors.ts';
+import { type Fence, recordFence } from '../../core/fence.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
-import { dropFirst } from '../dropFirst.ts';
+import { dropFirst } from '../../core/dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import { withWindow } from './accountOf.ts';
@@ -148,14 +149,24 @@ export class KeyCache {
   keepWindow(entry: KeyEntry, limit: AppliedLimit, account: number): void {
     const { identity } = entry;
     const [plan, known] = identity === null ? [entry.plan, entry.windows] : [identity.plan, identity.windows];
-    const given = identity === null ? plan?.forKeys : plan?.forIdentities;
+    const limits = (identity === null ? plan?.forKeys : plan?.forIdentities)?.all ?? [];
     // A limit with the cost of a request is another object with every request.
-    if (plan === null || !given?.all?.includes(limit)) return;
-    const windows = withWindow(known, plan, [limit, account]);
+    if (!limits.includes(limit)) return;
+    const windows = withWindow(known, limits, [limit, account]);
     const cached = entry as CachedEntry;
     if (identity !== null) identity.windows = windows;
     else if (cached.rowNumber < 0) cached.windows = windows;
     else this.#packed.keepWindows(cached, windows);
+  }
+
+  /** The fence of a key. It stays with the key, because a ledger notes in it that it holds. */
+  fenceOf(entry: KeyEntry): Fence {
+    if (entry.fence !== null) return entry.fence;
+    const cached = entry as CachedEntry;
+    const fence = recordFence('key', entry.id, entry.revision);
+    if (cached.rowNumber < 0) cached.fence = fence;
+    else this.#packed.keepFence(cached, fence);
+    return fence;
   }
 
   /** The key was created, changed or removed. From now on the old entry is not used any more. */

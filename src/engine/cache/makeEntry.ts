@@ -37,6 +37,7 @@ export function toKeyEntry(
     openCount: null,
     local: null,
     windows: null,
+    fence: null,
     wire: null,
   };
 }
@@ -135,7 +136,9 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
   const own = record.limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
   const always = orNone(own.filter((_, i) => record.limits[i]?.autoApply !== false));
   return {
+    kind: 'identity',
     id,
+    name: '',
     externalId,
     meta,
     enabled: enabled && (plan === null || plan.record !== null),
@@ -148,7 +151,9 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
     alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
     revision,
     record,
+    local: null,
     windows: null,
+    wire: null,
   };
 }
 

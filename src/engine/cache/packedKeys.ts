@@ -1,4 +1,5 @@
 import { tellsBelow } from '../../core/alerts.ts';
+import type { Fence } from '../../core/fence.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
@@ -32,8 +33,8 @@ import {
   RowMemory,
 } from './packedRow.ts';
 import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
+import { RowCompanions } from './rowCompanions.ts';
 import { SharedRecords } from './sharedRecords.ts';
-import { Companions } from './sharedValues.ts';
 import { RowIndex } from './rowIndex.ts';
 
 const FIRST_ROWS = 1024;
@@ -49,10 +50,7 @@ export class PackedKeys implements KeyCounts {
   readonly #readerOf: TextReader;
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
-  #locals = new Companions<LocalOwner>();
-  #identities = new Companions<IdentitySlot>();
-  #plans = new Companions<PlanSlot>();
-  #windows = new Companions<PlanWindows>();
+  #beside = new RowCompanions();
   readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
   #used = 0;
   #live = 0;
@@ -93,11 +91,11 @@ export class PackedKeys implements KeyCounts {
   }
 
   #identitySlot(row: number): IdentitySlot | null {
-    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#identities.at(row);
+    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#beside.identities.at(row);
   }
 
   #planSlot(row: number): PlanSlot | null {
-    return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#plans.at(row);
+    return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#beside.plans.at(row);
   }
 
   /** False: the key has more data than fits into a row. */
@@ -122,8 +120,8 @@ export class PackedKeys implements KeyCounts {
     words[at + LIMITS_AND_CREDITS] = limits | (credits << 16);
     words[at + REVISION] = key.revision;
     words[at + FLAGS] = flags;
-    if (identitySlot !== null) this.#identities.put(this.#used, identitySlot);
-    if (planSlot !== null) this.#plans.put(this.#used, planSlot);
+    if (identitySlot !== null) this.#beside.identities.put(this.#used, identitySlot);
+    if (planSlot !== null) this.#beside.plans.put(this.#used, planSlot);
     writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
@@ -172,13 +170,19 @@ export class PackedKeys implements KeyCounts {
   /** Kept until the rows are packed again. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
     const row = this.#rowOf(entry);
-    if (row >= 0 && entry.limits !== null) this.#locals.put(row, owner);
+    if (row >= 0 && entry.limits !== null) this.#beside.locals.put(row, owner);
   }
 
   /** Kept until the rows are packed again. */
   keepWindows(entry: KeyEntry, windows: PlanWindows): void {
     const row = this.#rowOf(entry);
-    if (row >= 0) this.#windows.put(row, windows);
+    if (row >= 0) this.#beside.windows.put(row, windows);
+  }
+
+  /** Kept until the rows are packed again. */
+  keepFence(entry: KeyEntry, fence: Fence): void {
+    const row = this.#rowOf(entry);
+    if (row >= 0) this.#beside.fences.put(row, fence);
   }
 
   takeSealed(into: CountColumns, limit: number): boolean {
@@ -228,8 +232,9 @@ export class PackedKeys implements KeyCounts {
       planSlot: null,
       own: null,
       openCount: null,
-      local: limits === 0 && plan === null ? null : this.#locals.at(row),
-      windows: plan === null ? null : this.#windows.at(row),
+      local: limits === 0 && plan === null ? null : this.#beside.locals.at(row),
+      windows: plan === null ? null : this.#beside.windows.at(row),
+      fence: identity === null ? null : this.#beside.fences.at(row),
       wire: null,
     };
   }
@@ -258,10 +263,7 @@ export class PackedKeys implements KeyCounts {
   #drop(row: number): void {
     this.#index.unlink(this.#rows.words, row);
     this.#tellCounts(row);
-    this.#locals.put(row, null);
-    this.#identities.put(row, null);
-    this.#plans.put(row, null);
-    this.#windows.put(row, null);
+    this.#beside.drop(row);
     this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -274,14 +276,13 @@ export class PackedKeys implements KeyCounts {
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
   #packAgain(): void {
-    const [before, used, identities, plans] = [this.#rows.words, this.#used, this.#identities, this.#plans];
+    const [before, used, beside] = [this.#rows.words, this.#used, this.#beside];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
       this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
-      this.#identities.put(this.#used, identities.at(row));
-      this.#plans.put(this.#used, plans.at(row));
+      this.#beside.adopt(this.#used, beside, row);
       this.#index.link(this.#rows.words, this.#used++);
     }
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
@@ -292,10 +293,7 @@ export class PackedKeys implements KeyCounts {
     this.#firstNumber += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
-    this.#locals = new Companions();
-    this.#identities = new Companions();
-    this.#plans = new Companions();
-    this.#windows = new Companions();
+    this.#beside = new RowCompanions();
     [this.#used, this.#oldest] = [0, 0];
   }
 

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts';
-import { ABSENT } from '../../core/fence.ts';
+import { ABSENT, recordFence } from '../../core/fence.ts';
 import type { PlanLimit } from '../../core/records.ts';
 import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
 import type { GivenLimits, PlanEntry, PlanSlot } from './keyEntry.ts';
@@ -99,7 +99,15 @@ function forget(slot: PlanSlot): void {
 const NOTHING_GIVEN: GivenLimits = { all: null, always: null };
 
 function missing(id: string): PlanEntry {
-  return { id, revision: ABSENT, record: null, forIdentities: NOTHING_GIVEN, forKeys: NOTHING_GIVEN, access: null };
+  return {
+    id,
+    revision: ABSENT,
+    record: null,
+    forIdentities: NOTHING_GIVEN,
+    forKeys: NOTHING_GIVEN,
+    access: null,
+    fence: recordFence('plan', id, ABSENT),
+  };
 }
 
 function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
@@ -115,6 +123,7 @@ function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
     forIdentities: given(plan.limits, true),
     forKeys: given(plan.limits, false),
     access: permissions === null ? null : toEntryAccess(permissions),
+    fence: recordFence('plan', plan.id, plan.revision),
   };
 }
 

@@ -4,7 +4,7 @@ import { Calendar, type Epoch, type Schedule } from '../../core/calendar.ts';
 import type { RefillRules } from '../../core/records.ts';
 import { planRefill, type RunningEpoch, runningEpoch } from '../../core/refillPlan.ts';
 import type { ReadAccount } from '../../storage/port/storage.ts';
-import { dropFirst } from '../dropFirst.ts';
+import { dropFirst } from '../../core/dropFirst.ts';
 
 /** Marks to remember: each is asked for again at once. */
 const MAX_MARKS = 10_000;

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { ClosedWindows, Ledger, WindowName, WindowCursor } from '../../storage/port/storage.ts';
-import { dropFirst } from '../dropFirst.ts';
+import { dropFirst } from '../../core/dropFirst.ts';
 
 /** Accounts kept in memory, so that each counter is looked up by name only once. */
 const MAX_KNOWN = 100_000;

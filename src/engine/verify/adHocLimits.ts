@@ -1,6 +1,6 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/port/storage.ts';
-import { dropFirst } from '../dropFirst.ts';
+import { dropFirst } from '../../core/dropFirst.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { KeyCache } from '../cache/keyCache.ts';

@@ -2,6 +2,7 @@ import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
 import type { Charge, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import { windowOf } from '../cache/accountOf.ts';
+import type { KeyCache } from '../cache/keyCache.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
 import type { Counting } from './counting.ts';
@@ -11,11 +12,13 @@ import { exactCharges } from './spendCharges.ts';
 
 /** Asks the ledger for the strict limits and the credits of a verification. */
 export class AskLedger {
+  readonly #keys: KeyCache;
   readonly #ledger: Ledger;
   readonly #adHoc: AdHocLimits;
   readonly #refills: RefillPlans;
 
-  constructor(ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
+  constructor(keys: KeyCache, ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
+    this.#keys = keys;
     this.#ledger = ledger;
     this.#adHoc = adHoc;
     this.#refills = refills;
@@ -29,7 +32,7 @@ export class AskLedger {
   async reserve(counting: Counting, terms: ReservationTerms): Promise<ReserveOutcome> {
     const adHoc = areOpen(counting) ? null : await this.#adHoc.accounts(counting.entry, counting.strict);
     const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
-    return this.#ledger.reserve(reservingSpend(counting, charges), newReservation(counting, terms, false));
+    return this.#ledger.reserve(this.#reservingSpend(counting, charges), newReservation(counting, terms, false));
   }
 
   /** What a retry was answered before; null = nothing. A key whose records have changed gets `stale`: it may no longer be valid. */
@@ -38,10 +41,14 @@ export class AskLedger {
     if (request.idempotency === null) return null;
     if (request.reservation !== null) {
       const wanted = newReservation(counting, request.reservation, true);
-      const outcome = await this.#ledger.reserve(reservingSpend(counting, []), wanted);
+      const outcome = await this.#ledger.reserve(this.#reservingSpend(counting, []), wanted);
       return outcome.spend.status === 'refused' ? null : outcome;
     }
-    const check = await this.#ledger.spend({ charges: [], fences: everyFenceOf(counting), idempotency: null });
+    const check = await this.#ledger.spend({
+      charges: [],
+      fences: everyFenceOf(counting, this.#keys),
+      idempotency: null,
+    });
     if (check.status === 'stale') return { spend: check, reservation: null };
     const earlier = await this.#ledger.findAnswer({ scope: entry.id, ...request.idempotency });
     return earlier === null ? null : { spend: earlier, reservation: null };
@@ -53,11 +60,16 @@ export class AskLedger {
     return this.#ledger.spend(this.#spendOf(counting, adHoc));
   }
 
+  /** It names all records that decided it, because an earlier reservation is answered before its charges are looked at. */
+  #reservingSpend(counting: Counting, charges: readonly Charge[]): Spend {
+    return { charges, fences: everyFenceOf(counting, this.#keys), idempotency: null };
+  }
+
   #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
     const { entry, request } = counting;
     return {
       charges: exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs()),
-      fences: fencesOf(counting),
+      fences: fencesOf(counting, this.#keys),
       idempotency: request.idempotency && { scope: entry.id, ...request.idempotency },
     };
   }
@@ -66,11 +78,6 @@ export class AskLedger {
 /** All strict limits have an account. */
 function areOpen({ entry, strict }: Counting): boolean {
   return strict.every((limit) => limit.account !== null || windowOf(entry, limit) !== null);
-}
-
-/** It names all records that decided it, because an earlier reservation is answered before its charges are looked at. */
-function reservingSpend(counting: Counting, charges: readonly Charge[]): Spend {
-  return { charges, fences: everyFenceOf(counting), idempotency: null };
 }
 
 /** `isOnlyFound`: only an earlier reservation under the same idempotency key is asked for. */

@@ -1,6 +1,6 @@
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { IdentityEntry, KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import { findWindow, type LocalCharge, type LocalOwner } from '../local/localWindow.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
@@ -31,7 +31,7 @@ export class LocalCharges {
     let charges: LocalCharge[] | null = null;
     for (const applied of limits) {
       if (!applied.async) continue;
-      const owner = applied.ofIdentity ? this.#localLimits.owner(ownerOf(entry, applied)) : this.#ownOwner(entry);
+      const owner = applied.ofIdentity ? this.#sharedOwner(entry.identity) : this.#ownOwner(entry);
       if (owner === undefined) return this.#loading(ownerOf(entry, applied));
       const isNew = applied.isAdHoc && findWindow(owner.windows, applied) === undefined;
       if (isNew && !this.#adHoc.mayOpenLocal(entry, nowMs)) return this.#makingSpace(entry);
@@ -57,11 +57,19 @@ export class LocalCharges {
     return () => this.#adHoc.requireSpace(entry);
   }
 
-  /** The key keeps its owner, because a lookup by id among 100,000 owners costs more. */
+  /** The key keeps its owner, and the identity does, because a lookup by id among 100,000 owners costs more. */
   #ownOwner(entry: KeyEntry): LocalOwner | undefined {
     if (entry.local !== null && !entry.local.isForgotten) return entry.local;
     const owner = this.#localLimits.owner(entry.id);
     if (owner !== undefined) this.#keys.keepLocal(entry, owner);
+    return owner;
+  }
+
+  #sharedOwner(identity: IdentityEntry | null): LocalOwner | undefined {
+    if (identity === null) throw new Error('only a key of an identity has limits of it');
+    if (identity.local !== null && !identity.local.isForgotten) return identity.local;
+    const owner = this.#localLimits.owner(identity.id);
+    if (owner !== undefined) identity.local = owner;
     return owner;
   }
 }

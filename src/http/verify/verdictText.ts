@@ -1,5 +1,5 @@
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
-import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
+import type { IdentityEntry, IdentityWireText, KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
 import { toIdentityObject } from '../shapes/keyObject.ts';
@@ -14,20 +14,22 @@ export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
   const begun = HEADS[code] + requestId;
   if (key === null) return `${begun}","meta":{}}`;
-  const described = isPlain(key) ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
+  const described =
+    key.extras === null ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
   const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
   return counted + (limits === null ? '}' : limitsText(limits));
 }
 
 /** How many bytes such a text has. They are counted only when it may have characters of more than one byte. */
 export function verdictBytes({ key, limits }: Verdict, text: string): number {
-  let isOneEach = key === null || isPlain(key) || key.wire?.isAscii === true;
+  let isOneEach = key === null || (key.extras === null ? isPlainAscii(key) : key.wire?.isAscii === true);
   if (limits !== null) for (const { limit } of limits) isOneEach &&= wireOf(limit).isAscii;
   return isOneEach ? text.length : Buffer.byteLength(text);
 }
 
-function isPlain({ extras, identity }: KeyEntry): boolean {
-  return extras === null && identity === null;
+/** Of a key that nothing but its identity describes. */
+function isPlainAscii({ identity }: KeyEntry): boolean {
+  return identity === null || identity.wire?.isAscii === true;
 }
 
 /** Up to the request id, for each code. */
@@ -38,18 +40,21 @@ const HEADS = Object.fromEntries(
 const NO_ACCESS = ',"permissions":[],"roles":[]';
 const USUAL_END = `","meta":{},"enabled":true${NO_ACCESS}`;
 
-function describedPlainly(begun: string, { id, enabled, expiresAtMs }: KeyEntry): string {
+/** A key with nothing of its own to describe. Its identity keeps what answers say of a usual key. */
+function describedPlainly(begun: string, { id, enabled, expiresAtMs, identity }: KeyEntry): string {
   const named = `${begun}","keyId":"${id}`;
-  if (enabled && expiresAtMs === Infinity) return named + USUAL_END;
+  const owner = identity === null ? null : (identity.wire ??= describeIdentity(identity));
+  if (enabled && expiresAtMs === Infinity) return named + (owner === null ? USUAL_END : owner.usualEnd);
   const expires = expiresAtMs === Infinity ? '' : `,"expires":${expiresAtMs}`;
-  return `${named}","meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
+  const ownerId = identity === null ? '' : ownerIdText(identity);
+  return `${named}"${ownerId},"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}${identity === null ? '' : identityText(identity)}`;
 }
 
 function describe(key: KeyEntry): WireText {
   const { extras, identity } = key;
   let text = `,"keyId":"${key.id}"`;
   if (extras?.name != null) text += `,"name":${JSON.stringify(extras.name)}`;
-  if (identity !== null) text += `,"ownerId":${JSON.stringify(identity.externalId)}`;
+  if (identity !== null) text += ownerIdText(identity);
   text += `,"meta":${extras?.meta ?? '{}'}`;
   if (key.expiresAtMs !== Infinity) text += `,"expires":${key.expiresAtMs}`;
   text += `,"enabled":${key.enabled}`;
@@ -57,8 +62,21 @@ function describe(key: KeyEntry): WireText {
   const access = extras?.access ?? null;
   if (access === null) text += NO_ACCESS;
   else text += `,"permissions":${JSON.stringify(access.permissions)},"roles":${JSON.stringify(access.roles)}`;
-  if (identity !== null) text += `,"identity":${JSON.stringify(toIdentityObject(identity))}`;
+  if (identity !== null) text += identityText(identity);
   return { text, isAscii: isAscii(text) };
+}
+
+function describeIdentity(identity: IdentityEntry): IdentityWireText {
+  const usualEnd = `"${ownerIdText(identity)},"meta":{},"enabled":true${NO_ACCESS}${identityText(identity)}`;
+  return { usualEnd, isAscii: isAscii(usualEnd) };
+}
+
+function ownerIdText({ externalId }: IdentityEntry): string {
+  return `,"ownerId":${JSON.stringify(externalId)}`;
+}
+
+function identityText(identity: IdentityEntry): string {
+  return `,"identity":${JSON.stringify(toIdentityObject(identity))}`;
 }
 
 function limitsText(limits: readonly LimitReport[]): string {

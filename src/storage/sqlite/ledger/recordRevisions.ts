@@ -1,32 +1,60 @@
 import type { Database } from 'bun:sqlite';
 
-import { ABSENT, type Fence, fencedRecord } from '../../../core/fence.ts';
+import { dropFirst } from '../../../core/dropFirst.ts';
+import { ABSENT, type Fence, type FenceKind, fencedRecord } from '../../../core/fence.ts';
 import { FENCED_REVISION } from '../../sql/fences.ts';
 
-/** Records whose revision is kept in memory; that of another one is read when it is needed. */
-const MAX_KEPT = 20_000;
+/**
+ * Records whose revision is kept in memory, about 80 bytes each. That of another one is read when it is needed, which takes as long as ten
+ * spends: so there is room for as many keys as the cache holds by default.
+ */
+const MAX_KEPT = 1_000_000;
 
 /** The revisions of the records that spends are fenced by, as they were last committed. */
 export class RecordRevisions {
   readonly #db: Database;
-  readonly #kept = new Map<string, number>();
+  /** By kind, then by id. One text of both would be made again for every fence. */
+  readonly #kept = new Map<FenceKind, Map<string, number>>();
+  /** Another object after each change of a record. */
+  #lastChange = {};
 
   constructor(db: Database) {
     this.#db = db;
   }
 
-  revisionOf(fence: Fence, record: string): number {
-    const kept = this.#kept.get(record);
-    if (kept !== undefined) return kept;
+  /** Records seldom change. A fence that is used again is then answered from a note in it: among 100,000 keys, finding its record takes longer than the spend. */
+  holds(fence: Fence): boolean {
+    if (fence.heldSince === this.#lastChange) return true;
+    if (this.#revisionOf(fence) !== fence.revision) return false;
+    fence.heldSince = this.#lastChange;
+    return true;
+  }
+
+  #revisionOf(fence: Fence): number {
+    const kept = this.#keptOf(fence);
+    const known = kept.get(nameOf(fence));
+    if (known !== undefined) return known;
     const read = this.#read(fence);
-    this.#kept.set(record, read);
-    if (this.#kept.size > MAX_KEPT) this.#dropOldest();
+    kept.set(nameOf(fence), read);
+    if (kept.size > MAX_KEPT) dropFirst(kept);
     return read;
   }
 
   /** What is not kept is read from the database, which has these by now. */
-  adopt(revisions: ReadonlyMap<string, number>): void {
-    for (const [record, revision] of revisions) if (this.#kept.has(record)) this.#kept.set(record, revision);
+  adopt(revised: Iterable<Fence>): void {
+    for (const fence of revised) {
+      this.#lastChange = {};
+      const kept = this.#keptOf(fence);
+      if (kept.has(nameOf(fence))) kept.set(nameOf(fence), fence.revision);
+    }
+  }
+
+  #keptOf({ kind }: Fence): Map<string, number> {
+    const known = this.#kept.get(kind);
+    if (known !== undefined) return known;
+    const made = new Map<string, number>();
+    this.#kept.set(kind, made);
+    return made;
   }
 
   #read({ kind, id, name }: Fence): number {
@@ -35,28 +63,33 @@ export class RecordRevisions {
     const row = kind === 'noOverride' ? query.get(id, name) : query.get(id);
     return row?.revision ?? ABSENT;
   }
+}
 
-  #dropOldest(): void {
-    const [oldest] = this.#kept.keys();
-    if (oldest !== undefined) this.#kept.delete(oldest);
-  }
+/** The name of a record among those of its kind. */
+function nameOf({ id, name }: Fence): string {
+  return name === '' ? id : `${id} ${name}`;
 }
 
 /** What a batch sees: its own changes over those that were committed. */
 export class BatchRevisions {
   readonly #committed: RecordRevisions;
-  readonly own = new Map<string, number>();
+  readonly #own = new Map<string, Fence>();
 
   constructor(committed: RecordRevisions) {
     this.#committed = committed;
   }
 
   revise(fences: readonly Fence[]): void {
-    for (const fence of fences) this.own.set(fencedRecord(fence), fence.revision);
+    for (const fence of fences) this.#own.set(fencedRecord(fence), fence);
+  }
+
+  /** The records that the batch has changed, as they are now. */
+  get revised(): Iterable<Fence> {
+    return this.#own.values();
   }
 
   holds(fence: Fence): boolean {
-    const record = fencedRecord(fence);
-    return (this.own.get(record) ?? this.#committed.revisionOf(fence, record)) === fence.revision;
+    const own = this.#own.size === 0 ? undefined : this.#own.get(fencedRecord(fence));
+    return own === undefined ? this.#committed.holds(fence) : own.revision === fence.revision;
   }
 }

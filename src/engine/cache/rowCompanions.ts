@@ -1,0 +1,23 @@
+import type { Fence } from '../../core/fence.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import type { IdentitySlot, PlanSlot, PlanWindows } from './keyEntry.ts';
+import { Companions } from './sharedValues.ts';
+
+/** The objects that packed rows refer to, each for those rows that need it. */
+export class RowCompanions {
+  readonly identities = new Companions<IdentitySlot>();
+  readonly plans = new Companions<PlanSlot>();
+  readonly locals = new Companions<LocalOwner>();
+  readonly windows = new Companions<PlanWindows>();
+  readonly fences = new Companions<Fence>();
+
+  drop(row: number): void {
+    for (const each of [this.identities, this.plans, this.locals, this.windows, this.fences]) each.put(row, null);
+  }
+
+  /** A row has moved here. What it only remembers comes again when it is used. */
+  adopt(row: number, from: RowCompanions, formerRow: number): void {
+    this.identities.put(row, from.identities.at(formerRow));
+    this.plans.put(row, from.plans.at(formerRow));
+  }
+}
