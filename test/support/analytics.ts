@@ -1,6 +1,7 @@
 import { addCredits, type VerificationCount, type CountColumns } from '../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
-import { type ApiRecord, BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/records.ts';
+import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/blankRecords.ts';
+import type { ApiRecord } from '../../src/core/records.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
 import { toIdentityEntry, toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';

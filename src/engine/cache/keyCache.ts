@@ -13,7 +13,7 @@ import { Identities } from './identities.ts';
 import { toKeyEntry, withSources } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
 import { Plans } from './plans.ts';
-import { LookupBatch } from './lookupBatch.ts';
+import { type Lookup, LookupBatch } from './lookupBatch.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -23,14 +23,6 @@ const MAX_WAITING_LOOKUPS = 10_000;
 const MAX_BATCHES = 2;
 /** Keys of one batch. */
 const MAX_BATCH = 500;
-
-interface Lookup {
-  readonly promise: Promise<KeyEntry | null>;
-  resolve(entry: KeyEntry | null): void;
-  reject(error: Error): void;
-  /** The key changed during the read: the answer must not be kept. */
-  changed: boolean;
-}
 
 /**
  * Keys that were seen, by the digest of their secret. A digest is in one of these states:

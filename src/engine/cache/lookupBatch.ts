@@ -1,4 +1,14 @@
+import type { KeyEntry } from './keyEntry.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../storage/port/records.ts';
+
+/** A key that is being looked up. */
+export interface Lookup {
+  readonly promise: Promise<KeyEntry | null>;
+  resolve(entry: KeyEntry | null): void;
+  reject(error: Error): void;
+  /** The key changed during the read: the answer must not be kept. */
+  changed: boolean;
+}
 
 /** Keys that are being read together, and what was dropped meanwhile: for that, the answer may be older than the change. */
 export class LookupBatch {

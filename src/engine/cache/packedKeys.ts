@@ -1,10 +1,8 @@
-import { tellsBelow } from '../../core/alerts.ts';
 import type { Fence } from '../../core/fence.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
-import { heldRefill } from '../../core/plan.ts';
 import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { IdentityEntry, IdentitySlot, KeyEntry, PlanEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
@@ -35,6 +33,7 @@ import {
 import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
 import { RowCompanions } from './rowCompanions.ts';
 import { SharedRecords } from './sharedRecords.ts';
+import type { Companions } from './sharedValues.ts';
 import { RowIndex } from './rowIndex.ts';
 
 const FIRST_ROWS = 1024;
@@ -167,22 +166,22 @@ export class PackedKeys implements KeyCounts {
     return (entry as CachedEntry).rowNumber < 0;
   }
 
-  /** Kept until the rows are packed again. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
-    const row = this.#rowOf(entry);
-    if (row >= 0 && entry.limits !== null) this.#beside.locals.put(row, owner);
+    if (entry.limits !== null) this.#remember(this.#beside.locals, entry, owner);
   }
 
-  /** Kept until the rows are packed again. */
   keepWindows(entry: KeyEntry, windows: PlanWindows): void {
-    const row = this.#rowOf(entry);
-    if (row >= 0) this.#beside.windows.put(row, windows);
+    this.#remember(this.#beside.windows, entry, windows);
   }
 
-  /** Kept until the rows are packed again. */
   keepFence(entry: KeyEntry, fence: Fence): void {
+    this.#remember(this.#beside.fences, entry, fence);
+  }
+
+  /** Until the rows are packed again. */
+  #remember<T>(companions: Companions<T>, entry: KeyEntry, companion: T): void {
     const row = this.#rowOf(entry);
-    if (row >= 0) this.#beside.fences.put(row, fence);
+    if (row >= 0) companions.put(row, companion);
   }
 
   takeSealed(into: CountColumns, limit: number): boolean {
@@ -210,7 +209,7 @@ export class PackedKeys implements KeyCounts {
 
   #toEntry(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): CachedEntry {
     const flags = this.#rows.word(row, FLAGS);
-    const limits = this.#limitsNumber(row);
+    const limits = this.#rows.limitsNumber(row);
     const own = limits === 0 ? null : this.#shared.limits.at(limits);
     const always = plan === null ? own : withGiven(own, plan.forKeys.always);
     const access = (plan ?? identity?.plan)?.access ?? null;
@@ -225,7 +224,7 @@ export class PackedKeys implements KeyCounts {
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row, plan),
       limits: plan === null ? own : withGiven(own, plan.forKeys.all),
       alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
-      accountsFrom: limits === 0 ? 0 : this.#account(row),
+      accountsFrom: limits === 0 ? 0 : this.#rows.account(row),
       extras: access === null ? null : withAccess(null, access),
       rowNumber: this.#firstNumber + row,
       identitySlot: null,
@@ -240,13 +239,9 @@ export class PackedKeys implements KeyCounts {
   }
 
   #credits(row: number, plan: PlanEntry | null): KeyEntry['credits'] {
-    const account = this.#account(row);
-    if ((this.#rows.word(row, FLAGS) & IS_METERED) !== 0)
-      return { account, refill: null, metered: true, tellsBelow: 0 };
-    const rules = this.#shared.creditRules(this.#rows.word(row, LIMITS_AND_CREDITS) >>> 16);
-    if (plan === null) return { account, refill: rules.refill, tellsBelow: rules.tellsBelow };
-    const refill = heldRefill({ account, refill: rules.refill }, plan.record);
-    return { account, refill, tellsBelow: tellsBelow(rules.alerts, plan.record) };
+    const isMetered = (this.#rows.word(row, FLAGS) & IS_METERED) !== 0;
+    const rules = isMetered ? null : this.#rows.word(row, LIMITS_AND_CREDITS) >>> 16;
+    return this.#shared.creditsOf(this.#rows.account(row), rules, plan);
   }
 
   /** -1: the entry is kept as an object, or its row was dropped or packed again. */
@@ -295,13 +290,5 @@ export class PackedKeys implements KeyCounts {
     this.#index = new RowIndex(ROW, rows);
     this.#beside = new RowCompanions();
     [this.#used, this.#oldest] = [0, 0];
-  }
-
-  #account(row: number): number {
-    return readLong(this.#rows.words, row * ROW + ACCOUNT);
-  }
-
-  #limitsNumber(row: number): number {
-    return this.#rows.word(row, LIMITS_AND_CREDITS) & 0xffff;
   }
 }

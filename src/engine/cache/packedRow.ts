@@ -1,7 +1,7 @@
 import type { KeyRecord } from '../../core/records.ts';
 import type { TextReader } from '../system.ts';
 import { COUNT_WORDS } from './packedCounts.ts';
-import { DIGEST_WORDS } from './packedWords.ts';
+import { DIGEST_WORDS, readLong } from './packedWords.ts';
 
 /** Length of `key_` and an id. */
 const ID_LENGTH = 26;
@@ -74,6 +74,14 @@ export class RowMemory {
 
   word(row: number, word: number): number {
     return this.words[row * ROW + word] ?? 0;
+  }
+
+  account(row: number): number {
+    return readLong(this.words, row * ROW + ACCOUNT);
+  }
+
+  limitsNumber(row: number): number {
+    return this.word(row, LIMITS_AND_CREDITS) & 0xffff;
   }
 
   id(row: number): string {

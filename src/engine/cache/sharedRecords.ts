@@ -1,6 +1,8 @@
 import { alertsOf, tellsBelow } from '../../core/alerts.ts';
+import { heldRefill } from '../../core/plan.ts';
 import type { Alerts, KeyRecord, LimitRecord, RefillRule } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
+import type { EntryCredits, PlanEntry } from './keyEntry.ts';
 import { asConfigured } from './makeEntry.ts';
 import { Shared } from './sharedValues.ts';
 
@@ -34,7 +36,12 @@ export class SharedRecords {
     return this.credits.indexOf(JSON.stringify(shared), shared);
   }
 
-  creditRules(number: number): CreditRules {
-    return number === 0 ? PLAIN_CREDITS : this.credits.at(number);
+  /** The credits of a key under these rules; null = they are metered. */
+  creditsOf(account: number, rulesNumber: number | null, plan: PlanEntry | null): EntryCredits {
+    if (rulesNumber === null) return { account, refill: null, metered: true, tellsBelow: 0 };
+    const rules = rulesNumber === 0 ? PLAIN_CREDITS : this.credits.at(rulesNumber);
+    if (plan === null) return { account, refill: rules.refill, tellsBelow: rules.tellsBelow };
+    const refill = heldRefill({ account, refill: rules.refill }, plan.record);
+    return { account, refill, tellsBelow: tellsBelow(rules.alerts, plan.record) };
   }
 }

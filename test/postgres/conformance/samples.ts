@@ -1,19 +1,17 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import type { AccountState, RefillPlan } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
-import {
-  type ApiRecord,
-  BLANK_API,
-  BLANK_IDENTITY,
-  BLANK_KEY,
-  type IdentityRecord,
-  type KeyRecord,
-  type NamespaceRecord,
-  type OverrideRecord,
-  type PermissionRecord,
-  type PlanRecord,
-  type RoleRecord,
-  type RootKeyRecord,
+import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../../src/core/blankRecords.ts';
+import type {
+  ApiRecord,
+  IdentityRecord,
+  KeyRecord,
+  NamespaceRecord,
+  OverrideRecord,
+  PermissionRecord,
+  PlanRecord,
+  RoleRecord,
+  RootKeyRecord,
 } from '../../../src/core/records.ts';
 import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';

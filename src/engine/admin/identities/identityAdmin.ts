@@ -2,7 +2,8 @@ import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { heldCredits } from '../../../core/plan.ts';
-import { BLANK_IDENTITY, type IdentityRecord, type PlanRecord } from '../../../core/records.ts';
+import { BLANK_IDENTITY } from '../../../core/blankRecords.ts';
+import type { IdentityRecord, PlanRecord } from '../../../core/records.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';

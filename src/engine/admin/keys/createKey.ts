@@ -1,13 +1,7 @@
 import { alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import {
-  type ApiRecord,
-  BLANK_IDENTITY,
-  BLANK_KEY,
-  DEFAULT_LIMIT_NAME,
-  type IdentityRecord,
-  type KeyRecord,
-} from '../../../core/records.ts';
+import { BLANK_IDENTITY, BLANK_KEY } from '../../../core/blankRecords.ts';
+import { type ApiRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type KeyRecord } from '../../../core/records.ts';
 import { identityWords, searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';
 import { type OwnerOperation, requireEverywhere, requireOwner } from '../change/requireRight.ts';

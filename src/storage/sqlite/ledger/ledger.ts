@@ -33,7 +33,7 @@ import { replayLog } from '../recovery/replayLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
 import { Idempotency } from './idempotency.ts';
-import { failAll, failedAlone, NOT_DONE, type Item } from './queuedItem.ts';
+import { answerAll, failAll, failedAlone, NOT_DONE, type Item } from './queuedItem.ts';
 import { ReadAccounts } from './readAccounts.ts';
 import { SqliteStoredCredits } from './storedCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
@@ -233,11 +233,7 @@ export class SqliteLedger implements Ledger {
     } catch (error) {
       return this.#fail(items, toWriteFailure(error));
     }
-    for (let i = 0; i < items.length; i++) {
-      const outcome = outcomes[i] ?? null;
-      if (outcome instanceof Error) items[i]?.answer.fail(outcome);
-      else items[i]?.answer.know(outcome);
-    }
+    answerAll(items, outcomes);
   }
 
   /** An item that cannot be decided (its row cannot be read) fails alone. It has put nothing into the batch. */

@@ -23,3 +23,11 @@ export function failedAlone(work: Work, reason: string): WorkOutcome {
 export function failAll(items: readonly Item[], error: Error): void {
   for (const item of items) item.answer.fail(error);
 }
+
+export function answerAll(items: readonly Item[], outcomes: readonly (WorkOutcome | Error)[]): void {
+  for (let i = 0; i < items.length; i++) {
+    const outcome = outcomes[i] ?? null;
+    if (outcome instanceof Error) items[i]?.answer.fail(outcome);
+    else items[i]?.answer.know(outcome);
+  }
+}

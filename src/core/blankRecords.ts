@@ -1,0 +1,62 @@
+import type { ApiRecord, IdentityRecord, KeyRecord } from './records.ts';
+
+/** A key without any settings. */
+export const BLANK_KEY: KeyRecord = {
+  id: '',
+  apiId: '',
+  identityId: null,
+  secretDigest: '',
+  start: '',
+  byteLength: null,
+  name: null,
+  meta: null,
+  environment: null,
+  enabled: true,
+  expiresAtMs: null,
+  credits: null,
+  limits: [],
+  ipAllowlist: [],
+  planId: null,
+  planMove: null,
+  alerts: null,
+  toldExpiryMs: null,
+  roleIds: [],
+  permissionIds: [],
+  generation: 0,
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 0,
+};
+
+export const BLANK_API: ApiRecord = {
+  id: '',
+  name: '',
+  defaultPrefix: null,
+  defaultByteLength: null,
+  defaultLimit: null,
+  isDeleteProtected: false,
+  generation: 0,
+  purgesBelow: 0,
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 0,
+};
+
+export const BLANK_IDENTITY: IdentityRecord = {
+  id: '',
+  externalId: '',
+  name: null,
+  meta: null,
+  enabled: true,
+  maxKeys: null,
+  planId: null,
+  planMove: null,
+  alerts: null,
+  credits: null,
+  limits: [],
+  createdAtMs: 0,
+  updatedAtMs: null,
+  revision: 0,
+};
