@@ -14,7 +14,7 @@ export interface Fence {
   /** The identifier of `noOverride`; empty for the other kinds. */
   readonly name: string;
   readonly revision: number;
-  /** A note of the ledger, which says since when it holds: no record has changed while the ledger has the same object here. */
+  /** A note of the ledger, which says since when it holds: no record has changed while the ledger has the same object here. A copy with another revision must not take it over. */
   heldSince?: object;
 }
 

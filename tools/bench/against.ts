@@ -10,9 +10,11 @@ import { UsageError } from './options.ts';
 import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
 import { answersAgain } from './postgres.ts';
 import { familySeconds } from './process.ts';
-import type { RequestPool } from './requests.ts';
+import { RequestPool } from './requests.ts';
 
 const THIS_FOLDER = fileURLToPath(new URL('../../', import.meta.url));
+/** What a version fills databases and starts servers with. */
+const PARTS = ['fill.ts', 'fillDatabase.ts', 'child.ts'];
 const ON_POSTGRES: readonly KeyShape[] = ['local', 'strict', 'credits'];
 
 export interface VersionRow {
@@ -30,14 +32,15 @@ interface Version {
 
 async function versionIn(folder: string): Promise<Version> {
   const part = async (name: string) => (await import(pathToFileURL(join(folder, 'tools/bench', name)).href)) as object;
-  const parts = await Promise.all(['fill.ts', 'fillDatabase.ts', 'child.ts'].map(part));
+  const parts = await Promise.all(PARTS.map(part));
   return Object.assign({}, ...parts) as Version;
 }
 
 /** The other version first. */
 async function versions(against: string): Promise<readonly [Version, Version]> {
   const other = resolve(against);
-  if (!existsSync(join(other, 'tools/bench/fill.ts')) || !existsSync(join(other, 'node_modules'))) {
+  const needed = ['node_modules', ...PARTS.map((name) => join('tools/bench', name))];
+  if (!needed.every((name) => existsSync(join(other, name)))) {
     throw new UsageError(`--against must be a checkout of Keystile in which \`npm ci\` was run, got ${other}.`);
   }
   return [await versionIn(other), await versionIn(THIS_FOLDER)];
@@ -47,11 +50,13 @@ async function versions(against: string): Promise<readonly [Version, Version]> {
 export async function measureAgainst(
   against: string,
   isWanted: (row: string) => boolean,
-  { folder, pool, pace }: { readonly folder: string; readonly pool: RequestPool; readonly pace: Pace },
+  { folder, keys, pace }: { readonly folder: string; readonly keys: number; readonly pace: Pace },
 ): Promise<readonly VersionRow[]> {
   const both = await versions(against);
+  const wanted = COUNTER_ROWS.filter((row) => isWanted(row.name));
+  const pool = new RequestPool(wanted.length > 0 ? keys : 0);
   const rows: VersionRow[] = [];
-  for (const { name, title, shape, addedFlushMs } of COUNTER_ROWS.filter((row) => isWanted(row.name))) {
+  for (const { name, title, shape, addedFlushMs } of wanted) {
     const start = async (version: Version, i: number): Promise<Side> => {
       const data = join(folder, `${name} ${i}`);
       version.fillFolder(data, pool.count, shape);

@@ -109,7 +109,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
 
 async function measureVersions(against: string, { isWanted, pace }: Options, folder: string): Promise<void> {
   announce(`this version against that in ${against}`);
-  const rows = [...(await measureAgainst(against, isWanted, { folder, pool: new RequestPool(KEYS), pace }))];
+  const rows = [...(await measureAgainst(against, isWanted, { folder, keys: KEYS, pace }))];
   if (isWanted('postgres')) {
     rows.push(...(await measureAgainstOnPostgres(against, new RequestPool(POSTGRES_KEYS), pace)));
   }

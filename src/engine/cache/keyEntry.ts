@@ -72,12 +72,8 @@ export interface PlanSlot {
   failure: Error | null;
 }
 
-/**
- * An identity as verification needs it, with what its plan gives. All its cached keys share one object. It is the fence of its record, too:
- * with 100,000 identities every object more, and every one that a verification has to look up, costs a noticeable part of the throughput.
- */
-export interface IdentityEntry extends Fence {
-  readonly kind: 'identity';
+/** An identity as verification needs it, with what its plan gives. All its cached keys share one object. */
+export interface IdentityEntry {
   readonly id: string;
   readonly externalId: string;
   readonly meta: string | null;
@@ -95,6 +91,7 @@ export interface IdentityEntry extends Fence {
   readonly alwaysApplied: readonly AppliedLimit[] | null;
   readonly revision: number;
   readonly record: IdentityRecord;
+  readonly fence: Fence;
   /** Where its local limits are counted; null = not known yet. */
   local: LocalOwner | null;
   /** null = none yet. */
@@ -103,8 +100,10 @@ export interface IdentityEntry extends Fence {
   wire: IdentityWireText | null;
 }
 
-/** Part of an answer about a key of an identity, and whether its characters are bytes. */
+/** Parts of an answer about a key of an identity, and whether their characters are bytes. */
 export interface IdentityWireText {
+  readonly ownerId: string;
+  readonly identity: string;
   /** What follows the id of a key that is enabled, does not expire and has nothing else to describe. */
   readonly usualEnd: string;
   readonly isAscii: boolean;

@@ -1,5 +1,6 @@
 import { parseBlock } from '../../core/address.ts';
 import { tellsBelow } from '../../core/alerts.ts';
+import { recordFence } from '../../core/fence.ts';
 import { type Grant, holdPermissions } from '../../core/permissions.ts';
 import { heldCredits, notReplaced } from '../../core/plan.ts';
 import type { IdentityRecord, LimitRecord, PlanRecord } from '../../core/records.ts';
@@ -136,9 +137,7 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
   const own = record.limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
   const always = orNone(own.filter((_, i) => record.limits[i]?.autoApply !== false));
   return {
-    kind: 'identity',
     id,
-    name: '',
     externalId,
     meta,
     enabled: enabled && (plan === null || plan.record !== null),
@@ -151,6 +150,7 @@ export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | nul
     alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
     revision,
     record,
+    fence: recordFence('identity', id, revision),
     local: null,
     windows: null,
     wire: null,

@@ -233,7 +233,7 @@ export class PackedKeys implements KeyCounts {
       openCount: null,
       local: limits === 0 && plan === null ? null : this.#beside.locals.at(row),
       windows: plan === null ? null : this.#beside.windows.at(row),
-      fence: identity === null ? null : this.#beside.fences.at(row),
+      fence: this.#beside.fences.at(row),
       wire: null,
     };
   }

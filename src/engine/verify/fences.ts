@@ -39,7 +39,7 @@ function fencesBeside(
   const plan = entry.plan ?? identity?.plan ?? null;
   const fences: Fence[] = [];
   if (!isNamed.key) fences.push(keys.fenceOf(entry));
-  if (identity !== null && !isNamed.identity) fences.push(identity);
+  if (identity !== null && !isNamed.identity) fences.push(identity.fence);
   if (plan !== null) fences.push(plan.fence);
   if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
   return fences;

@@ -83,7 +83,7 @@ export class Verdicts {
       case 'taken':
       case 'refused': {
         const replayed = outcome.status === 'taken' && outcome.replayed;
-        // The key has got or lost a counter since the first answer: whose its numbers are is no longer known.
+        // The key has more or fewer counters than at the first answer: whose its numbers are is no longer known.
         const isOfOthers = replayed && outcome.charges.length !== exactCounters(counting);
         const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
         return {

@@ -46,15 +46,16 @@ function describedPlainly(begun: string, { id, enabled, expiresAtMs, identity }:
   const owner = identity === null ? null : (identity.wire ??= describeIdentity(identity));
   if (enabled && expiresAtMs === Infinity) return named + (owner === null ? USUAL_END : owner.usualEnd);
   const expires = expiresAtMs === Infinity ? '' : `,"expires":${expiresAtMs}`;
-  const ownerId = identity === null ? '' : ownerIdText(identity);
-  return `${named}"${ownerId},"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}${identity === null ? '' : identityText(identity)}`;
+  const described = `"${owner?.ownerId ?? ''},"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
+  return named + described + (owner?.identity ?? '');
 }
 
 function describe(key: KeyEntry): WireText {
   const { extras, identity } = key;
+  const owner = identity === null ? null : (identity.wire ??= describeIdentity(identity));
   let text = `,"keyId":"${key.id}"`;
   if (extras?.name != null) text += `,"name":${JSON.stringify(extras.name)}`;
-  if (identity !== null) text += ownerIdText(identity);
+  if (owner !== null) text += owner.ownerId;
   text += `,"meta":${extras?.meta ?? '{}'}`;
   if (key.expiresAtMs !== Infinity) text += `,"expires":${key.expiresAtMs}`;
   text += `,"enabled":${key.enabled}`;
@@ -62,21 +63,15 @@ function describe(key: KeyEntry): WireText {
   const access = extras?.access ?? null;
   if (access === null) text += NO_ACCESS;
   else text += `,"permissions":${JSON.stringify(access.permissions)},"roles":${JSON.stringify(access.roles)}`;
-  if (identity !== null) text += identityText(identity);
+  if (owner !== null) text += owner.identity;
   return { text, isAscii: isAscii(text) };
 }
 
-function describeIdentity(identity: IdentityEntry): IdentityWireText {
-  const usualEnd = `"${ownerIdText(identity)},"meta":{},"enabled":true${NO_ACCESS}${identityText(identity)}`;
-  return { usualEnd, isAscii: isAscii(usualEnd) };
-}
-
-function ownerIdText({ externalId }: IdentityEntry): string {
-  return `,"ownerId":${JSON.stringify(externalId)}`;
-}
-
-function identityText(identity: IdentityEntry): string {
-  return `,"identity":${JSON.stringify(toIdentityObject(identity))}`;
+function describeIdentity(entry: IdentityEntry): IdentityWireText {
+  const ownerId = `,"ownerId":${JSON.stringify(entry.externalId)}`;
+  const identity = `,"identity":${JSON.stringify(toIdentityObject(entry))}`;
+  const usualEnd = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
+  return { ownerId, identity, usualEnd, isAscii: isAscii(usualEnd) };
 }
 
 function limitsText(limits: readonly LimitReport[]): string {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 
 import { Complaint } from '../complaint.mjs';
+import { projectRoot } from '../project.mjs';
 import { runBunTest } from './bunTest.mjs';
 import { runChecks } from './checks.mjs';
 import { withTemporaryFolder } from './temporaryFolder.mjs';
@@ -60,7 +61,7 @@ function printGroups(groups, failures) {
 }
 
 /**
- * Every commit plays other random cases, and one commit always the same ones: a run says something about the commit, not about luck.
+ * The tree of the last commit decides the random cases. So one commit always plays the same ones, and the next commit plays others.
  * KEYSTILE_TEST_SEED=random plays cases that were never played.
  */
 function chooseSeed() {
@@ -72,7 +73,7 @@ function chooseSeed() {
 }
 
 function seedOfCommit() {
-  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { encoding: 'utf8' });
+  const { stdout } = spawnSync('git', ['rev-parse', 'HEAD^{tree}'], { cwd: projectRoot, encoding: 'utf8' });
   const digits = /^[0-9a-f]{7}/.exec(stdout ?? '');
   return digits === null ? 1 : Number.parseInt(digits[0], 16) + 1;
 }

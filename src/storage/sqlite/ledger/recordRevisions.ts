@@ -4,11 +4,10 @@ import { dropFirst } from '../../../core/dropFirst.ts';
 import { ABSENT, type Fence, type FenceKind, fencedRecord } from '../../../core/fence.ts';
 import { FENCED_REVISION } from '../../sql/fences.ts';
 
-/**
- * Records whose revision is kept in memory, about 80 bytes each. That of another one is read when it is needed, which takes as long as ten
- * spends: so there is room for as many keys as the cache holds by default.
- */
-const MAX_KEPT = 1_000_000;
+/** Records of a kind whose revision is kept in memory. That of another one is read when it is needed, which takes as long as ten spends. */
+const MAX_KEPT = 20_000;
+/** Of keys and identities, about 100 bytes each: as many as the cache holds by default. */
+const MAX_KEPT_HOLDERS = 1_000_000;
 
 /** The revisions of the records that spends are fenced by, as they were last committed. */
 export class RecordRevisions {
@@ -36,14 +35,15 @@ export class RecordRevisions {
     if (known !== undefined) return known;
     const read = this.#read(fence);
     kept.set(nameOf(fence), read);
-    if (kept.size > MAX_KEPT) dropFirst(kept);
+    if (kept.size > (isHolder(fence) ? MAX_KEPT_HOLDERS : MAX_KEPT)) dropFirst(kept);
     return read;
   }
 
   /** What is not kept is read from the database, which has these by now. */
   adopt(revised: Iterable<Fence>): void {
+    const change = {};
     for (const fence of revised) {
-      this.#lastChange = {};
+      this.#lastChange = change;
       const kept = this.#keptOf(fence);
       if (kept.has(nameOf(fence))) kept.set(nameOf(fence), fence.revision);
     }
@@ -63,6 +63,10 @@ export class RecordRevisions {
     const row = kind === 'noOverride' ? query.get(id, name) : query.get(id);
     return row?.revision ?? ABSENT;
   }
+}
+
+function isHolder({ kind }: Fence): boolean {
+  return kind === 'key' || kind === 'identity';
 }
 
 /** The name of a record among those of its kind. */

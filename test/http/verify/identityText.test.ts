@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+
+import { TestService } from '../../support/service.ts';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await TestService.start();
+});
+
+afterAll(() => service.close());
+
+/** Verifies twice, because texts are kept, and compares the length that the answer says. */
+async function seen(key: string): Promise<unknown> {
+  let body: unknown;
+  for (let i = 0; i < 2; i++) {
+    const answer = await service.call('/v1/keys.verifyKey', { key }, { rootKey: null });
+    expect(Number(answer.headers.get('content-length'))).toBe(Buffer.byteLength(answer.text));
+    const { requestId: _id, keyId: _key, ...rest } = answer.body;
+    body = rest;
+  }
+  return body;
+}
+
+test.each([['acme "1"'], ['Bäckerei Müller'], ['株式会社\u2028']])(
+  'what answers say of a key of the customer %p has the length that they say, and follows every change',
+  async (externalId) => {
+    const meta = { city: `Zürich ${externalId}` };
+    const id = (await service.ok('/v1/identities.createIdentity', { externalId, meta })).identityId as string;
+    const identity = { id, externalId, meta };
+    const described = { ownerId: externalId, meta: {}, permissions: [], roles: [], identity };
+    const valid = { valid: true, code: 'VALID', enabled: true, ...described };
+    const usual = await service.createKey({ externalId });
+    expect(await seen(usual.key)).toEqual(valid);
+    const expires = service.clock.nowMs() + 1_000;
+    expect(await seen((await service.createKey({ externalId, expires })).key)).toEqual({ ...valid, expires });
+    const named = await service.createKey({ externalId, name: 'Schlüssel', meta: { a: 'ü' } });
+    expect(await seen(named.key)).toEqual({ ...valid, name: 'Schlüssel', meta: { a: 'ü' } });
+    await service.ok('/v1/keys.updateKey', { keyId: usual.keyId, enabled: false });
+    const disabled = { valid: false, code: 'DISABLED', enabled: false };
+    expect(await seen(usual.key)).toEqual({ ...valid, ...disabled });
+    await service.ok('/v1/keys.updateKey', { keyId: usual.keyId, enabled: true });
+    await service.ok('/v1/identities.updateIdentity', { externalId, meta: { city: 'Genf' } });
+    expect(await seen(usual.key)).toEqual({ ...valid, identity: { ...identity, meta: { city: 'Genf' } } });
+  },
+);
