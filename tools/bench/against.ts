@@ -7,12 +7,14 @@ import type { Child } from './child.ts';
 import { COUNTER_ROWS } from './counters.ts';
 import type { KeyShape } from './fill.ts';
 import { UsageError } from './options.ts';
-import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
+import { compare, type Comparison, joinComparisons, type Pace, type Side, warmUp } from './pairs.ts';
 import { answersAgain } from './postgres.ts';
 import { familySeconds } from './process.ts';
 import { RequestPool } from './requests.ts';
 
 const THIS_FOLDER = fileURLToPath(new URL('../../', import.meta.url));
+/** The same code in another process can be a quarter slower for as long as that lives. So each row is measured with so many pairs of processes. */
+const STARTS = 4;
 /** What a version fills databases and starts servers with. */
 const PARTS = ['fill.ts', 'fillDatabase.ts', 'child.ts'];
 const ON_POSTGRES: readonly KeyShape[] = ['local', 'strict', 'credits'];
@@ -57,12 +59,13 @@ export async function measureAgainst(
   const pool = new RequestPool(wanted.length > 0 ? keys : 0);
   const rows: VersionRow[] = [];
   for (const { name, title, shape, addedFlushMs } of wanted) {
-    const start = async (version: Version, i: number): Promise<Side> => {
+    const prepare = async ({ fillFolder, Child: Servers }: Version, i: number) => {
       const data = join(folder, `${name} ${i}`);
-      version.fillFolder(data, pool.count, shape);
-      return { children: [await version.Child.startService({ folder: data, addedFlushMs })], pool, keys: pool.count };
+      fillFolder(data, pool.count, shape);
+      const start = () => Servers.startService({ folder: data, addedFlushMs });
+      return async (): Promise<Side> => ({ children: [await start()], pool, keys: pool.count });
     };
-    rows.push({ title, comparison: await compareVersions(both, start, pace) });
+    rows.push({ title, comparison: await compareVersions(both, prepare, pace) });
   }
   return rows;
 }
@@ -78,30 +81,36 @@ export async function measureAgainstOnPostgres(
   const rows: VersionRow[] = [];
   for (const nodes of [1, 2]) {
     for (const shape of ON_POSTGRES) {
-      const start = async (version: Version): Promise<Side> => {
-        const databaseUrl = await version.fillDatabase(server, pool.count, shape);
-        const first = await version.Child.startNode({ databaseUrl });
-        const others = nodes === 1 ? [] : [await version.Child.startNode({ databaseUrl })];
-        const children: Side['children'] = [first, ...others];
-        const whenResumed = () => Promise.all(children.map(answersAgain));
-        return { children, pool, keys: pool.count, whenResumed, databaseSeconds: () => familySeconds(server.pid) };
+      const prepare = async ({ fillDatabase, Child: Nodes }: Version) => {
+        const databaseUrl = await fillDatabase(server, pool.count, shape);
+        return async (): Promise<Side> => {
+          const first = await Nodes.startNode({ databaseUrl });
+          const others = nodes === 1 ? [] : [await Nodes.startNode({ databaseUrl })];
+          const children: Side['children'] = [first, ...others];
+          const whenResumed = () => Promise.all(children.map(answersAgain));
+          return { children, pool, keys: pool.count, whenResumed, databaseSeconds: () => familySeconds(server.pid) };
+        };
       };
       const title = `PostgreSQL, ${nodes === 1 ? 'one node' : 'two nodes'}: ${shape}`;
-      rows.push({ title, comparison: await compareVersions(both, start, pace) });
+      rows.push({ title, comparison: await compareVersions(both, prepare, pace) });
     }
   }
   return rows;
 }
 
+/** With new processes each time. `prepare` fills the database of a version, and answers what starts its servers. */
 async function compareVersions(
   [other, own]: readonly [Version, Version],
-  start: (version: Version, i: number) => Promise<Side>,
+  prepare: (version: Version, i: number) => Promise<() => Promise<Side>>,
   pace: Pace,
 ): Promise<Comparison> {
-  const baseline = await start(other, 0);
-  const subject = await start(own, 1);
-  for (const side of [baseline, subject]) await warmUp(side);
-  const comparison = await compare(baseline, subject, pace);
-  await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
-  return comparison;
+  const starts = [await prepare(other, 0), await prepare(own, 1)] as const;
+  const comparisons: Comparison[] = [];
+  for (let i = 0; i < STARTS; i++) {
+    const [baseline, subject] = [await starts[0](), await starts[1]()];
+    for (const side of [baseline, subject]) await warmUp(side);
+    comparisons.push(await compare(baseline, subject, pace));
+    await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
+  }
+  return joinComparisons(comparisons);
 }

@@ -139,6 +139,29 @@ function summarize(pairs: readonly Pair[]): Comparison {
   };
 }
 
+/** One comparison out of several that were each made with new processes. Its spreads are those of their medians. */
+export function joinComparisons(all: readonly Comparison[]): Comparison {
+  const spread = (pick: (each: Comparison) => Spread): Spread => spreadOf(all.map((each) => pick(each).median));
+  const side = (pick: (each: Comparison) => SideResult): SideResult => {
+    const of = (number: (side: SideResult) => number): number => median(all.map((each) => number(pick(each))));
+    return {
+      perSecond: of(({ perSecond }) => perSecond),
+      p50Ms: of(({ p50Ms }) => p50Ms),
+      p99Ms: of(({ p99Ms }) => p99Ms),
+      answerBytes: of(({ answerBytes }) => answerBytes),
+      busy: of(({ busy }) => busy),
+    };
+  };
+  return {
+    baseline: side(({ baseline }) => baseline),
+    subject: side(({ subject }) => subject),
+    ratio: spread(({ ratio }) => ratio),
+    p99Ratio: spread(({ p99Ratio }) => p99Ratio),
+    processorRatio: spread(({ processorRatio }) => processorRatio),
+    foreign: spread(({ foreign }) => foreign),
+  };
+}
+
 function perRequest({ busy, perSecond }: MeasuredRound): number {
   return busy / perSecond;
 }
