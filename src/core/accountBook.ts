@@ -254,14 +254,14 @@ export class AccountBook {
 
   /** A movement that is no spend. */
   #move(movement: Partial<Movements>, by: number): void {
-    this.#makeRoom(by);
+    this.#keepBaseInBounds(by);
     this.#value += by;
     this.#base += by;
     this.#note(movement, by);
   }
 
   /** The base also contains what the running line has spent. A new line begins before the base and what is held exceed 2^53-1. */
-  #makeRoom(by: number): void {
+  #keepBaseInBounds(by: number): void {
     if (by > MAX_COUNT - this.#base - this.#pockets.held) this.#begin(0, this.#mark);
   }
 

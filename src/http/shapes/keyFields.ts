@@ -89,14 +89,14 @@ export function toMetaText(meta: object | null, issues: Issue[]): string | null 
   const add = (message: string): void => void issues.push({ path: 'meta', message });
   if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, got ${bytes}`);
   const found = { members: 0, isInexact: false, isBroken: false };
-  survey(meta, found);
+  inspect(meta, found);
   if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, got ${found.members}`);
   if (found.isInexact) add('meta contains a number that cannot be stored exactly; send it as a string');
   if (found.isBroken) add('meta contains text that is not valid Unicode (a lone surrogate)');
   return text;
 }
 
-function survey(value: unknown, found: { members: number; isInexact: boolean; isBroken: boolean }): void {
+function inspect(value: unknown, found: { members: number; isInexact: boolean; isBroken: boolean }): void {
   if (typeof value === 'number') {
     found.isInexact ||= !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
   } else if (typeof value === 'string') found.isBroken ||= !value.isWellFormed();
@@ -104,7 +104,7 @@ function survey(value: unknown, found: { members: number; isInexact: boolean; is
     for (const [name, member] of Object.entries(value)) {
       found.members++;
       found.isBroken ||= !name.isWellFormed();
-      survey(member, found);
+      inspect(member, found);
     }
   }
 }
