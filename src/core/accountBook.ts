@@ -22,8 +22,8 @@ export interface Booked {
 }
 
 /**
- * The first value of an account that is metered. It goes down with every spend, as any other does. A reader subtracts this number: -5 means
- * that 5 were used. It is too large to be used up, because the cost of a verification is bounded (MAX_METERED_COST).
+ * The value that a metered account begins with. Every spend lowers it. What is shown is the value minus this number: -5 means that 5 were
+ * used. Spends cannot use it up, because the cost of a verification is bounded (MAX_METERED_COST).
  */
 export const METERED_ZERO = 2 ** 52;
 

@@ -14,7 +14,10 @@ export interface Fence {
   /** The identifier of `noOverride`; empty for the other kinds. */
   readonly name: string;
   readonly revision: number;
-  /** A note of the ledger, which says since when it holds: no record has changed while the ledger has the same object here. A copy with another revision must not take it over. */
+  /**
+   * The embedded ledger sets this when the fence holds: to the object that stands for the last change of any record. The fence holds as long as
+   * the ledger has the same object. A fence with another revision must not get a copy of it.
+   */
   heldSince?: object;
 }
 

@@ -7,8 +7,8 @@ import type { Child } from './child.ts';
 import { COUNTER_ROWS } from './counters.ts';
 import type { KeyShape } from './fill.ts';
 import { UsageError } from './options.ts';
-import { compare, type Comparison, joinComparisons, type Pace, type Side, warmUp } from './pairs.ts';
-import { answersAgain } from './postgres.ts';
+import { compareAndStop, type Comparison, joinComparisons, type Pace, type Side } from './pairs.ts';
+import { answersAgain, startNodes } from './postgres.ts';
 import { familySeconds } from './process.ts';
 import { RequestPool } from './requests.ts';
 
@@ -84,9 +84,7 @@ export async function measureAgainstOnPostgres(
       const prepare = async ({ fillDatabase, Child: Nodes }: Version) => {
         const databaseUrl = await fillDatabase(server, pool.count, shape);
         return async (): Promise<Side> => {
-          const first = await Nodes.startNode({ databaseUrl });
-          const others = nodes === 1 ? [] : [await Nodes.startNode({ databaseUrl })];
-          const children: Side['children'] = [first, ...others];
+          const children = await startNodes(databaseUrl, nodes, Nodes);
           const whenResumed = () => Promise.all(children.map(answersAgain));
           return { children, pool, keys: pool.count, whenResumed, databaseSeconds: () => familySeconds(server.pid) };
         };
@@ -107,10 +105,7 @@ async function compareVersions(
   const starts = [await prepare(other, 0), await prepare(own, 1)] as const;
   const comparisons: Comparison[] = [];
   for (let i = 0; i < STARTS; i++) {
-    const [baseline, subject] = [await starts[0](), await starts[1]()];
-    for (const side of [baseline, subject]) await warmUp(side);
-    comparisons.push(await compare(baseline, subject, pace));
-    await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
+    comparisons.push(await compareAndStop(await starts[0](), await starts[1](), pace));
   }
   return joinComparisons(comparisons);
 }

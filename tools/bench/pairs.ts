@@ -139,6 +139,14 @@ function summarize(pairs: readonly Pair[]): Comparison {
   };
 }
 
+/** Warms both sides up, compares them and ends their servers. */
+export async function compareAndStop(baseline: Side, subject: Side, pace: Pace): Promise<Comparison> {
+  for (const side of [baseline, subject]) await warmUp(side);
+  const comparison = await compare(baseline, subject, pace);
+  await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
+  return comparison;
+}
+
 /** One comparison out of several that were each made with new processes. Its spreads are those of their medians. */
 export function joinComparisons(all: readonly Comparison[]): Comparison {
   const spread = (pick: (each: Comparison) => Spread): Spread => spreadOf(all.map((each) => pick(each).median));

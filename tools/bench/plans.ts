@@ -4,8 +4,8 @@ import { PostgresServer } from '../cluster/postgres.ts';
 import { Child } from './child.ts';
 import { fillFolder, type KeyShape } from './fill.ts';
 import { fillDatabase } from './fillDatabase.ts';
-import { compare, type Comparison, type Pace, type Side, warmUp } from './pairs.ts';
-import { answersAgain } from './postgres.ts';
+import { compareAndStop, type Comparison, type Pace, type Side } from './pairs.ts';
+import { answersAgain, startNodes } from './postgres.ts';
 import type { RequestPool } from './requests.ts';
 
 /** What a plan can bring to each verification. */
@@ -27,7 +27,7 @@ export async function measurePlans(folder: string, pool: RequestPool, pace: Pace
       fillFolder(data, pool.count, shape, isOnPlan);
       return { children: [await Child.startService({ folder: data, addedFlushMs: 0 })], pool, keys: pool.count };
     };
-    const comparison = await compareSides(await start(false), await start(true), pace);
+    const comparison = await compareAndStop(await start(false), await start(true), pace);
     results.push({ where: 'embedded', shape, comparison });
   }
   return results;
@@ -40,22 +40,13 @@ export async function measurePlansOnPostgres(pool: RequestPool, pace: Pace): Pro
     for (const shape of SHAPES) {
       const start = async (isOnPlan: boolean): Promise<Side> => {
         const databaseUrl = await fillDatabase(server, pool.count, shape, isOnPlan);
-        const first = await Child.startNode({ databaseUrl });
-        const others = nodes === 1 ? [] : [await Child.startNode({ databaseUrl })];
-        const children: Side['children'] = [first, ...others];
+        const children = await startNodes(databaseUrl, nodes);
         const whenResumed = () => Promise.all(children.map(answersAgain));
         return { children, pool, keys: pool.count, whenResumed };
       };
-      const comparison = await compareSides(await start(false), await start(true), pace);
+      const comparison = await compareAndStop(await start(false), await start(true), pace);
       results.push({ where: nodes === 1 ? 'PostgreSQL, one node' : 'PostgreSQL, two nodes', shape, comparison });
     }
   }
   return results;
-}
-
-async function compareSides(baseline: Side, subject: Side, pace: Pace): Promise<Comparison> {
-  for (const side of [baseline, subject]) await warmUp(side);
-  const comparison = await compare(baseline, subject, pace);
-  await Promise.all([...baseline.children, ...subject.children].map((child) => child.stop()));
-  return comparison;
 }

@@ -91,9 +91,9 @@ export function answersAgain({ port }: Child): Promise<void> {
   return until('a node answers after a pause', isAnswering);
 }
 
-async function startNodes(databaseUrl: string, count: number): Promise<[Child, ...Child[]]> {
-  const first = await Child.startNode({ databaseUrl });
-  const others = Array.from({ length: count - 1 }, () => Child.startNode({ databaseUrl }));
+export async function startNodes(databaseUrl: string, count: number, Nodes = Child): Promise<[Child, ...Child[]]> {
+  const first = await Nodes.startNode({ databaseUrl });
+  const others = Array.from({ length: count - 1 }, () => Nodes.startNode({ databaseUrl }));
   return [first, ...(await Promise.all(others))];
 }
 

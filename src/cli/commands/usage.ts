@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/statement.ts';
 import { csvLine } from '../../core/csv.ts';
 import { idPattern } from '../../core/ids.ts';
 import { STATEMENT_COLUMNS } from '../../core/statementRows.ts';
@@ -23,7 +24,7 @@ interface Query {
   readonly [subject: string]: unknown;
 }
 
-const DEFAULT_SINCE_MS = 7 * 86_400_000;
+const DEFAULT_SINCE_MS = 7 * DAY_MS;
 const DEFAULT_TOP = 10;
 const HOLDERS = ['identity', 'key', 'plan'] as const;
 const IDENTITY_ID = new RegExp(idPattern('id'));

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/statement.ts';
 import { table } from './show.ts';
 
 /** A row of `usage.getStatement`. */
@@ -23,7 +24,6 @@ export interface UsedBy {
   readonly spent: number;
 }
 
-const DAY_MS = 86_400_000;
 /** The length of the longest bar. */
 const WIDTH = 40;
 /** More days than this are shown only where something happened. */

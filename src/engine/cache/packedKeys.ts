@@ -49,7 +49,7 @@ export class PackedKeys implements KeyCounts {
   readonly #readerOf: TextReader;
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
-  #beside = new RowCompanions();
+  #companions = new RowCompanions();
   readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
   #used = 0;
   #live = 0;
@@ -90,11 +90,11 @@ export class PackedKeys implements KeyCounts {
   }
 
   #identitySlot(row: number): IdentitySlot | null {
-    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#beside.identities.at(row);
+    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#companions.identities.at(row);
   }
 
   #planSlot(row: number): PlanSlot | null {
-    return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#beside.plans.at(row);
+    return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#companions.plans.at(row);
   }
 
   /** False: the key has more data than fits into a row. */
@@ -119,8 +119,8 @@ export class PackedKeys implements KeyCounts {
     words[at + LIMITS_AND_CREDITS] = limits | (credits << 16);
     words[at + REVISION] = key.revision;
     words[at + FLAGS] = flags;
-    if (identitySlot !== null) this.#beside.identities.put(this.#used, identitySlot);
-    if (planSlot !== null) this.#beside.plans.put(this.#used, planSlot);
+    if (identitySlot !== null) this.#companions.identities.put(this.#used, identitySlot);
+    if (planSlot !== null) this.#companions.plans.put(this.#used, planSlot);
     writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
@@ -167,15 +167,15 @@ export class PackedKeys implements KeyCounts {
   }
 
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
-    if (entry.limits !== null) this.#remember(this.#beside.locals, entry, owner);
+    if (entry.limits !== null) this.#remember(this.#companions.locals, entry, owner);
   }
 
   keepWindows(entry: KeyEntry, windows: PlanWindows): void {
-    this.#remember(this.#beside.windows, entry, windows);
+    this.#remember(this.#companions.windows, entry, windows);
   }
 
   keepFence(entry: KeyEntry, fence: Fence): void {
-    this.#remember(this.#beside.fences, entry, fence);
+    this.#remember(this.#companions.fences, entry, fence);
   }
 
   /** Until the rows are packed again. */
@@ -231,9 +231,9 @@ export class PackedKeys implements KeyCounts {
       planSlot: null,
       own: null,
       openCount: null,
-      local: limits === 0 && plan === null ? null : this.#beside.locals.at(row),
-      windows: plan === null ? null : this.#beside.windows.at(row),
-      fence: this.#beside.fences.at(row),
+      local: limits === 0 && plan === null ? null : this.#companions.locals.at(row),
+      windows: plan === null ? null : this.#companions.windows.at(row),
+      fence: this.#companions.fences.at(row),
       wire: null,
     };
   }
@@ -258,7 +258,7 @@ export class PackedKeys implements KeyCounts {
   #drop(row: number): void {
     this.#index.unlink(this.#rows.words, row);
     this.#tellCounts(row);
-    this.#beside.drop(row);
+    this.#companions.drop(row);
     this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }
@@ -271,13 +271,13 @@ export class PackedKeys implements KeyCounts {
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
   #packAgain(): void {
-    const [before, used, beside] = [this.#rows.words, this.#used, this.#beside];
+    const [before, used, companions] = [this.#rows.words, this.#used, this.#companions];
     this.#resize(used);
     for (let row = 0; row < used; row++) {
       const at = row * ROW;
       if (((before[at + FLAGS] ?? 0) & LIVE) === 0) continue;
       this.#rows.words.set(before.subarray(at, at + ROW), this.#used * ROW);
-      this.#beside.adopt(this.#used, beside, row);
+      this.#companions.adopt(this.#used, companions, row);
       this.#index.link(this.#rows.words, this.#used++);
     }
     this.generations.listAnew(this.#rows.words, COUNTS, ROW, this.#used);
@@ -288,7 +288,7 @@ export class PackedKeys implements KeyCounts {
     this.#firstNumber += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
-    this.#beside = new RowCompanions();
+    this.#companions = new RowCompanions();
     [this.#used, this.#oldest] = [0, 0];
   }
 }

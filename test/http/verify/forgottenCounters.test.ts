@@ -26,3 +26,23 @@ test('counters that were forgotten are looked up anew by every secret of a key: 
     await service.close();
   }
 });
+
+test('counters of an identity that were forgotten are looked up anew: a change of the identity does not begin them again', async () => {
+  const service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z' });
+  try {
+    const externalId = 'customer_1';
+    const ratelimits = [{ name: 'shared', limit: 2, duration: MINUTE_MS, async: true }];
+    const { identityId } = await service.ok('/v1/identities.createIdentity', { externalId, ratelimits });
+    const { key } = await service.createKey({ externalId });
+    expect((await service.verify(key)).code).toBe('VALID');
+    service.clock.advance(MINUTE_MS);
+    await service.engine.localLimits.sync();
+    service.engine.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
+    expect(service.engine.localLimits.owner(identityId)).toBeUndefined();
+    expect([(await service.verify(key)).code, (await service.verify(key)).code]).toEqual(['VALID', 'VALID']);
+    await service.ok('/v1/identities.updateIdentity', { externalId, name: 'Acme' });
+    expect((await service.verify(key)).code).toBe('RATE_LIMITED');
+  } finally {
+    await service.close();
+  }
+});

@@ -21,7 +21,10 @@ export class RecordRevisions {
     this.#db = db;
   }
 
-  /** Records seldom change. A fence that is used again is then answered from a note in it: among 100,000 keys, finding its record takes longer than the spend. */
+  /**
+   * The engine uses a fence many times, and records seldom change. So the answer is noted in the fence (`heldSince`): to find one of 100,000
+   * records takes longer than the rest of the spend.
+   */
   holds(fence: Fence): boolean {
     if (fence.heldSince === this.#lastChange) return true;
     if (this.#revisionOf(fence) !== fence.revision) return false;
