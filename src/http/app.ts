@@ -11,7 +11,7 @@ import { explain } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
-import { badFields } from './shapes/keyFields.ts';
+import { badFields } from './shapes/keys/keyFields.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';

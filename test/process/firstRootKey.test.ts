@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 
 import { Child, runToEnd, SERVE, TempFolder } from './process.ts';
 import { Server } from './server.ts';
-import { paste } from './shell.ts';
+import { paste } from './documentation/shell.ts';
 
 // Each start opens the database, which waits for the disk of a busy machine.
 setDefaultTimeout(60_000);

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
-import { offline } from './offline.ts';
+import { offline } from './documentation/offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
-import { paste } from './shell.ts';
+import { paste } from './documentation/shell.ts';
 
 const GENERATED = { KEYSTILE_ROOT_KEY: '' };
 const ANOTHER_ONE = 'to create another: npm run -s keystile root-key create';

@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { type Reply, Wire } from '../support/cluster/clients.ts';
-import { copyCheckout } from './checkout.ts';
+import { copyCheckout } from './documentation/checkout.ts';
 import { Connection, refused, verifyHead } from './connection.ts';
-import { remainingIn } from './offline.ts';
+import { remainingIn } from './documentation/offline.ts';
 import { Child, type Launch, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 

@@ -8,7 +8,7 @@ import type { VerdictCode as ServiceVerdictCode } from '../../src/core/verdictCo
 import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
 import cases from '../../clients/cases.json';
 import { openApi } from '../../src/http/docs/openApi.ts';
-import type { VerdictObject } from '../../src/http/shapes/verdictObject.ts';
+import type { VerdictObject } from '../../src/http/shapes/keys/verdictObject.ts';
 import type { VerifyBody } from '../../src/http/verify/verifyBody.ts';
 import { sdkTypes } from '../../tools/scripts/sdkTypes.ts';
 

@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from 'bun:test';
 
 import { findPermissions } from '../../src/storage/sql/rolesAndPermissions.ts';
-import type { SqlReader, Statement } from '../../src/storage/sql/statement.ts';
+import type { SqlReader, Statement } from '../../src/storage/sql/query/statement.ts';
 import { collidingTexts } from '../support/collidingTexts.ts';
 
 test('names are read each once, and put into no Set, in which they could all fall into one place', async () => {

@@ -1,14 +1,14 @@
-import type { AnalyticsResult } from './analytics.ts';
-import type { CounterResult } from './counters.ts';
-import type { CrashResult } from './crash.ts';
-import type { CreatingResult } from './creating.ts';
-import type { IdleResult } from './idle.ts';
-import type { ListingResult } from './listing.ts';
-import type { MillionResult } from './million.ts';
-import type { OverloadResult } from './overload.ts';
-import type { PipelinedResult } from './pipelined.ts';
-import type { PlanResult } from './plans.ts';
-import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
+import type { AnalyticsResult } from './rows/analytics.ts';
+import type { CounterResult } from './rows/counters.ts';
+import type { CrashResult } from './rows/crash.ts';
+import type { CreatingResult } from './rows/creating.ts';
+import type { IdleResult } from './rows/idle.ts';
+import type { ListingResult } from './rows/listing.ts';
+import type { MillionResult } from './rows/million.ts';
+import type { OverloadResult } from './rows/overload.ts';
+import type { PipelinedResult } from './rows/pipelined.ts';
+import type { PlanResult } from './rows/plans.ts';
+import { CROWD_CONNECTIONS, type PostgresResult } from './rows/postgres.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];

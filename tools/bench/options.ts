@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-import { COUNTER_ROWS } from './counters.ts';
+import { COUNTER_ROWS } from './rows/counters.ts';
 import { type Pace, SERVICE_TIMES } from './pairs.ts';
 
 const ROW_NAMES: readonly string[] = [

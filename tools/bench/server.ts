@@ -10,7 +10,7 @@ import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
 import { readOrder, reportReady } from './child.ts';
-import { noteCountingCost } from './countingCost.ts';
+import { noteCountingCost } from './rows/countingCost.ts';
 
 export interface ServerOrder {
   readonly folder: string;

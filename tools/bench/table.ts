@@ -1,11 +1,11 @@
-import type { VersionRow } from './against.ts';
-import type { AnalyticsSide } from './analytics.ts';
-import type { CounterResult } from './counters.ts';
-import type { CreatingTimes } from './creating.ts';
-import type { CrashResult } from './crash.ts';
+import type { VersionRow } from './rows/against.ts';
+import type { AnalyticsSide } from './rows/analytics.ts';
+import type { CounterResult } from './rows/counters.ts';
+import type { CreatingTimes } from './rows/creating.ts';
+import type { CrashResult } from './rows/crash.ts';
 import type { Goal, Results } from './goals.ts';
 import type { Comparison, SideResult } from './pairs.ts';
-import { CROWD_CONNECTIONS, type PostgresResult } from './postgres.ts';
+import { CROWD_CONNECTIONS, type PostgresResult } from './rows/postgres.ts';
 import type { Spread } from './statistics.ts';
 
 /** The printed report. */

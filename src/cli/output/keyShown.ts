@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 
 import { showDuration } from '../../config/kinds.ts';
-import type { KeyObject } from '../../http/shapes/keyObject.ts';
+import type { KeyObject } from '../../http/shapes/keys/keyObject.ts';
 import { record, showTime, table } from './show.ts';
 
 /** Keys as text for people. */

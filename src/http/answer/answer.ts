@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode, ERRORS } from '../../core/errors.ts';
 import { toAppError } from '../../engine/engine.ts';
-import type { AnswerHeaders } from '../shapes/answerHeaders.ts';
+import type { AnswerHeaders } from '../shapes/schema/answerHeaders.ts';
 
 const JSON_TYPE = 'application/json';
 

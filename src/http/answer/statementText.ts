@@ -1,7 +1,7 @@
 import { csvLine } from '../../core/csv.ts';
 import { STATEMENT_COLUMNS } from '../../core/statementRows.ts';
 import type { HolderRow } from '../../engine/admin/usage/statementReader.ts';
-import { toRowObject } from '../shapes/statementObject.ts';
+import { toRowObject } from '../shapes/counters/statementObject.ts';
 
 export const STATEMENT_FORMATS = ['json', 'csv', 'ndjson'] as const;
 export type StatementFormat = (typeof STATEMENT_FORMATS)[number];

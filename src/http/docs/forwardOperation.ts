@@ -1,6 +1,6 @@
 import { FORWARD_HEADERS, forwardAuth } from '../routes/keys.forwardAuth.ts';
-import type { AnswerHeader } from '../shapes/answerHeaders.ts';
-import { ErrorObject } from '../shapes/errorObject.ts';
+import type { AnswerHeader } from '../shapes/schema/answerHeaders.ts';
+import { ErrorObject } from '../shapes/schema/errorObject.ts';
 import { VERDICT_STATUS } from '../verify/verdictStatus.ts';
 import type { Components } from './components.ts';
 import { describedAs, type Operation, queryParameters } from './operations.ts';

@@ -1,4 +1,4 @@
-import type { FieldRights } from '../shapes/fieldRights.ts';
+import type { FieldRights } from '../shapes/schema/fieldRights.ts';
 
 interface Rights {
   readonly rights: readonly string[];

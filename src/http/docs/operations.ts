@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../../core/errors.ts';
 import { liveness, readiness } from '../routes/health.ts';
 import type { Route } from '../routes/route.ts';
-import type { AnswerHeader } from '../shapes/answerHeaders.ts';
-import type { FieldRights } from '../shapes/fieldRights.ts';
+import type { AnswerHeader } from '../shapes/schema/answerHeaders.ts';
+import type { FieldRights } from '../shapes/schema/fieldRights.ts';
 import type { Components } from './components.ts';
 import { neededRights } from './neededRights.ts';
 import type { CodeSample } from './samples.ts';

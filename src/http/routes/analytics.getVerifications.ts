@@ -16,11 +16,11 @@ import {
   periodIssues,
   toPeriod,
 } from '../shapes/analyticsFields.ts';
-import { component, field, listOf, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { ApiId, IdentityId } from '../shapes/idFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { ExternalId, Id, strict, Text, Whole, words } from '../shapes/schemas.ts';
+import { component, field, listOf, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { ApiId, IdentityId } from '../shapes/schema/idFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { ExternalId, Id, strict, Text, Whole, words } from '../shapes/schema/schemas.ts';
 
 /** The largest number of keys, and of tags, in one request. */
 const MAX_FILTERED = 100;

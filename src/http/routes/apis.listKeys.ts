@@ -1,12 +1,12 @@
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
-import { listOf, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { ApiId } from '../shapes/idFields.ts';
-import { KeyObject, toKeyObject } from '../shapes/keyObject.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
-import { cursorAt, ExternalId, Flag, strict, words } from '../shapes/schemas.ts';
+import { listOf, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { ApiId } from '../shapes/schema/idFields.ts';
+import { KeyObject, toKeyObject } from '../shapes/keys/keyObject.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { cursorAt, ExternalId, Flag, strict, words } from '../shapes/schema/schemas.ts';
 
 export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',

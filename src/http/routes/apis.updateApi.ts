@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
-import { optional } from '../shapes/described.ts';
-import { ApiId } from '../shapes/idFields.ts';
-import { DefaultRatelimit } from '../shapes/rateLimitFields.ts';
-import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/schema/described.ts';
+import { ApiId } from '../shapes/schema/idFields.ts';
+import { DefaultRatelimit } from '../shapes/counters/rateLimitFields.ts';
+import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../shapes/schema/schemas.ts';
 
 export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',

@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 
 import { MAX_COUNT } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/creditCallFields.ts';
-import { field, optional } from '../shapes/described.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { IDEMPOTENCY_WORDS, strict, Text } from '../shapes/schemas.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditCallFields.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { IDEMPOTENCY_WORDS, strict, Text } from '../shapes/schema/schemas.ts';
 
 export const adjustCredits = defineRoute({
   path: '/v1/credits.adjust',

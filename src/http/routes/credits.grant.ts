@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
-import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/creditCallFields.ts';
-import { field, optional } from '../shapes/described.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../shapes/schemas.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditCallFields.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../shapes/schema/schemas.ts';
 
 export const grantCredits = defineRoute({
   path: '/v1/credits.grant',

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 
 import type { Engine } from '../../engine/engine.ts';
 import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
-import { field } from '../shapes/described.ts';
-import { Flag, strict, Text } from '../shapes/schemas.ts';
+import { field } from '../shapes/schema/described.ts';
+import { Flag, strict, Text } from '../shapes/schema/schemas.ts';
 
 const Reasons = Type.Array(Text);
 const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');

@@ -1,14 +1,14 @@
 import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { AlertsInput } from '../shapes/alertFields.ts';
-import { NewMetered, Refill } from '../shapes/creditFields.ts';
-import { field, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { IdentityId } from '../shapes/idFields.ts';
-import { toIdentityPatch } from '../shapes/identityObject.ts';
-import { SharedRatelimits } from '../shapes/rateLimitFields.ts';
-import { Count, Flag, Meta, Name, strict, words } from '../shapes/schemas.ts';
+import { AlertsInput } from '../shapes/counters/alertFields.ts';
+import { NewMetered, Refill } from '../shapes/counters/creditFields.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { IdentityId } from '../shapes/schema/idFields.ts';
+import { toIdentityPatch } from '../shapes/holders/identityObject.ts';
+import { SharedRatelimits } from '../shapes/counters/rateLimitFields.ts';
+import { Count, Flag, Meta, Name, strict, words } from '../shapes/schema/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',

@@ -4,9 +4,9 @@ import {
   IdentityDetailsObject,
   toIdentityDetails,
   toIdentityReference,
-} from '../shapes/identityObject.ts';
-import { USED_EXAMPLE } from '../shapes/rateLimitFields.ts';
-import { strict } from '../shapes/schemas.ts';
+} from '../shapes/holders/identityObject.ts';
+import { USED_EXAMPLE } from '../shapes/counters/rateLimitFields.ts';
+import { strict } from '../shapes/schema/schemas.ts';
 
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',

@@ -1,16 +1,16 @@
-import { AlertsInput } from '../shapes/alertFields.ts';
+import { AlertsInput } from '../shapes/counters/alertFields.ts';
 import { defineRoute } from './route.ts';
-import { ChangedMetered, Refill } from '../shapes/creditFields.ts';
-import { optional } from '../shapes/described.ts';
+import { ChangedMetered, Refill } from '../shapes/counters/creditFields.ts';
+import { optional } from '../shapes/schema/described.ts';
 import {
   FullIdentityObject,
   IDENTITY_REFERENCE,
   toFullIdentity,
   toIdentityPatch,
   toIdentityReference,
-} from '../shapes/identityObject.ts';
-import { SharedRatelimits } from '../shapes/rateLimitFields.ts';
-import { Count, EnvironmentOrNone, Flag, Meta, Name, orNull, strict } from '../shapes/schemas.ts';
+} from '../shapes/holders/identityObject.ts';
+import { SharedRatelimits } from '../shapes/counters/rateLimitFields.ts';
+import { Count, EnvironmentOrNone, Flag, Meta, Name, orNull, strict } from '../shapes/schema/schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',

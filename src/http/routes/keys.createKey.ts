@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/fieldRights.ts';
-import { ApiId } from '../shapes/idFields.ts';
-import { NEW_KEY_FIELDS, toNewKey } from '../shapes/newKeyFields.ts';
-import { strict } from '../shapes/schemas.ts';
-import { NewSecret } from '../shapes/secretFields.ts';
+import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
+import { ApiId } from '../shapes/schema/idFields.ts';
+import { NEW_KEY_FIELDS, toNewKey } from '../shapes/keys/newKeyFields.ts';
+import { strict } from '../shapes/schema/schemas.ts';
+import { NewSecret } from '../shapes/keys/secretFields.ts';
 
 export const createKey = defineRoute({
   path: '/v1/keys.createKey',

@@ -1,9 +1,9 @@
 import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/described.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { KeyDetailsObject, toKeyDetails } from '../shapes/keyDetailsObject.ts';
-import { Flag, strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/schema/described.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/keyDetailsObject.ts';
+import { Flag, strict } from '../shapes/schema/schemas.ts';
 
 export const Decrypt = optional(
   Flag,

@@ -4,11 +4,11 @@ import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { defineRoute } from './route.ts';
 import { countOf, creditsOf, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { component, field, listOf, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { ExternalId, strict, Whole } from '../shapes/schemas.ts';
+import { component, field, listOf, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { ExternalId, strict, Whole } from '../shapes/schema/schemas.ts';
 
 const Request = strict({
   keyId: optional(KeyId, 'The id of the key. Give either `keyId` or `ownerId`.'),

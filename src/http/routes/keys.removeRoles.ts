@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { RoleReferencesToRemove, toReferences } from '../shapes/permissionObject.ts';
-import { Empty, strict } from '../shapes/schemas.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { RoleReferencesToRemove, toReferences } from '../shapes/keys/permissionObject.ts';
+import { Empty, strict } from '../shapes/schema/schemas.ts';
 
 export const removeRoles = defineRoute({
   path: '/v1/keys.removeRoles',

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { strict } from '../shapes/schemas.ts';
-import { NewSecret, OverlapMs } from '../shapes/secretFields.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { strict } from '../shapes/schema/schemas.ts';
+import { NewSecret, OverlapMs } from '../shapes/keys/secretFields.ts';
 
 export const rotateKey = defineRoute({
   path: '/v1/keys.rotateKey',

@@ -1,10 +1,10 @@
 import { defineRoute } from './route.ts';
-import { CHANGED_FIELDS } from '../shapes/changedFields.ts';
-import { Recoverable } from '../shapes/creationFields.ts';
-import { CHANGED_KEY_RIGHTS } from '../shapes/fieldRights.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { refuseRecoverable, toKeyPatch } from '../shapes/keyFields.ts';
-import { Empty, strict } from '../shapes/schemas.ts';
+import { CHANGED_FIELDS } from '../shapes/keys/changedFields.ts';
+import { Recoverable } from '../shapes/keys/creationFields.ts';
+import { CHANGED_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { refuseRecoverable, toKeyPatch } from '../shapes/keys/keyFields.ts';
+import { Empty, strict } from '../shapes/schema/schemas.ts';
 
 export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',

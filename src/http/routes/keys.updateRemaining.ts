@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/described.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { Count, orNull, strict, Whole } from '../shapes/schemas.ts';
+import { field } from '../shapes/schema/described.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { Count, orNull, strict, Whole } from '../shapes/schema/schemas.ts';
 
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',

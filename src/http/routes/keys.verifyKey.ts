@@ -1,7 +1,7 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/verdictObject.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
 import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 
 import { isSecretShaped } from '../../core/secret.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { SHOWN_KEY_FIELDS, toIdentityObject, toMeta } from '../shapes/keyObject.ts';
-import { Flag, strict, Whole } from '../shapes/schemas.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { SHOWN_KEY_FIELDS, toIdentityObject, toMeta } from '../shapes/keys/keyObject.ts';
+import { Flag, strict, Whole } from '../shapes/schema/schemas.ts';
 
 export const whoami = defineRoute({
   path: '/v1/keys.whoami',

@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/described.ts';
-import { PermissionId } from '../shapes/idFields.ts';
-import { Description, toDescription } from '../shapes/permissionObject.ts';
-import { PermissionName, strict } from '../shapes/schemas.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { PermissionId } from '../shapes/schema/idFields.ts';
+import { Description, toDescription } from '../shapes/keys/permissionObject.ts';
+import { PermissionName, strict } from '../shapes/schema/schemas.ts';
 
 export const createPermission = defineRoute({
   path: '/v1/permissions.createPermission',

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
 
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { HOLDER_RIGHTS } from '../shapes/fieldRights.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holderReference.ts';
-import { IdentityId, KeyId } from '../shapes/idFields.ts';
-import { SHOWN_PLAN_FIELDS, toPlanFields } from '../shapes/planMoveObject.ts';
-import { Id, orNull, strict } from '../shapes/schemas.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { HOLDER_RIGHTS } from '../shapes/schema/fieldRights.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
+import { IdentityId, KeyId } from '../shapes/schema/idFields.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../shapes/schema/planMoveObject.ts';
+import { Id, orNull, strict } from '../shapes/schema/schemas.ts';
 
 export const assignPlan = defineRoute({
   path: '/v1/plans.assign',

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
-import { Empty, strict } from '../shapes/schemas.ts';
+import { Empty, strict } from '../shapes/schema/schemas.ts';
 
 export const deleteOverride = defineRoute({
   path: '/v1/ratelimits.deleteOverride',

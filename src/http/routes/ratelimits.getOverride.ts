@@ -6,7 +6,7 @@ import {
   toNamespaceReference,
   toOverrideObject,
 } from '../shapes/limitFields.ts';
-import { strict } from '../shapes/schemas.ts';
+import { strict } from '../shapes/schema/schemas.ts';
 
 export const getOverride = defineRoute({
   path: '/v1/ratelimits.getOverride',

@@ -1,6 +1,6 @@
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { badFields } from '../shapes/keyFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
 import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
 
 export const limit = defineRoute({

@@ -1,11 +1,11 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { NamespaceId } from '../shapes/idFields.ts';
+import { listOf } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { NamespaceId } from '../shapes/schema/idFields.ts';
 import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/limitFields.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/pageFields.ts';
-import { cursorAt, strict } from '../shapes/schemas.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { cursorAt, strict } from '../shapes/schema/schemas.ts';
 
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',

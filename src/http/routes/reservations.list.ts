@@ -1,16 +1,16 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { KeyId } from '../shapes/idFields.ts';
-import { nextCursor, pageCursor, PageLimit } from '../shapes/pageFields.ts';
+import { listOf, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
 import {
   RESERVATION_EXAMPLE,
   ReservationObject,
   ReservationStateName,
   toReservationObject,
-} from '../shapes/reservationObject.ts';
-import { cursorAt, strict } from '../shapes/schemas.ts';
+} from '../shapes/counters/reservationObject.ts';
+import { cursorAt, strict } from '../shapes/schema/schemas.ts';
 
 export const listReservations = defineRoute({
   path: '/v1/reservations.list',

@@ -6,10 +6,10 @@ import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/described.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { Name, strict, UnixMs, words } from '../shapes/schemas.ts';
-import { NewRootSecret } from '../shapes/secretFields.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { Name, strict, UnixMs, words } from '../shapes/schema/schemas.ts';
+import { NewRootSecret } from '../shapes/keys/secretFields.ts';
 
 const MAX_RIGHT_LENGTH = 256;
 

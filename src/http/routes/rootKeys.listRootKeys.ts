@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/described.ts';
+import { listOf } from '../shapes/schema/described.ts';
 import { RootKeyObject, toRootKeyObject } from '../shapes/rootKeyObject.ts';
-import { strict } from '../shapes/schemas.ts';
+import { strict } from '../shapes/schema/schemas.ts';
 
 export const listRootKeys = defineRoute({
   path: '/v1/rootKeys.listRootKeys',

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { RootKeyId } from '../shapes/idFields.ts';
-import { strict } from '../shapes/schemas.ts';
-import { NewRootSecret, OverlapMs } from '../shapes/secretFields.ts';
+import { RootKeyId } from '../shapes/schema/idFields.ts';
+import { strict } from '../shapes/schema/schemas.ts';
+import { NewRootSecret, OverlapMs } from '../shapes/keys/secretFields.ts';
 
 export const rotateRootKey = defineRoute({
   path: '/v1/rootKeys.rotateRootKey',

@@ -4,7 +4,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { StreamedBody } from '../answer/streamedAnswer.ts';
-import type { FieldRights } from '../shapes/fieldRights.ts';
+import type { FieldRights } from '../shapes/schema/fieldRights.ts';
 
 /** One endpoint of the management API. A GET endpoint takes query parameters, and also accepts POST with the same fields. */
 export interface Route {

@@ -15,13 +15,13 @@ import {
   statementText,
 } from '../answer/statementText.ts';
 import { Instant, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { field, listOf, optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { IdentityId, KeyId, PlanId } from '../shapes/idFields.ts';
-import { badFields } from '../shapes/keyFields.ts';
-import { nextCursor, pageCursor } from '../shapes/pageFields.ts';
-import { ExternalId, Flag, Id, strict } from '../shapes/schemas.ts';
-import { ROW_EXAMPLE, StatementRowObject, toRowObject } from '../shapes/statementObject.ts';
+import { field, listOf, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { IdentityId, KeyId, PlanId } from '../shapes/schema/idFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { nextCursor, pageCursor } from '../shapes/schema/pageFields.ts';
+import { ExternalId, Flag, Id, strict } from '../shapes/schema/schemas.ts';
+import { ROW_EXAMPLE, StatementRowObject, toRowObject } from '../shapes/counters/statementObject.ts';
 import { defineRoute } from './route.ts';
 
 const SUBJECTS = ['keyId', 'externalId', 'identityId', 'planId', 'all'] as const;

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { strict } from '../shapes/schemas.ts';
+import { listOf } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { strict } from '../shapes/schema/schemas.ts';
 import { toWebhookObject, WebhookObject } from '../shapes/webhookObject.ts';
 
 export const listWebhooks = defineRoute({

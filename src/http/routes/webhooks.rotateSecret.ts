@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 
 import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { strict } from '../shapes/schema/schemas.ts';
 import { SigningSecret, WebhookId } from '../shapes/webhookObject.ts';
 
 const DEFAULT_OVERLAP_MS = 86_400_000;

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { Empty, Flag, strict } from '../shapes/schemas.ts';
+import { optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { Empty, Flag, strict } from '../shapes/schema/schemas.ts';
 import { TargetUrl, WantedEvents, WebhookId } from '../shapes/webhookObject.ts';
 
 export const updateWebhook = defineRoute({

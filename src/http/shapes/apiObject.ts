@@ -1,9 +1,9 @@
 import type { ApiRecord } from '../../core/records.ts';
-import { component, field, optional } from './described.ts';
-import { EXAMPLE } from './examples.ts';
-import { ApiId, WorkspaceId } from './idFields.ts';
-import { DefaultRatelimitObject } from './rateLimitFields.ts';
-import { ApiName, Flag, strict, Text, Whole } from './schemas.ts';
+import { component, field, optional } from './schema/described.ts';
+import { EXAMPLE } from './schema/examples.ts';
+import { ApiId, WorkspaceId } from './schema/idFields.ts';
+import { DefaultRatelimitObject } from './counters/rateLimitFields.ts';
+import { ApiName, Flag, strict, Text, Whole } from './schema/schemas.ts';
 
 export const ApiNameField = field(
   ApiName,

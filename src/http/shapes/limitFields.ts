@@ -6,12 +6,12 @@ import type { OverrideRecord } from '../../core/records.ts';
 import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.ts';
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
 import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
-import { badFields, toMetaText } from './keyFields.ts';
-import { component, field, optional } from './described.ts';
-import { EXAMPLE } from './examples.ts';
-import { NamespaceId, OverrideId } from './idFields.ts';
-import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './rateLimitFields.ts';
-import { Count, DurationMs, Flag, Meta, Name, Positive, strict, Text, Whole, words } from './schemas.ts';
+import { badFields, toMetaText } from './keys/keyFields.ts';
+import { component, field, optional } from './schema/described.ts';
+import { EXAMPLE } from './schema/examples.ts';
+import { NamespaceId, OverrideId } from './schema/idFields.ts';
+import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './counters/rateLimitFields.ts';
+import { Count, DurationMs, Flag, Meta, Name, Positive, strict, Text, Whole, words } from './schema/schemas.ts';
 
 const IdentifierText = words(1, MAX_IDENTIFIER_LENGTH);
 const NamespaceName = words(1, MAX_NAMESPACE_LENGTH);

@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import type { RootKeyRecord } from '../../core/records.ts';
-import { component, field, optional } from './described.ts';
-import { EXAMPLE } from './examples.ts';
-import { RootKeyId } from './idFields.ts';
-import { strict, Text, Whole } from './schemas.ts';
+import { component, field, optional } from './schema/described.ts';
+import { EXAMPLE } from './schema/examples.ts';
+import { RootKeyId } from './schema/idFields.ts';
+import { strict, Text, Whole } from './schema/schemas.ts';
 
 export const RootKeyObject = component(
   'RootKey',

@@ -1,6 +1,6 @@
 import { MAX_COUNT } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
-import { badFields } from './keyFields.ts';
+import { badFields } from './keys/keyFields.ts';
 
 /** The cursor of a list of events is the sequence of one. */
 export function toSequence(cursor: string): number {

@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.ts';
 import type { PermissionQuery } from '../../core/permissions.ts';
 import { MAX_ISSUES } from '../request/explain.ts';
 import { given } from '../request/issueWords.ts';
-import { badFields } from '../shapes/keyFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
 import { lengthOf } from '../request/textRules.ts';
 
 const PATH = 'authorization.permissions';

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
-import type { AnswerHeader } from '../shapes/answerHeaders.ts';
+import type { AnswerHeader } from '../shapes/schema/answerHeaders.ts';
 import { shownLimit, wireOf } from './limitWire.ts';
 
 /** The headers that a verdict can have beside those that every answer has. */

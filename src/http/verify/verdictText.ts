@@ -2,7 +2,7 @@ import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 import type { IdentityEntry, IdentityWireText, KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
-import { toIdentityObject } from '../shapes/keyObject.ts';
+import { toIdentityObject } from '../shapes/keys/keyObject.ts';
 import { isAscii, shownLimit, wireOf } from './limitWire.ts';
 
 /**

@@ -10,11 +10,11 @@ import {
 } from '../../core/bounds.ts';
 import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
-import { badFields } from '../shapes/keyFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
 import { QUERY_WORDS } from './permissionQuery.ts';
-import { again, component, EXPECTED, field, optional, recursive } from '../shapes/described.ts';
-import { EXAMPLE } from '../shapes/examples.ts';
-import { ApiId } from '../shapes/idFields.ts';
+import { again, component, EXPECTED, field, optional, recursive } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { ApiId } from '../shapes/schema/idFields.ts';
 import {
   Count,
   DurationMs,
@@ -24,7 +24,7 @@ import {
   Positive,
   strict,
   words,
-} from '../shapes/schemas.ts';
+} from '../shapes/schema/schemas.ts';
 
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 

@@ -5,11 +5,11 @@ import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { isSecretShaped } from '../../core/secret.ts';
 import type { LimitRequest } from '../../engine/verify/appliedLimits.ts';
 import type { VerifyRequest } from '../../engine/verify/request.ts';
-import { badFields } from '../shapes/keyFields.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
 import type { Service } from '../service.ts';
 import type { Asker } from './asker.ts';
-import { IDEMPOTENCY_WORDS } from '../shapes/schemas.ts';
+import { IDEMPOTENCY_WORDS } from '../shapes/schema/schemas.ts';
 import { parseReserveBody, type ReserveBody } from './reserveBody.ts';
 import { isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 

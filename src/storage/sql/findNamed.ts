@@ -1,8 +1,8 @@
 import type { ApiRecord, IdentityRecord } from '../../core/records.ts';
-import { findAny } from './findAny.ts';
-import { type IdentityRow, toIdentity } from './keyRows.ts';
-import { type ApiRow, toApi } from './recordRows.ts';
-import type { SqlReader } from './statement.ts';
+import { findAny } from './query/findAny.ts';
+import { type IdentityRow, toIdentity } from './keys/keyRows.ts';
+import { type ApiRow, toApi } from './query/recordRows.ts';
+import type { SqlReader } from './query/statement.ts';
 
 /** What many new keys name, read at once. */
 

@@ -24,14 +24,14 @@ import type {
   PoisonedKey,
   Records,
 } from '../port/records.ts';
-import { listExpiringKeys } from './expiringKeys.ts';
-import { withPermissions } from './keyPermissions.ts';
-import { listFormerSecrets } from './formerSecrets.ts';
-import { countKeysOfIdentities } from './keyCounts.ts';
-import * as queries from './queries.ts';
+import { listExpiringKeys } from './keys/expiringKeys.ts';
+import { withPermissions } from './keys/keyPermissions.ts';
+import { listFormerSecrets } from './keys/formerSecrets.ts';
+import { countKeysOfIdentities } from './keys/keyCounts.ts';
+import * as queries from './query/queries.ts';
 import { findPermissions, findRoles } from './rolesAndPermissions.ts';
-import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keyRows.ts';
-import { findPlans, type PlanRow, toPlan } from './plans.ts';
+import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keys/keyRows.ts';
+import { findPlans, type PlanRow, toPlan } from './holders/plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
@@ -50,12 +50,12 @@ import {
   toRootKey,
   type EntryRow,
   toEntry,
-} from './recordRows.ts';
-import type { Params, SqlReader } from './statement.ts';
+} from './query/recordRows.ts';
+import type { Params, SqlReader } from './query/statement.ts';
 import { findApis, findIdentities } from './findNamed.ts';
-import { findTakenDigests } from './takenDigests.ts';
+import { findTakenDigests } from './keys/takenDigests.ts';
 import type { KeyLookup, RecordsContext } from './recordsContext.ts';
-import { RememberedTotals } from './rememberedTotals.ts';
+import { RememberedTotals } from './credits/rememberedTotals.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 

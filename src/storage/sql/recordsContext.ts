@@ -1,5 +1,5 @@
-import type { KeyRow } from './keyRows.ts';
-import type { SqlReader } from './statement.ts';
+import type { KeyRow } from './keys/keyRows.ts';
+import type { SqlReader } from './query/statement.ts';
 
 /** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
 export type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;

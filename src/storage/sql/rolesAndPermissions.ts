@@ -1,7 +1,7 @@
 import type { PermissionRecord } from '../../core/records.ts';
 import type { FoundRole, NamedQuery } from '../port/records.ts';
-import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './recordRows.ts';
-import { placeholders, type SqlReader, type Statement } from './statement.ts';
+import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './query/recordRows.ts';
+import { placeholders, type SqlReader, type Statement } from './query/statement.ts';
 
 /** Values in one statement. */
 const MAX_VALUES = 500;

@@ -1,7 +1,7 @@
 import type { FoundRootKey } from '../port/records.ts';
-import { FIND_FORMER_ROOT_KEY, FIND_ROOT_KEY } from './queries.ts';
-import { type RootKeyRow, toRootKey } from './recordRows.ts';
-import type { SqlReader } from './statement.ts';
+import { FIND_FORMER_ROOT_KEY, FIND_ROOT_KEY } from './query/queries.ts';
+import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
+import type { SqlReader } from './query/statement.ts';
 
 /** The root key with this secret, or with this former secret while that is valid. */
 export async function findRootKeyByDigest(

@@ -1,15 +1,15 @@
 import type { ApiRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { RecordWrite } from '../port/writes.ts';
-import { holdIdentity, identityColumns, identityWithKeys, lockIdentity } from './identityWrites.ts';
-import { enqueueImport, finishImport } from './importWrites.ts';
-import { keyColumns, removeKeys, retireKeys } from './keyWrites.ts';
-import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './searchIndex.ts';
-import { creditCallColumns } from './creditCalls.ts';
-import { planStatements } from './plans.ts';
-import { toldStatement } from './toldWrites.ts';
-import { webhookStatements } from './webhookWrites.ts';
-import { insert, listText, type Params, remove, update, type WriteStatement } from './statement.ts';
+import { holdIdentity, identityColumns, identityWithKeys, lockIdentity } from './holders/identityWrites.ts';
+import { enqueueImport, finishImport } from './imports/importWrites.ts';
+import { keyColumns, removeKeys, retireKeys } from './keys/keyWrites.ts';
+import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './query/searchIndex.ts';
+import { creditCallColumns } from './credits/creditCalls.ts';
+import { planStatements } from './holders/plans.ts';
+import { toldStatement } from './events/toldWrites.ts';
+import { webhookStatements } from './events/webhookWrites.ts';
+import { insert, listText, type Params, remove, update, type WriteStatement } from './query/statement.ts';
 
 type Columns = Record<string, Params[number]>;
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
-import { ANSWER_HEADERS } from '../../../src/http/shapes/answerHeaders.ts';
+import { ANSWER_HEADERS } from '../../../src/http/shapes/schema/answerHeaders.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';
 import { type Document, responsesOf } from './document.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { MAX_IMPORT_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import type { Actor } from '../../../src/engine/admin/change/actor.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { toImportedKeys } from '../../../src/http/shapes/importFields.ts';
+import { toImportedKeys } from '../../../src/http/shapes/keys/importFields.ts';
 import { toPermissionQuery } from '../../../src/http/verify/permissionQuery.ts';
 import { queryToBody } from '../../../src/http/request/queryString.ts';
 import { listKeys } from '../../../src/http/routes/apis.listKeys.ts';

@@ -4,9 +4,9 @@ import { Compile } from 'typebox/compile';
 
 import { makeSecret } from '../../../src/core/secret.ts';
 import { explain } from '../../../src/http/request/explain.ts';
-import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/http/shapes/schemas.ts';
-import { Refill } from '../../../src/http/shapes/creditFields.ts';
-import { NamedRatelimits } from '../../../src/http/shapes/rateLimitFields.ts';
+import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/http/shapes/schema/schemas.ts';
+import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
+import { NamedRatelimits } from '../../../src/http/shapes/counters/rateLimitFields.ts';
 import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
 
 const schema = strict({

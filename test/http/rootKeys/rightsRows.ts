@@ -1,5 +1,5 @@
 import { OPERATIONS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
-import type { FieldRights } from '../../../src/http/shapes/fieldRights.ts';
+import type { FieldRights } from '../../../src/http/shapes/schema/fieldRights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Endpoint, OPEN } from '../docs/endpoints.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import { until } from '../../../tools/cluster/wait.ts';
-import { keystile } from '../../process/cliRun.ts';
+import { keystile } from '../../process/cli/cliRun.ts';
 import { LOCATIONS, type Setup, sharedSetup } from '../../support/cluster/clusterSetup.ts';
 
 interface Listed {

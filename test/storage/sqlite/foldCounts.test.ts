@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test';
 import { MAX_COUNT } from '../../../src/core/bounds.ts';
 import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
-import type { Params } from '../../../src/storage/sql/statement.ts';
+import type { Params } from '../../../src/storage/sql/query/statement.ts';
 import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/writer/foldCounts.ts';
 import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';

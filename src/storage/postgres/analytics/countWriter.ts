@@ -1,6 +1,6 @@
 import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import type { Statement } from '../../sql/statement.ts';
+import type { Statement } from '../../sql/query/statement.ts';
 import type { CountWriter } from '../../sql/analytics/analytics.ts';
 import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';

@@ -1,5 +1,5 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { Statement } from '../../sql/statement.ts';
+import type { Statement } from '../../sql/query/statement.ts';
 import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
 import { LogRows } from '../../sql/analytics/countRows.ts';
 import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';

@@ -1,6 +1,6 @@
 import type { QueryConfig } from 'pg';
 
-import type { InsertInto, Params } from '../../sql/statement.ts';
+import type { InsertInto, Params } from '../../sql/query/statement.ts';
 
 export interface RowsOfTable {
   readonly into: InsertInto;

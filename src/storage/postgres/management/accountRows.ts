@@ -4,7 +4,7 @@ import type { AccountState } from '../../../core/account.ts';
 import type { Pockets } from '../../../core/pockets.ts';
 import type { AccountLine, CreditWrites } from '../../port/creditWrites.ts';
 import type { ReadAccount } from '../../port/storage.ts';
-import { ADD_TO_LINE, creditStatements, LINE_COLUMNS, lineValues } from '../../sql/creditWrites.ts';
+import { ADD_TO_LINE, creditStatements, LINE_COLUMNS, lineValues } from '../../sql/credits/creditWrites.ts';
 
 /** Numbers of an account in an answer of ledger_lock_v1. */
 const ACCOUNT_NUMBERS = 8;

@@ -4,7 +4,7 @@ import { BatchCredits } from '../../port/batchCredits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import { withBalances, withEventBalances } from '../../sql/balances.ts';
+import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';

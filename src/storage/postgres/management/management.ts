@@ -10,7 +10,7 @@ import type {
   WindowName,
   WindowCursor,
 } from '../../port/storage.ts';
-import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservationRows.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 import { type AccountRow, READ_ACCOUNTS, toNumbers, toReadAccount } from './accountRows.ts';
 import { ChangeGroups } from './changeGroups.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';

@@ -1,6 +1,6 @@
-import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/queries.ts';
-import type { KeyRow } from '../../sql/keyRows.ts';
-import type { SqlReader, Statement } from '../../sql/statement.ts';
+import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/query/queries.ts';
+import type { KeyRow } from '../../sql/keys/keyRows.ts';
+import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 import { SharedReads } from './sharedReads.ts';

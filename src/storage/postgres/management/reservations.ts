@@ -15,7 +15,7 @@ import type { Spend } from '../../../core/spend.ts';
 import { BatchCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservationRows.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Ask, AskAll, Pool } from '../connection/pool.ts';

@@ -1,7 +1,7 @@
 import type { QueryConfig } from 'pg';
 
 import type { RecordWrite } from '../../port/writes.ts';
-import type { WriteStatement } from '../../sql/statement.ts';
+import type { WriteStatement } from '../../sql/query/statement.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { insertQuery, type RowsOfTable } from '../connection/insertQuery.ts';
 

@@ -1,4 +1,4 @@
-import type { SqlWriter, WriteStatement } from '../../sql/statement.ts';
+import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
 import { asUnavailable, kindOf } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 

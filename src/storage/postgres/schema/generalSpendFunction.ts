@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../../core/statement.ts';
-import { ADD_TO_LINE } from '../../sql/creditWrites.ts';
+import { ADD_TO_LINE } from '../../sql/credits/creditWrites.ts';
 import { FENCE_ARGUMENTS, READ_FENCES } from './readFences.ts';
 
 /** Rules of a charge, and what their five numbers (arguments r1 to r5) are. */

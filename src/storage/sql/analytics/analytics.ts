@@ -1,8 +1,8 @@
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { CountColumns } from '../../../core/verificationCounts.ts';
 import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/analytics.ts';
-import type { SqlReader, Statement } from '../statement.ts';
-import { placeholders } from '../statement.ts';
+import type { SqlReader, Statement } from '../query/statement.ts';
+import { placeholders } from '../query/statement.ts';
 import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
 import { sumStatement, type Unfolded } from './sumStatement.ts';
 

@@ -1,5 +1,5 @@
 import { SPAN_MS, SPANS } from '../../port/analytics.ts';
-import type { Params, Statement } from '../statement.ts';
+import type { Params, Statement } from '../query/statement.ts';
 import { addCounts, KEEP_LATER_USE } from './addCounts.ts';
 import { LOG_COLUMNS, SPAN_NUMBER, SUMS } from './countColumns.ts';
 import { addTo, FIRST_SUM, LAST_AT, type LogRow, type LogRows } from './countRows.ts';

@@ -1,6 +1,6 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import { findAny } from '../findAny.ts';
-import type { SqlReader } from '../statement.ts';
+import { findAny } from '../query/findAny.ts';
+import type { SqlReader } from '../query/statement.ts';
 
 const BY_KEY = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
 

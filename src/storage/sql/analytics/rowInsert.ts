@@ -1,4 +1,4 @@
-import { type Params, placeholders, type Statement } from '../statement.ts';
+import { type Params, placeholders, type Statement } from '../query/statement.ts';
 
 /** Rows of one statement. An engine prepares a statement once for each of these sizes, however many rows there are. */
 const SIZES = [100, 10, 1] as const;

@@ -1,5 +1,5 @@
 import { SPAN_MS, type AnalyticsOrder, type AnalyticsQuery } from '../../port/analytics.ts';
-import type { Params, Statement } from '../statement.ts';
+import type { Params, Statement } from '../query/statement.ts';
 import { COUNTS, SPAN_NUMBER, SUMS } from './countColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;

@@ -26,7 +26,7 @@ import { BatchCredits, type StoredCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { effectsOf } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
-import { withBalances, withEventBalances } from '../../sql/balances.ts';
+import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Idempotency } from './idempotency.ts';

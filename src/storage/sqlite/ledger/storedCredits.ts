@@ -4,7 +4,7 @@ import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
 import type { Pockets } from '../../../core/pockets.ts';
 import type { Reservation } from '../../../core/reservation.ts';
 import type { StoredCredits } from '../../port/batchCredits.ts';
-import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservationRows.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 
 /** What is durable of credits beside their accounts. Each commit writes it, so a read here sees all commits. */
 export class SqliteStoredCredits implements StoredCredits {

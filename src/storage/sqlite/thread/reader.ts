@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/queries.ts';
-import type { KeyRow } from '../../sql/keyRows.ts';
-import type { SqlReader, Statement } from '../../sql/statement.ts';
+import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/query/queries.ts';
+import type { KeyRow } from '../../sql/keys/keyRows.ts';
+import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { SqliteThread } from './threadClient.ts';
 

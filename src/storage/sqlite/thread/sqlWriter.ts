@@ -1,5 +1,5 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { SqlWriter, WriteStatement } from '../../sql/statement.ts';
+import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { SqliteThread } from './threadClient.ts';
 

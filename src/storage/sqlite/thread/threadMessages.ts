@@ -1,4 +1,4 @@
-import type { Statement, WriteStatement } from '../../sql/statement.ts';
+import type { Statement, WriteStatement } from '../../sql/query/statement.ts';
 import type { FailureKind } from '../file/writeFailure.ts';
 import type { LocalCountColumns } from '../writer/localCountRows.ts';
 import type { Commit, WriterOptions } from '../writer/commit.ts';

@@ -1,6 +1,6 @@
 import type { Statement } from 'bun:sqlite';
 
-import type { Params, Statement as SqlStatement } from '../../sql/statement.ts';
+import type { Params, Statement as SqlStatement } from '../../sql/query/statement.ts';
 import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
 import { LogRows } from '../../sql/analytics/countRows.ts';
 import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';

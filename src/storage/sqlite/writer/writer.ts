@@ -2,8 +2,8 @@ import type { Database, Statement } from 'bun:sqlite';
 
 import type { CreditWrites } from '../../port/creditWrites.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import type { Params, Statement as SqlStatement, WriteStatement } from '../../sql/statement.ts';
-import { ADD_LINE, creditStatements, lineValues } from '../../sql/creditWrites.ts';
+import type { Params, Statement as SqlStatement, WriteStatement } from '../../sql/query/statement.ts';
+import { ADD_LINE, creditStatements, lineValues } from '../../sql/credits/creditWrites.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
 import type { Commit, EntryRow, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';

@@ -1,0 +1,81 @@
+import { Type } from 'typebox';
+
+import { isKeyId } from '../../../engine/admin/usage/usageAdmin.ts';
+import type { HolderRow } from '../../../engine/admin/usage/statementReader.ts';
+import { component, field, optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { strict, Text, Whole } from '../schema/schemas.ts';
+
+export const ROW_EXAMPLE = {
+  identityId: EXAMPLE.identityId,
+  externalId: EXAMPLE.externalId,
+  start: EXAMPLE.midnight,
+  end: EXAMPLE.nextMidnight,
+  opening: 1000,
+  granted: 500,
+  refilled: 0,
+  adjusted: -20,
+  spent: 42,
+  expired: 0,
+  closing: 1438,
+  held: 8,
+};
+
+export const StatementRowObject = component(
+  'StatementRow',
+  strict({
+    keyId: optional(Text, 'The key whose credits these are. Absent for an identity.', EXAMPLE.keyId),
+    identityId: optional(Text, 'The identity whose credits these are. Absent for a key.', ROW_EXAMPLE.identityId),
+    externalId: optional(
+      Text,
+      'Your own id of this identity. Absent for a key, and when the identity was deleted.',
+      ROW_EXAMPLE.externalId,
+    ),
+    start: field(
+      Whole,
+      'When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins with the credits.',
+      ROW_EXAMPLE.start,
+    ),
+    end: optional(
+      Whole,
+      'When the day or period ends, in unix milliseconds. For the period that runs: the next refill. Absent when there is none.',
+      ROW_EXAMPLE.end,
+    ),
+    opening: field(Whole, 'The balance at the beginning, with what reservations hold.', ROW_EXAMPLE.opening),
+    granted: field(Whole, 'Credits that were granted.', ROW_EXAMPLE.granted),
+    refilled: field(Whole, 'Credits that refills brought.', ROW_EXAMPLE.refilled),
+    adjusted: field(
+      Type.Integer(),
+      'Credits that other calls set or added; negative where they took some.',
+      ROW_EXAMPLE.adjusted,
+    ),
+    spent: field(Whole, 'Credits that verifications and settled reservations have spent.', ROW_EXAMPLE.spent),
+    expired: field(Whole, 'Credits of grants that nobody used in time.', ROW_EXAMPLE.expired),
+    closing: field(
+      Whole,
+      'The balance at the end, with what reservations hold: opening + granted + refilled + adjusted - spent - expired.',
+      ROW_EXAMPLE.closing,
+    ),
+    held: field(Whole, 'The part of `closing` that reservations hold.', ROW_EXAMPLE.held),
+  }),
+  'What happened to the credits of one key or identity, in one day or one refill period.',
+  ROW_EXAMPLE,
+);
+
+export function toRowObject({ holder, row }: HolderRow): Readonly<Record<string, string | number>> {
+  const { id, externalId } = holder;
+  return {
+    ...(isKeyId(id) ? { keyId: id } : { identityId: id }),
+    ...(externalId === null ? {} : { externalId }),
+    start: row.startMs,
+    ...(row.endMs === null ? {} : { end: row.endMs }),
+    opening: row.opening,
+    granted: row.granted,
+    refilled: row.refilled,
+    adjusted: row.adjusted,
+    spent: row.spent,
+    expired: row.expired,
+    closing: row.closing,
+    held: row.held,
+  };
+}

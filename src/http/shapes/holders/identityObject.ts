@@ -1,0 +1,159 @@
+import type { Static } from 'typebox';
+
+import type { CounterPatch } from '../../../core/counterPatch.ts';
+import type { Issue } from '../../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
+import type { IdentityDetails, IdentityPatch, IdentityView } from '../../../engine/admin/identities/identityAdmin.ts';
+import type { IdentityReference } from '../../../engine/admin/identities/loadIdentity.ts';
+import { type AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
+import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
+import { badFields, toMetaText, toNamedLimits, toRefill } from '../keys/keyFields.ts';
+import { type Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
+import { component, field, listOf, optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from './heldPlanObject.ts';
+import { IdentityId } from '../schema/idFields.ts';
+import { ExternalIdObject, toMeta, toRefillObject } from '../keys/keyObject.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
+import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/rateLimitFields.ts';
+import { ExternalId, Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
+
+/** An identity is named by one of these two. */
+export const IDENTITY_REFERENCE = {
+  identityId: optional(IdentityId, 'The id of the identity. Give either `identityId` or `externalId`.'),
+  externalId: optional(
+    ExternalId,
+    'Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`.',
+    EXAMPLE.externalId,
+  ),
+};
+
+const SHOWN_LIMITS = 'The rate limits that the keys of the identity share. `[]` when there are none.';
+
+const SHOWN_FIELDS = {
+  id: IdentityId,
+  externalId: ExternalIdObject,
+  name: optional(Text, 'The name of the identity, for people. Absent when none is set.', 'Acme Inc.'),
+  meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
+  enabled: field(Flag, 'false: verifications of all keys of the identity answer DISABLED.', true),
+  maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
+  ...SHOWN_PLAN_FIELDS,
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set.',
+  ),
+  remaining: optional(
+    Whole,
+    'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
+    1000,
+  ),
+  ...BALANCE_FIELDS,
+  metered: SHOWN_METERED,
+  refill: optional(
+    RefillObject,
+    'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
+  ),
+};
+
+const WHAT_IT_IS =
+  'An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent.';
+
+/** An identity as it is shown. Fields that are not set are left out. */
+export const FullIdentityObject = component(
+  'Identity',
+  strict({ ...SHOWN_FIELDS, ratelimits: listOf(SharedRatelimitObject, SHOWN_LIMITS) }),
+  WHAT_IT_IS,
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, ratelimits: [] },
+);
+
+/** With what is counted. */
+export const IdentityDetailsObject = component(
+  'IdentityDetails',
+  strict({
+    ...SHOWN_FIELDS,
+    keys: field(Whole, 'How many keys the identity has, in all apis. Deleted keys do not count.', 2),
+    ratelimits: listOf(UsedRatelimitObject, SHOWN_LIMITS),
+    plan: optional(HeldPlanObject, 'What the identity gets from its plan. Absent when it is on none.'),
+  }),
+  WHAT_IT_IS,
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, keys: 2, ratelimits: [] },
+);
+
+export function toIdentityDetails(details: IdentityDetails): object {
+  const { identity, keys, used } = details;
+  const ratelimits = identity.limits.map((limit, i) => toUsedRatelimit(limit, used[i]));
+  return { ...toFullIdentity(details), keys, ratelimits, ...toHeldPlan(identity, details) };
+}
+
+export function toFullIdentity(view: IdentityView): object {
+  const { identity } = view;
+  return {
+    id: identity.id,
+    externalId: identity.externalId,
+    ...(identity.name === null ? {} : { name: identity.name }),
+    meta: toMeta(identity.meta),
+    enabled: identity.enabled,
+    ...(identity.maxKeys === null ? {} : { maxKeys: identity.maxKeys }),
+    ...toPlanFields(identity),
+    ...showAlerts(identity.alerts),
+    ratelimits: identity.limits.map(toSharedRatelimit),
+    ...toBalance(view),
+    ...(identity.credits?.metered ? { metered: true } : {}),
+    ...toRefillObject(identity.credits?.refill ?? null, view),
+  };
+}
+
+/** The fields of an identity that a request can set. */
+export interface IdentityFields extends SharedCounterFields {
+  readonly name?: string | null;
+  readonly meta?: object | null;
+  readonly enabled?: boolean;
+  readonly maxKeys?: number | null;
+  readonly alerts?: Static<typeof AlertsInput> | null;
+}
+
+export interface SharedCounterFields {
+  readonly ratelimits?: Static<typeof SharedRatelimits> | null;
+  readonly remaining?: number | null;
+  readonly metered?: boolean;
+  readonly refill?: Static<typeof Refill> | null;
+}
+
+/** Reports its problems together with `issues`. */
+export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[] = []): IdentityPatch {
+  const issues = [...before];
+  const patch: IdentityPatch = {
+    ...(fields.name === undefined ? {} : { name: fields.name }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
+    ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
+    ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
+    ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
+    ...toSharedCounters(fields, issues),
+  };
+  if (issues.length > 0) throw badFields(issues);
+  return patch;
+}
+
+/** The credits and limits of an identity or a plan. */
+export function toSharedCounters(fields: SharedCounterFields, issues: Issue[]): CounterPatch {
+  const limits = fields.ratelimits === undefined ? undefined : toNamedLimits(fields.ratelimits ?? [], issues);
+  return {
+    ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
+    ...(fields.metered === undefined ? {} : { metered: fields.metered }),
+    ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
+    ...(limits === undefined
+      ? {}
+      : {
+          defaultLimit: limits.find(({ name }) => name === DEFAULT_LIMIT_NAME) ?? null,
+          otherLimits: limits.filter(({ name }) => name !== DEFAULT_LIMIT_NAME),
+        }),
+  };
+}
+
+/** An identity is named by its id or by its externalId, never by both. */
+export function toIdentityReference(body: { identityId?: string; externalId?: string }): IdentityReference {
+  const { identityId, externalId } = body;
+  if (identityId !== undefined && externalId === undefined) return { id: identityId };
+  if (externalId !== undefined && identityId === undefined) return { externalId };
+  throw badFields([{ path: 'identityId', message: 'give either identityId or externalId' }]);
+}

@@ -1,0 +1,139 @@
+import type { Static } from 'typebox';
+
+import type { Issue } from '../../../core/errors.ts';
+import type { PlanPatch, PlanView } from '../../../engine/admin/plans/planAdmin.ts';
+import { AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
+import { Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
+import { component, field, listOf, optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { PermissionId, PlanId, RoleId } from '../schema/idFields.ts';
+import { toSharedRatelimit } from './heldPlanObject.ts';
+import { toSharedCounters } from './identityObject.ts';
+import { badFields, checkedReferences, toMetaText } from '../keys/keyFields.ts';
+import { toMeta, toRefillObject } from '../keys/keyObject.ts';
+import { PermissionReferences, RoleReferences } from '../keys/permissionObject.ts';
+import { SharedRatelimitObject, SharedRatelimits } from '../counters/rateLimitFields.ts';
+import { Count, Flag, Meta, orNull, strict, Text, Whole } from '../schema/schemas.ts';
+
+export const PlanObject = component(
+  'Plan',
+  strict({
+    id: PlanId,
+    name: field(Text, 'The name of the plan. It is unique.', 'pro'),
+    meta: field(Meta, 'Metadata of the plan. `{}` when none is set.'),
+    remaining: optional(Whole, 'The credits of a new holder. Absent when the plan has no credits.', 1000),
+    metered: SHOWN_METERED,
+    refill: optional(RefillObject, 'The refill of its holders. Absent when there is none.'),
+    ratelimits: listOf(SharedRatelimitObject, 'The limits that apply to each holder. `[]` when there are none.'),
+    roles: listOf(
+      RoleId,
+      'The ids of the roles that keys of a holder, or a key that is one, have. `[]` when there are none.',
+    ),
+    permissions: listOf(
+      PermissionId,
+      'The ids of the permissions that keys of a holder, or a key that is one, have. `[]` when there are none.',
+    ),
+    maxKeys: optional(Whole, 'How many keys an identity on the plan may have. Absent when any number is allowed.', 5),
+    alerts: optional(
+      AlertsObject,
+      'When an event tells that the credits of a holder run low, or that a key of it is about to expire. Absent when none is set.',
+    ),
+    holders: field(Whole, 'How many identities, and keys without one, are on the plan or move to it.', 3),
+  }),
+  'A plan: what a customer buys. Its holders refer to it, so a change of the plan is a change for all of them.',
+  { id: EXAMPLE.planId, name: 'pro', meta: {}, ratelimits: [], roles: [], permissions: [], holders: 3 },
+);
+
+export function toPlanObject({ plan, holders }: PlanView): object {
+  const rule = plan.refills.at(-1)?.rule ?? null;
+  const never = { lastRefillAtMs: null, nextRefillAtMs: null };
+  return {
+    id: plan.id,
+    name: plan.name,
+    meta: toMeta(plan.meta),
+    ...(plan.remaining === null ? {} : { remaining: plan.remaining }),
+    ...(plan.metered ? { metered: true } : {}),
+    ...toRefillObject(rule, never),
+    ratelimits: plan.limits.map(toSharedRatelimit),
+    roles: plan.roleIds,
+    permissions: plan.permissionIds,
+    ...(plan.maxKeys === null ? {} : { maxKeys: plan.maxKeys }),
+    ...showAlerts(plan.alerts),
+    holders,
+  };
+}
+
+/** The fields of a plan, beside its name. null clears a field. */
+export const PLAN_FIELDS = {
+  remaining: optional(
+    orNull(Count),
+    'The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent.',
+    1000,
+  ),
+  metered: optional(
+    Flag,
+    'true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent.',
+    true,
+  ),
+  refill: optional(
+    orNull(Refill),
+    'The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none.',
+    { interval: 'monthly', amount: 1000 },
+  ),
+  ratelimits: optional(
+    orNull(SharedRatelimits),
+    'The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own.',
+    [{ name: 'requests', limit: 10, duration: 1000 }],
+  ),
+  roles: optional(
+    orNull(RoleReferences),
+    'The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100.',
+    [{ name: 'editor' }],
+  ),
+  permissions: optional(
+    orNull(PermissionReferences),
+    'The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000.',
+    [{ name: 'documents.read' }],
+  ),
+  maxKeys: optional(
+    orNull(Count),
+    'How many keys an identity on the plan may have. Any number when null or absent.',
+    5,
+  ),
+  alerts: optional(
+    orNull(AlertsInput),
+    'When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none.',
+    { creditsBelow: 100 },
+  ),
+  meta: optional(orNull(Meta), 'Metadata of the plan. null: none.', { price: '29 EUR' }),
+};
+
+/** The fields of a plan that a request can set. */
+interface PlanFields {
+  readonly name?: string;
+  readonly meta?: object | null;
+  readonly maxKeys?: number | null;
+  readonly alerts?: Static<typeof AlertsInput> | null;
+  readonly ratelimits?: Static<typeof SharedRatelimits> | null;
+  readonly remaining?: number | null;
+  readonly metered?: boolean;
+  readonly refill?: Static<typeof Refill> | null;
+  readonly roles?: Static<typeof RoleReferences> | null;
+  readonly permissions?: Static<typeof PermissionReferences> | null;
+}
+
+export function toPlanPatch(fields: PlanFields): PlanPatch {
+  const issues: Issue[] = [];
+  const { name, meta, maxKeys, alerts, roles, permissions } = fields;
+  const patch: PlanPatch = {
+    ...(name === undefined ? {} : { name }),
+    ...(maxKeys === undefined ? {} : { maxKeys }),
+    ...(alerts === undefined ? {} : { alerts }),
+    ...(meta === undefined ? {} : { meta: toMetaText(meta, issues) }),
+    ...(roles === undefined ? {} : { roles: checkedReferences(roles ?? [], 'roles', issues) }),
+    ...(permissions === undefined ? {} : { permissions: checkedReferences(permissions ?? [], 'permissions', issues) }),
+    ...toSharedCounters(fields, issues),
+  };
+  if (issues.length > 0) throw badFields(issues);
+  return patch;
+}

@@ -1,0 +1,93 @@
+import { Type } from 'typebox';
+
+import { MAX_ALLOWLIST_ENTRIES, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
+import { AlertsInput } from '../counters/alertFields.ts';
+import { NewMetered, Refill } from '../counters/creditFields.ts';
+import { optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { NamedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
+import { Count, EnvironmentOrNone, ExternalIdOrNone, Flag, Meta, NameOrNone } from '../schema/schemas.ts';
+import { PermissionName, Prefix, UnixMs, words } from '../schema/schemas.ts';
+
+export const IpAllowlist = Type.Array(words(1, 64, 'address-block'), { maxItems: MAX_ALLOWLIST_ENTRIES });
+const RoleNames = Type.Array(PermissionName, { maxItems: MAX_ROLES_PER_KEY });
+const PermissionNames = Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_PER_KEY });
+
+export const KeyPrefix = optional(
+  Prefix,
+  'The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent.',
+  'demo',
+);
+
+/** `false` is what the service does anyway. */
+export const Recoverable = optional(
+  Flag,
+  'Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing.',
+  false,
+);
+
+/** The fields of a new key, created here or imported. */
+export const CREATION_FIELDS = {
+  name: optional(
+    NameOrNone,
+    'A name for people, at most 256 characters. It need not be unique. An empty text counts as absent.',
+    'Ann, production',
+  ),
+  externalId: optional(
+    ExternalIdOrNone,
+    'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent.',
+    EXAMPLE.externalId,
+  ),
+  ownerId: optional(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+  meta: optional(
+    Meta,
+    'Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.',
+    { plan: 'free' },
+  ),
+  roles: optional(
+    RoleNames,
+    'The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',
+    ['editor'],
+  ),
+  permissions: optional(
+    PermissionNames,
+    'The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',
+    ['documents.read'],
+  ),
+  expires: optional(
+    UnixMs,
+    'When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent.',
+    1798761600000,
+  ),
+  metered: NewMetered,
+  remaining: optional(
+    Count,
+    'The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent.',
+    100,
+  ),
+  refill: optional(Refill),
+  ratelimit: optional(
+    Ratelimit,
+    'The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent.',
+  ),
+  ratelimits: optional(
+    NamedRatelimits,
+    'Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`.',
+    [{ name: 'exports', limit: 100, duration: 86400000, async: false }],
+  ),
+  ipAllowlist: optional(
+    IpAllowlist,
+    'The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty.',
+    ['203.0.113.0/24', '2001:db8::/32'],
+  ),
+  alerts: optional(
+    AlertsInput,
+    'When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires.',
+  ),
+  enabled: optional(Flag, 'false: the key is DISABLED until `keys.updateKey` enables it. true when absent.', true),
+  environment: optional(
+    EnvironmentOrNone,
+    'A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent.',
+    'production',
+  ),
+};

@@ -1,0 +1,183 @@
+import type { Static } from 'typebox';
+
+import { MAX_META_BYTES, MAX_META_MEMBERS } from '../../../core/bounds.ts';
+import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
+import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
+import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
+import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
+import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
+import { MAX_ISSUES } from '../../request/explain.ts';
+import type { AlertsInput } from '../counters/alertFields.ts';
+import type { IpAllowlist } from './creationFields.ts';
+import type { Refill } from '../counters/creditFields.ts';
+import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
+import { formatFault } from '../../request/textRules.ts';
+
+/** The fields that createKey and updateKey share, from the wire to the engine. */
+export interface KeyFields {
+  readonly name?: string | null;
+  readonly externalId?: string | null;
+  readonly ownerId?: string | null;
+  readonly meta?: object | null;
+  readonly environment?: string | null;
+  readonly enabled?: boolean;
+  readonly expires?: number | null;
+  readonly remaining?: number | null;
+  readonly metered?: boolean;
+  readonly refill?: Static<typeof Refill> | null;
+  readonly ratelimit?: Static<typeof Ratelimit> | null;
+  readonly ratelimits?: Static<typeof NamedRatelimits> | null;
+  readonly ipAllowlist?: Static<typeof IpAllowlist> | null;
+  readonly alerts?: Static<typeof AlertsInput> | null;
+  readonly roles?: readonly RbacReference[] | null;
+  readonly permissions?: readonly RbacReference[] | null;
+}
+
+/** Checks what a schema cannot express, and reports it together with `issues`. An empty text counts as absent. */
+export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): KeyPatch {
+  const issues = [...before];
+  const externalId = fields.externalId === undefined ? fields.ownerId : fields.externalId;
+  const patch: KeyPatch = {
+    ...(fields.name === undefined ? {} : { name: fields.name || null }),
+    ...(externalId === undefined ? {} : { externalId: externalId || null }),
+    ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
+    ...(fields.environment === undefined ? {} : { environment: fields.environment || null }),
+    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
+    ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
+    ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
+    ...(fields.metered === undefined ? {} : { metered: fields.metered }),
+    ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
+    ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
+    ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
+    ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
+    ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
+    ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
+    ...(fields.permissions === undefined
+      ? {}
+      : { permissions: checkedReferences(fields.permissions, 'permissions', issues) }),
+  };
+  if (issues.length > 0) throw badFields(issues);
+  return patch;
+}
+
+/** The fields of a new key. An empty externalId counts as absent and does not hide the ownerId. */
+export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
+  return externalId ? { ...fields, externalId } : fields;
+}
+
+/** Only a digest is stored, so a key cannot be recovered. */
+export function refuseRecoverable(recoverable: boolean | undefined): void {
+  if (recoverable !== true) return;
+  throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be made recoverable.');
+}
+
+export function badFields(issues: readonly Issue[]): AppError {
+  const told = issues.slice(0, MAX_ISSUES);
+  return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
+}
+
+/** A problem of one item of a list. */
+export function placed(item: string, path: string, message: string): Issue {
+  return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
+}
+
+/** `{}` counts as no metadata. */
+export function toMetaText(meta: object | null, issues: Issue[]): string | null {
+  if (meta === null || Object.keys(meta).length === 0) return null;
+  const text = JSON.stringify(meta);
+  const bytes = new TextEncoder().encode(text).length;
+  const add = (message: string): void => void issues.push({ path: 'meta', message });
+  if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, got ${bytes}`);
+  const found = { members: 0, isInexact: false, isBroken: false };
+  inspect(meta, found);
+  if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, got ${found.members}`);
+  if (found.isInexact) add('meta contains a number that cannot be stored exactly; send it as a string');
+  if (found.isBroken) add('meta contains text that is not valid Unicode (a lone surrogate)');
+  return text;
+}
+
+function inspect(value: unknown, found: { members: number; isInexact: boolean; isBroken: boolean }): void {
+  if (typeof value === 'number') {
+    found.isInexact ||= !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
+  } else if (typeof value === 'string') found.isBroken ||= !value.isWellFormed();
+  else if (typeof value === 'object' && value !== null) {
+    for (const [name, member] of Object.entries(value)) {
+      found.members++;
+      found.isBroken ||= !name.isWellFormed();
+      inspect(member, found);
+    }
+  }
+}
+
+export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
+  if (refill === null) return null;
+  const { interval, amount, refillDay = null, refillWeekday = null, timezone = null } = refill;
+  const { mode = 'restore', max = null } = refill;
+  const add = (field: string, message: string): void => void issues.push({ path: `refill.${field}`, message });
+  if (interval !== 'monthly' && refillDay !== null)
+    add('refillDay', 'refill.refillDay is allowed only with interval "monthly"');
+  if (interval !== 'weekly' && refillWeekday !== null)
+    add('refillWeekday', 'refill.refillWeekday is allowed only with interval "weekly"');
+  const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
+  if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
+  if (max !== null && mode !== 'add') add('max', 'refill.max is allowed only with mode "add"');
+  return { interval, amount, refillDay, refillWeekday, timezone, mode, max };
+}
+
+function toDefaultLimit(ratelimit: Static<typeof Ratelimit> | null, issues: Issue[]): LimitInput | null {
+  if (ratelimit === null) return null;
+  const limit = ratelimit.limit ?? ratelimit.refillRate;
+  const durationMs = ratelimit.duration ?? ratelimit.refillInterval;
+  if (limit === undefined) issues.push({ path: 'ratelimit.limit', message: 'ratelimit.limit is missing' });
+  if (durationMs === undefined) issues.push({ path: 'ratelimit.duration', message: 'ratelimit.duration is missing' });
+  const async = ratelimit.async ?? (ratelimit.type === undefined ? null : ratelimit.type === 'fast');
+  const { notify } = ratelimit;
+  const numbers = { limit: limit ?? 1, durationMs: durationMs ?? 1000 };
+  return { name: DEFAULT_LIMIT_NAME, ...numbers, async, ...(notify === undefined ? {} : { notify }) };
+}
+
+function toLimits(limits: Static<typeof NamedRatelimits> | null, issues: Issue[]): LimitInput[] | null {
+  if (limits === null) return null;
+  for (const [i, { name }] of limits.entries()) {
+    if (name !== DEFAULT_LIMIT_NAME) continue;
+    issues.push({ path: `ratelimits[${i}].name`, message: 'send the limit "default" as ratelimit, not in ratelimits' });
+  }
+  return toNamedLimits(limits, issues);
+}
+
+export function toNamedLimits(limits: Static<typeof SharedRatelimits>, issues: Issue[]): LimitInput[] {
+  for (const [i, { name }] of limits.entries()) {
+    if (limits.findIndex((other) => other.name === name) !== i) {
+      issues.push({ path: `ratelimits[${i}].name`, message: `the limit ${repeatable(name)} is given twice` });
+    }
+  }
+  return limits.map(({ name, limit, duration, async, autoApply, notify }) => ({
+    name,
+    limit,
+    durationMs: duration,
+    async: async ?? null,
+    ...(autoApply === undefined ? {} : { autoApply }),
+    ...(notify === undefined ? {} : { notify }),
+  }));
+}
+
+function checkedAddresses(list: readonly string[] | null, issues: Issue[]): readonly string[] | null {
+  for (const [i, text] of (list ?? []).entries()) {
+    const fault = formatFault('address-block', text);
+    if (fault !== null) issues.push({ path: `ipAllowlist[${i}]`, message: `ipAllowlist[${i}] ${fault}` });
+  }
+  return list;
+}
+
+/** Each reference has an id or a name. */
+export function checkedReferences(
+  list: readonly RbacReference[] | null,
+  path: string,
+  issues: Issue[],
+): readonly RbacReference[] | null {
+  for (const [i, { id, name, slug }] of (list ?? []).entries()) {
+    if (id === undefined && name === undefined && slug === undefined)
+      issues.push({ path: `${path}[${i}]`, message: `${path}[${i}] needs an id or a name` });
+  }
+  return list;
+}

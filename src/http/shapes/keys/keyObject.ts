@@ -1,0 +1,208 @@
+import { Type } from 'typebox';
+
+import {
+  DEFAULT_LIMIT_NAME,
+  type IdentityRecord,
+  type LimitRecord,
+  type PlanLimit,
+  type RefillRule,
+} from '../../../core/records.ts';
+import type { CreditsView, KeyView } from '../../../engine/admin/keys/keyView.ts';
+import { AlertsObject, showAlerts } from '../counters/alertFields.ts';
+import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
+import { RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
+import { component, field, optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { ApiId, IdentityId, KeyId, WorkspaceId } from '../schema/idFields.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
+import { RatelimitObject, ShownRatelimits } from '../counters/rateLimitFields.ts';
+import { Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
+
+const Texts = Type.Array(Text);
+
+export const ExternalIdObject = field(Text, 'Your own id of the owner.', EXAMPLE.externalId);
+
+export const IdentityObject = component(
+  'IdentityReference',
+  strict({
+    id: IdentityId,
+    externalId: ExternalIdObject,
+    meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
+  }),
+  'The identity that a key belongs to.',
+  { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: { plan: 'pro' } },
+);
+
+/** The fields of a key that getKey and a verdict show alike. */
+export const SHOWN_KEY_FIELDS = {
+  name: optional(Text, 'The name of the key, for people. Absent when none is set.', 'Ann, production'),
+  ownerId: optional(
+    Text,
+    'The `externalId` of the identity that the key belongs to. Absent when the key has no owner.',
+    EXAMPLE.externalId,
+  ),
+  meta: field(Meta, 'Metadata of the key. `{}` when none is set.', { plan: 'free' }),
+  expires: optional(
+    Whole,
+    'When the key stops being valid, in unix milliseconds. Absent when it does not expire.',
+    1798761600000,
+  ),
+  environment: optional(
+    Text,
+    'The text that was set as the environment of the key. Absent when none is set.',
+    'production',
+  ),
+  identity: optional(IdentityObject, 'The identity that the key belongs to. Absent when the key has no owner.'),
+};
+
+export const KeyStart = field(
+  Text,
+  'The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key.',
+  'demo_7Kq2',
+);
+
+/** Fields that are not set are left out. */
+export const KEY_FIELDS = {
+  id: KeyId,
+  start: KeyStart,
+  apiId: ApiId,
+  workspaceId: WorkspaceId,
+  name: SHOWN_KEY_FIELDS.name,
+  ownerId: SHOWN_KEY_FIELDS.ownerId,
+  meta: SHOWN_KEY_FIELDS.meta,
+  createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
+  updatedAt: optional(
+    Whole,
+    'When the key was last changed, in unix milliseconds. Absent when it was never changed.',
+    EXAMPLE.nextMidnight,
+  ),
+  expires: SHOWN_KEY_FIELDS.expires,
+  remaining: optional(
+    Whole,
+    'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
+    97,
+  ),
+  ...BALANCE_FIELDS,
+  metered: SHOWN_METERED,
+  refill: optional(
+    RefillObject,
+    'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
+  ),
+  ratelimit: optional(RatelimitObject, 'The rate limit with the name `default`. Absent when there is none.'),
+  ratelimits: optional(ShownRatelimits, 'The further rate limits of the key. Absent when there are none.'),
+  roles: field(Texts, 'The names of the roles of the key. `[]` when it has none.', ['editor']),
+  permissions: field(
+    Texts,
+    'The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none.',
+    ['documents.read'],
+  ),
+  enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
+  environment: SHOWN_KEY_FIELDS.environment,
+  ipAllowlist: optional(
+    Texts,
+    'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
+    ['203.0.113.0/24'],
+  ),
+  ...SHOWN_PLAN_FIELDS,
+  alerts: optional(
+    AlertsObject,
+    'When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none.',
+  ),
+  lastUsedAt: optional(
+    Whole,
+    'When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off.',
+    1783080000000,
+  ),
+  identity: SHOWN_KEY_FIELDS.identity,
+};
+
+export const KEY_EXAMPLE = {
+  id: EXAMPLE.keyId,
+  start: 'demo_7Kq2',
+  apiId: EXAMPLE.apiId,
+  workspaceId: EXAMPLE.workspaceId,
+  meta: {},
+  createdAt: EXAMPLE.midnight,
+  remaining: 3,
+  roles: [],
+  permissions: [],
+  enabled: true,
+};
+
+/** A key as lists show it. */
+export const KeyObject = component(
+  'Key',
+  strict(KEY_FIELDS),
+  'A key, without its secret. Fields that are not set are absent.',
+  KEY_EXAMPLE,
+);
+
+export function toKeyObject(view: KeyView, workspaceId: string): object {
+  const { key, identity, permissions, lastUsedAtMs } = view;
+  const others = key.limits.filter(({ name }) => name !== DEFAULT_LIMIT_NAME);
+  const main = key.limits.find(({ name }) => name === DEFAULT_LIMIT_NAME);
+  return {
+    id: key.id,
+    start: key.start,
+    apiId: key.apiId,
+    workspaceId,
+    ...(key.name === null ? {} : { name: key.name }),
+    ...(identity === null ? {} : { ownerId: identity.externalId }),
+    meta: toMeta(key.meta),
+    createdAt: key.createdAtMs,
+    ...(key.updatedAtMs === null ? {} : { updatedAt: key.updatedAtMs }),
+    ...(key.expiresAtMs === null ? {} : { expires: key.expiresAtMs }),
+    ...toBalance(view),
+    ...(key.credits?.metered ? { metered: true } : {}),
+    ...toRefillObject(key.credits?.refill ?? null, view),
+    ...(main === undefined ? {} : { ratelimit: toRatelimit(main) }),
+    ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
+    roles: permissions?.roles.map(({ name }) => name) ?? [],
+    permissions: permissions?.grants.map(({ slug }) => slug) ?? [],
+    enabled: key.enabled,
+    ...(key.environment === null ? {} : { environment: key.environment }),
+    ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),
+    ...toPlanFields(key),
+    ...showAlerts(key.alerts),
+    ...(lastUsedAtMs === null ? {} : { lastUsedAt: lastUsedAtMs }),
+    ...(identity === null ? {} : { identity: toIdentityObject(identity) }),
+  };
+}
+
+export function toIdentityObject({ id, externalId, meta }: Pick<IdentityRecord, 'id' | 'externalId' | 'meta'>): object {
+  return { id, externalId, meta: toMeta(meta) };
+}
+
+export function toMeta(text: string | null): object {
+  return text === null ? {} : (JSON.parse(text) as object);
+}
+
+type RefillTimes = Pick<CreditsView, 'lastRefillAtMs' | 'nextRefillAtMs'>;
+
+export function toRefillObject(refill: RefillRule | null, view: RefillTimes): object {
+  const { lastRefillAtMs, nextRefillAtMs } = view;
+  if (refill === null) return {};
+  const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
+  return {
+    refill: {
+      interval,
+      amount,
+      refillDay,
+      ...(interval === 'weekly' ? { refillWeekday: refillWeekday ?? 1 } : {}),
+      timezone,
+      mode,
+      ...(max === null ? {} : { max }),
+      ...(lastRefillAtMs === null ? {} : { lastRefillAt: lastRefillAtMs }),
+      ...(nextRefillAtMs === null ? {} : { nextRefillAt: nextRefillAtMs }),
+    },
+  };
+}
+
+function toRatelimit({ async, limit, durationMs, notify }: LimitRecord): object {
+  const shown = { async, limit, duration: durationMs, refillRate: limit, refillInterval: durationMs };
+  return { ...shown, ...(notify ? { notify } : {}) };
+}
+
+export function toNamedRatelimit({ name, limit, durationMs, async, notify }: PlanLimit): object {
+  return { name, limit, duration: durationMs, async, ...(notify ? { notify } : {}) };
+}

@@ -1,0 +1,71 @@
+import { Type } from 'typebox';
+
+import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
+import { component, field, optional } from '../schema/described.ts';
+import { EXAMPLE } from '../schema/examples.ts';
+import { KeyId, RequestId } from '../schema/idFields.ts';
+import { SHOWN_KEY_FIELDS } from './keyObject.ts';
+import { NamedRatelimitResult, RatelimitResult } from '../counters/rateLimitFields.ts';
+import { Flag, strict, Text, Whole } from '../schema/schemas.ts';
+
+const Texts = Type.Array(Text);
+
+const Code = component(
+  'VerdictCode',
+  Type.Enum(VERDICT_CODES),
+  'The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits.',
+  'VALID',
+);
+
+export const VERDICT_EXAMPLE = {
+  valid: true,
+  code: 'VALID',
+  requestId: EXAMPLE.requestId,
+  keyId: EXAMPLE.keyId,
+  meta: {},
+  enabled: true,
+  permissions: [],
+  roles: [],
+  remaining: 2,
+} as const;
+
+/** The fields of a verdict. `NOT_FOUND` has only the required ones. */
+export const VERDICT_FIELDS = {
+  valid: field(Flag, 'true: the request may pass. It is true with the code VALID only.', true),
+  code: Code,
+  requestId: RequestId,
+  keyId: optional(KeyId, 'The id of the key. Absent with the code NOT_FOUND.'),
+  name: SHOWN_KEY_FIELDS.name,
+  ownerId: SHOWN_KEY_FIELDS.ownerId,
+  meta: SHOWN_KEY_FIELDS.meta,
+  expires: SHOWN_KEY_FIELDS.expires,
+  enabled: optional(Flag, 'false: the key is not enabled. Absent with the code NOT_FOUND.', true),
+  environment: SHOWN_KEY_FIELDS.environment,
+  permissions: optional(
+    Texts,
+    'The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND.',
+    ['documents.read'],
+  ),
+  roles: optional(Texts, 'The names of the roles of the key. Absent with the code NOT_FOUND.', ['editor']),
+  identity: SHOWN_KEY_FIELDS.identity,
+  remaining: optional(
+    Whole,
+    'The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
+    2,
+  ),
+  ratelimit: optional(
+    RatelimitResult,
+    'The rate limit that refused, else the one with the name `default`. Absent when there is neither.',
+  ),
+  ratelimits: optional(Type.Array(NamedRatelimitResult), 'All rate limits that were checked. Absent when none was.', [
+    { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },
+  ]),
+};
+
+/** A verdict as keys.verifyKey answers it. */
+export const VerdictObject = component(
+  'Verdict',
+  strict(VERDICT_FIELDS),
+  'The verdict on a key. Fields that are not set are absent.',
+  VERDICT_EXAMPLE,
+);

@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+
+import type { OnPlan } from '../../../core/records.ts';
+import { component, field, optional } from './described.ts';
+import { EXAMPLE } from './examples.ts';
+import { orNull, strict, Text, Whole } from './schemas.ts';
+
+const PlanMoveObject = component(
+  'PlanMove',
+  strict({
+    planId: field(orNull(Text), 'The plan that it moves to. null: it leaves its plan.', EXAMPLE.planId),
+    at: field(Whole, 'When it moves, in unix milliseconds: at the next refill.', EXAMPLE.nextMidnight),
+    balance: field(Type.Enum(['keep', 'reset']), 'Whether the balance stays or begins anew.', 'keep'),
+  }),
+  'A move to another plan that was put off until the next refill.',
+  { planId: EXAMPLE.planId, at: EXAMPLE.nextMidnight, balance: 'keep' },
+);
+
+/** What a holder shows of its plan everywhere. */
+export const SHOWN_PLAN_FIELDS = {
+  planId: optional(
+    Text,
+    'The plan that the identity, or a key without one, is on. Absent when there is none.',
+    EXAMPLE.planId,
+  ),
+  planMove: optional(
+    PlanMoveObject,
+    'A move to another plan that waits for the next refill. Absent when there is none.',
+  ),
+};
+
+export function toPlanFields({ planId, planMove }: OnPlan): object {
+  const move = planMove && { planId: planMove.planId, at: planMove.atMs, balance: planMove.balance };
+  return { ...(planId === null ? {} : { planId }), ...(move === null ? {} : { planMove: move }) };
+}

@@ -1,0 +1,189 @@
+import { expect, test } from 'bun:test';
+
+import type { StatementLine } from '../../../../src/core/statement.ts';
+import type { LineQuery, Holder } from '../../../../src/storage/port/statements.ts';
+import type { Storage } from '../../../../src/storage/port/storage.ts';
+import { describePort } from '../adapters.ts';
+import { api, change, credits, identity, key, openCredits, plan, removal, spendOf, write } from '../samples.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const BEGIN = Date.parse('2026-03-10T12:00:00Z');
+const DAY = Date.parse('2026-03-10T00:00:00Z');
+
+const add = (storage: Storage, account: number, by: number) =>
+  storage.ledger.apply(change({ account, expect: 1, refill: null, add: by, revision: 1 }));
+const close = (storage: Storage, account: number, owner: string) =>
+  storage.ledger.apply(change({ account, expect: 1, close: true, owner, refill: null, revision: 1 }));
+
+async function lines(storage: Storage, accounts: readonly number[], query: Partial<LineQuery> = {}) {
+  const spans = accounts.map((account) => ({ account, fromMs: 0 }));
+  const read = await storage.statements.lines({ spans, untilMs: null, after: null, limit: 100, ...query });
+  return read.map(({ account, line }) => [accounts.indexOf(account), line.startMs, net(line)]);
+}
+
+const net = ({ adjusted, spent }: StatementLine): number => adjusted - spent;
+
+describePort('reading statements', (setup) => {
+  test('lines of several accounts are read by time and account, from where each is wanted, in parts', async () => {
+    const { storage, clock } = setup();
+    clock.set(BEGIN);
+    const [a, b] = [await openCredits(storage, 50), await openCredits(storage, 70)];
+    clock.set(DAY + DAY_MS);
+    await storage.ledger.spend(spendOf(credits(b, 7)));
+    await add(storage, a, 1);
+    clock.set(DAY + 2 * DAY_MS);
+    await add(storage, a, 2);
+    await add(storage, b, 3);
+    const all: [number, number, number][] = [
+      [0, BEGIN, 50],
+      [1, BEGIN, 70],
+      [0, DAY + DAY_MS, 1],
+      [1, DAY + DAY_MS, -7],
+      [0, DAY + 2 * DAY_MS, 2],
+      [1, DAY + 2 * DAY_MS, 3],
+    ];
+    expect(await lines(storage, [a, b])).toEqual(all);
+    expect(await lines(storage, [b], {})).toEqual(all.filter(([i]) => i === 1).map(([, ...rest]) => [0, ...rest]));
+    expect(await lines(storage, [a, b], { untilMs: DAY + DAY_MS })).toEqual(all.slice(0, 2));
+    expect(await lines(storage, [a, b], { untilMs: DAY + DAY_MS + 1, limit: 3 })).toEqual(all.slice(0, 3));
+    const spans = [
+      { account: a, fromMs: DAY + 2 * DAY_MS },
+      { account: b, fromMs: BEGIN + 1 },
+    ];
+    expect(await lines(storage, [a, b], { spans })).toEqual(all.slice(3));
+    expect(await lines(storage, [a, b], { spans: [] })).toEqual([]);
+    const parts: unknown[] = [];
+    for (let after: LineQuery['after'] = null; ;) {
+      const read = await storage.statements.lines({
+        spans: [a, b].map((account) => ({ account, fromMs: 0 })),
+        untilMs: null,
+        after,
+        limit: 2,
+      });
+      parts.push(...read.map(({ account, line }) => [account === a ? 0 : 1, line.startMs, net(line)]));
+      const last = read.at(-1);
+      if (last === undefined) break;
+      after = { account: last.account, startMs: last.line.startMs };
+    }
+    expect(parts).toEqual(all);
+  });
+
+  test('the refill period before an instant is that of the last line before it', async () => {
+    const { storage, clock } = setup();
+    clock.set(BEGIN);
+    const a = await openCredits(storage, 5, { mark: DAY });
+    const b = await openCredits(storage, 5);
+    clock.set(BEGIN + HOUR_MS);
+    const moved = { account: a, expect: 1, refill: null, mark: DAY + HOUR_MS, add: 1, revision: 1 };
+    await storage.ledger.apply(change(moved));
+    await add(storage, a, 1);
+    const before = async (atMs: number) => {
+      const found = await storage.statements.periodsBefore([a, b, 999_999], atMs);
+      return Object.fromEntries(found.map(({ account, periodMs }) => [account === a ? 'a' : 'b', periodMs]));
+    };
+    expect(await before(BEGIN)).toEqual({});
+    expect(await before(BEGIN + 1)).toEqual({ a: DAY, b: 0 });
+    expect(await before(BEGIN + HOUR_MS + 1)).toEqual({ a: DAY + HOUR_MS, b: 0 });
+    expect(await storage.statements.periodsBefore([], BEGIN)).toEqual([]);
+  });
+
+  test('holders are all that have credits or had some, by id, also those that were deleted; those of a plan are its identities', async () => {
+    const { storage, clock } = setup();
+    clock.set(BEGIN);
+    const refill = { interval: 'daily', refillDay: null, refillWeekday: null, timezone: 'UTC', sinceMs: 5 } as const;
+    const rule = { ...refill, amount: 5, mode: 'restore', max: null } as const;
+    const accounts = await storage.ledger.reserveAccounts(5);
+    const [k1 = 0, k2 = 0, k3 = 0, i1 = 0, i2 = 0] = accounts;
+    const open = (account: number) => ({
+      account,
+      expect: 0,
+      open: 'credits' as const,
+      refill: null,
+      set: 5,
+      revision: 1,
+    });
+    await storage.ledger.apply({
+      writes: [
+        { kind: 'insertApi', api: api('api_1') },
+        { kind: 'insertPlan', plan: plan('plan_1', 'pro') },
+        { kind: 'insertKey', key: key('key_1', { credits: { account: k1, refill: rule } }) },
+        { kind: 'insertKey', key: key('key_2', { credits: { account: k2, refill: null }, deletedAtMs: 9 }) },
+        { kind: 'insertKey', key: key('key_3', { credits: { account: k3, refill: null } }) },
+        { kind: 'insertKey', key: key('key_4') },
+        { kind: 'insertKey', key: key('key_5') },
+        ...[
+          identity('id_1', 'a', {
+            planId: 'plan_1',
+            credits: { account: i1, refill: null },
+            planMove: { planId: null, atMs: 77, balance: 'keep' },
+          }),
+          identity('id_2', 'b', { credits: { account: i2, refill: null } }),
+          identity('id_3', 'c', { planId: 'plan_1' }),
+        ].map((each) => ({ kind: 'insertIdentity' as const, identity: each, words: [] })),
+      ],
+      accounts: accounts.map(open),
+    });
+    expect((await close(storage, k3, 'key_3')).status).toBe('done');
+    expect((await write(storage, removal('key_3', 1))).status).toBe('done');
+    const former = await openCredits(storage, 1);
+    await close(storage, former, 'key_4');
+    const holder = (id: string, fields: Partial<Holder> = {}): Holder => ({
+      id,
+      apiId: null,
+      externalId: null,
+      credits: null,
+      planId: null,
+      movesAtMs: null,
+      isDeleted: false,
+      ...fields,
+    });
+    const own = (account: number) => ({ credits: { account, refill: null } });
+    const all = [
+      holder('id_1', { externalId: 'a', planId: 'plan_1', movesAtMs: 77, ...own(i1) }),
+      holder('id_2', { externalId: 'b', ...own(i2) }),
+      holder('key_1', { apiId: 'api_1', credits: { account: k1, refill: rule } }),
+      holder('key_2', { apiId: 'api_1', isDeleted: true, ...own(k2) }),
+      holder('key_3', { isDeleted: true }),
+      holder('key_4', { apiId: 'api_1' }),
+    ];
+    const { statements } = storage;
+    const list = (fields: object = {}) => statements.listHolders({ planId: null, after: null, limit: 10, ...fields });
+    expect(await list()).toEqual(all);
+    expect(await list({ after: 'id_2', limit: 3 })).toEqual(all.slice(2, 5));
+    expect(await list({ planId: 'plan_1' })).toEqual(all.slice(0, 1));
+    expect(await list({ planId: 'plan_1', after: 'id_1' })).toEqual([]);
+    expect(await statements.findHolders(['key_3', 'id_1', 'key_5', 'id_3', 'key_9', 'key_4'])).toEqual(
+      all.filter(({ id }) => ['key_3', 'id_1', 'key_4'].includes(id)),
+    );
+    expect(await statements.findHolders([])).toEqual([]);
+    const generation = { ...api('api_1', { revision: 1 }), generation: 1 };
+    expect((await write(storage, { kind: 'updateApi', api: generation, expect: 0, endsKeys: true })).status).toBe(
+      'done',
+    );
+    expect((await statements.findHolders(['key_1']))[0]?.isDeleted).toBe(true);
+  });
+
+  test('pruning removes lines that began before an instant, and with the last lines of a closed account whose it was', async () => {
+    const { storage, clock } = setup();
+    const { statements } = storage;
+    clock.set(BEGIN);
+    const a = await openCredits(storage, 5);
+    clock.set(BEGIN + DAY_MS);
+    await storage.ledger.spend(spendOf(credits(a, 2)));
+    await close(storage, a, 'key_1');
+    const b = await openCredits(storage, 8);
+    expect(await statements.prune(BEGIN, 0)).toBe(true);
+    expect((await lines(storage, [a, b])).length).toBe(3);
+    expect(await statements.prune(DAY + DAY_MS, 0)).toBe(true);
+    expect(await lines(storage, [a, b])).toEqual([
+      [0, DAY + DAY_MS, -5],
+      [1, BEGIN + DAY_MS, 8],
+    ]);
+    expect(await statements.closedAccountsOf(['key_1'])).toEqual([{ owner: 'key_1', account: a, metered: false }]);
+    expect(await statements.prune(DAY + DAY_MS + 1, 0)).toBe(true);
+    expect(await statements.closedAccountsOf(['key_1'])).toEqual([]);
+    expect(await statements.findHolders(['key_1'])).toEqual([]);
+    expect(await lines(storage, [a, b])).toEqual([[1, BEGIN + DAY_MS, 8]]);
+  });
+});

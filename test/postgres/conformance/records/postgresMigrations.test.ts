@@ -1,0 +1,179 @@
+import { describe, expect, setDefaultTimeout, test } from 'bun:test';
+
+import { Client } from 'pg';
+
+import { migrate, type MigrateOptions, type Migration } from '../../../../src/storage/postgres/schema/migrate.ts';
+import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
+import type { PostgresServer } from '../../../../tools/cluster/postgres.ts';
+import { until } from '../../../../tools/cluster/wait.ts';
+import { postgresServer } from '../postgres.ts';
+
+setDefaultTimeout(60_000);
+
+const [FIRST] = MIGRATIONS as [Migration];
+/** A version that does not exist: what a next one could look like. */
+const SECOND: Migration = {
+  compatibleFrom: 1,
+  sql: `ALTER TABLE keys ADD COLUMN note text NOT NULL DEFAULT 'none'`,
+  indexes: 'CREATE INDEX keys_by_note ON keys (note)',
+};
+
+const OLD: MigrateOptions = { migrations: [FIRST], newWorkspaceId: () => 'ws_old', upgrades: true };
+const NEW: MigrateOptions = { migrations: [FIRST, SECOND], newWorkspaceId: () => 'ws_new', upgrades: true };
+
+interface Setup {
+  readonly server: PostgresServer;
+  readonly database: string;
+  /** The node that migrates. */
+  readonly node: Client;
+  /** Another session. */
+  readonly other: Client;
+}
+
+/** A database of the first version with one key. */
+async function withOldDatabase(work: (setup: Setup) => Promise<void>): Promise<void> {
+  const server = await postgresServer();
+  const url = await server.createDatabase();
+  const [node, other] = [new Client(url), new Client(url)];
+  await Promise.all([node.connect(), other.connect()]);
+  try {
+    await migrate(node, OLD);
+    await other.query(`INSERT INTO keys (id, api_id, secret_digest, start, enabled, created_at_ms, revision)
+      VALUES ('key_1', 'api_1', 'digest', 'sk_1', 1, 3000, 1)`);
+    await work({ server, database: new URL(url).pathname.slice(1), node, other });
+  } finally {
+    await Promise.all([node.end(), other.end()]);
+    await server.dropDatabase(url);
+  }
+}
+
+async function installationIn({ server, database }: Setup): Promise<Record<string, unknown>> {
+  const rows = await server.query('SELECT name, value FROM installation', database);
+  return Object.fromEntries(rows.map(({ name, value }) => [String(name), value]));
+}
+
+async function hasIndex({ server, database }: Setup): Promise<boolean> {
+  return (await server.query(`SELECT 1 FROM pg_indexes WHERE indexname = 'keys_by_note'`, database)).length === 1;
+}
+
+/** Sessions that wait for a table. */
+async function waitingIn({ server, database }: Setup): Promise<number> {
+  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock' AND wait_event = 'relation'`;
+  return (await server.query(waiting)).length;
+}
+
+const OLD_VERSION = {
+  schema_series: '0.1-d',
+  schema_version: '1',
+  schema_compatible_from: '1',
+  indexes_version: '1',
+  workspace_id: 'ws_old',
+};
+const NEW_VERSION = { ...OLD_VERSION, schema_version: '2', indexes_version: '2' };
+
+describe('a program of the next schema version', () => {
+  test('brings the database there with everything that is in it', async () => {
+    await withOldDatabase(async (setup) => {
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+      await migrate(setup.node, NEW);
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+      expect((await setup.other.query('SELECT id, note FROM keys')).rows).toEqual([{ id: 'key_1', note: 'none' }]);
+      expect(await hasIndex(setup)).toBe(true);
+      // A second start has nothing to do.
+      await migrate(setup.node, NEW);
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('makes an empty database in one go', async () => {
+    const server = await postgresServer();
+    const url = await server.createDatabase();
+    const node = new Client(url);
+    await node.connect();
+    try {
+      await migrate(node, NEW);
+      expect((await node.query('SELECT note FROM keys')).rows).toEqual([]);
+    } finally {
+      await node.end();
+      await server.dropDatabase(url);
+    }
+  });
+
+  test('that may not upgrade says who does, and changes nothing', async () => {
+    await withOldDatabase(async (setup) => {
+      const refused = await migrate(setup.node, { ...NEW, upgrades: false }).catch(String);
+      expect(refused).toBe(
+        'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which brings it there.',
+      );
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+    });
+  });
+});
+
+describe('a program of the schema version before', () => {
+  test('goes on with a newer database that is declared to be compatible, and leaves it as it is', async () => {
+    await withOldDatabase(async (setup) => {
+      await migrate(setup.node, NEW);
+      await migrate(setup.node, OLD);
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('refuses one that is not', async () => {
+    await withOldDatabase(async (setup) => {
+      await migrate(setup.node, { ...NEW, migrations: [FIRST, { ...SECOND, compatibleFrom: 2 }] });
+      expect(await migrate(setup.node, OLD).catch(String)).toBe(
+        'WrongServer: The database has schema version 2, which needs a program for version 2 or newer; this one is for 1.',
+      );
+    });
+  });
+});
+
+describe('an upgrade', () => {
+  test('gives way to what holds its tables: others wait no longer than a try, and a later try gets through', async () => {
+    await withOldDatabase(async (setup) => {
+      const { server, database, node, other: dump } = setup;
+      await dump.query('BEGIN; LOCK TABLE keys IN ACCESS SHARE MODE');
+      const upgraded = migrate(node, { ...NEW, patience: { lockTimeoutMs: 200, tries: 100, pauseMs: 200 } });
+      await until('the upgrade waits for a lock', async () => (await waitingIn(setup)) === 1);
+      // Queues behind the upgrade, which would wait for the dump for ever.
+      expect(await server.query('SELECT id FROM keys', database)).toEqual([{ id: 'key_1' }]);
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+      await dump.query('COMMIT');
+      await upgraded;
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('that never gets its locks says why, and changes nothing', async () => {
+    await withOldDatabase(async (setup) => {
+      await setup.other.query('BEGIN; LOCK TABLE keys IN ACCESS SHARE MODE');
+      const upgraded = migrate(setup.node, { ...NEW, patience: { lockTimeoutMs: 50, tries: 3, pauseMs: 1 } });
+      expect(await upgraded.catch(String)).toBe(
+        'StorageUnavailable: The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during 3 tries of 50 ms. Start again when it has ended.',
+      );
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+    });
+  });
+
+  test('that fails changes nothing', async () => {
+    await withOldDatabase(async (setup) => {
+      const broken = { ...SECOND, sql: `${SECOND.sql}; SELECT 1 / 0` };
+      expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, broken] }).catch(String)).toContain('division');
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+      await migrate(setup.node, NEW);
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('builds the indexes while keys are read, also when it was ended before it came to them', async () => {
+    await withOldDatabase(async (setup) => {
+      const { node, other: reader } = setup;
+      await migrate(node, NEW);
+      await node.query(`DROP INDEX keys_by_note; UPDATE installation SET value = '1' WHERE name = 'indexes_version'`);
+      await reader.query('BEGIN; SELECT id FROM keys');
+      await migrate(node, { ...NEW, patience: { lockTimeoutMs: 1_000, tries: 1, pauseMs: 1 } });
+      expect(await hasIndex(setup)).toBe(true);
+    });
+  });
+});

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { type Situation, SITUATIONS } from './cliRun.ts';
+import { PROJECT, TempFolder } from '../process.ts';
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(60_000);
+
+const sha256 = (secret: string): string => Bun.SHA256.hash(secret, 'base64');
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let folder: TempFolder;
+    let apiId: string;
+    let files = 0;
+    beforeAll(async () => {
+      folder = new TempFolder();
+      here = await make();
+      apiId = (await here.json('api', 'create', 'imported'))['apiId'] as string;
+    });
+    afterAll(async () => {
+      await here[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    });
+
+    const file = (extension: string, ...lines: string[]): string => {
+      const path = folder.join(`keys${++files}.${extension}`);
+      writeFileSync(path, `${lines.join('\n')}\n`);
+      return path;
+    };
+    const reportOf = (path: string): unknown[] =>
+      readFileSync(`${path}.failed.jsonl`, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line) as unknown);
+    const verdictOf = async (key: string): Promise<unknown> =>
+      (JSON.parse((await here.run(['key', 'verify', key, '--json'])).out) as { code: unknown }).code;
+
+    test('CSV: every column reaches its key', async () => {
+      const path = file(
+        'csv',
+        'plaintext,name,ownerId,meta,remaining,refill.interval,refill.amount,ratelimit.limit,ratelimit.duration,environment',
+        'csv-secret-made-elsewhere-1,first,user_csv,"{""plan"":""pro""}",7,daily,9,10,60000,live',
+      );
+      const { code, out, err } = await here.run(['import', path, '--api', apiId]);
+      expect([code, out, err]).toEqual([0, 'imported       1\nalready there  0\nfailed         0\n', '']);
+      const { keyId } = JSON.parse(
+        (await here.run(['key', 'verify', 'csv-secret-made-elsewhere-1', '--json'])).out,
+      ) as {
+        keyId: string;
+      };
+      expect(await here.json('key', 'get', keyId)).toMatchObject({
+        apiId,
+        start: 'csv-',
+        name: 'first',
+        ownerId: 'user_csv',
+        meta: { plan: 'pro' },
+        remaining: 6,
+        refill: { interval: 'daily', amount: 9 },
+        ratelimit: { limit: 10, duration: 60_000, async: false },
+        environment: 'live',
+      });
+      expect([existsSync(`${path}.keystile-import`), existsSync(`${path}.failed.jsonl`)]).toEqual([false, false]);
+    });
+
+    test('JSON lines by digest; a second time all of them are already there', async () => {
+      const hash = (secret: string) => ({ value: sha256(secret), variant: 'sha256_base64' });
+      const secrets = Array.from({ length: 150 }, (_, i) => `${title}-jsonl-${i}`);
+      const path = file('jsonl', ...secrets.map((secret) => JSON.stringify({ apiId, hash: hash(secret) })));
+      expect(await here.json('import', path)).toEqual({ imported: 150, present: 0, failed: 0 });
+      expect(await verdictOf(secrets[149] ?? '')).toBe('VALID');
+      expect(await here.json('import', path)).toEqual({ imported: 0, present: 150, failed: 0 });
+      const more = [...secrets, `${title}-jsonl-new`].map((secret) => JSON.stringify({ apiId, hash: hash(secret) }));
+      expect(await here.json('import', file('ndjson', ...more))).toEqual({ imported: 1, present: 150, failed: 0 });
+    });
+
+    test('rows that fail are reported with line and reason, never with a key; the others are imported', async () => {
+      const secret = (i: number): string => `${title}-secret-in-a-bad-file-${i}`;
+      const row = (i: number, fields: object = {}): string => JSON.stringify({ plaintext: secret(i), ...fields });
+      const path = file(
+        'jsonl',
+        row(1),
+        row(2, { remaining: -1 }),
+        '{"plaintext":"half a line',
+        row(4, { apiId: 'api_nobody_has' }),
+        row(5, { roles: ['no.such.role'] }),
+        row(6, { roles: [secret(6)] }),
+        row(1),
+        row(8, { remainning: 1 }),
+        JSON.stringify({ name: 'no key at all' }),
+        row(10),
+      );
+      const { code, out, err } = await here.run(['import', path, '--api', apiId]);
+      expect([code, out, err]).toEqual([
+        1,
+        'imported       2\nalready there  1\nfailed         7\n',
+        `${path}.failed.jsonl lists the rows that failed, with the reason.\n`,
+      ]);
+      expect(reportOf(path)).toEqual([
+        { line: 2, reason: 'remaining must be a whole number from 0 to 9007199254740991, got -1' },
+        { line: 3, reason: 'the line is not valid JSON' },
+        { line: 4, reason: 'There is no api "api_nobody_has", or this root key may not see it.' },
+        { line: 5, reason: 'There is no role "no.such.role".' },
+        { line: 6, reason: 'There is no role "(the key)".' },
+        { line: 8, reason: 'unknown field `remainning`, did you mean `remaining`?' },
+        { line: 9, reason: 'give either plaintext or hash' },
+      ]);
+      expect(readFileSync(`${path}.failed.jsonl`, 'utf8')).not.toContain('secret-in-a-bad-file');
+      expect([await verdictOf(secret(1)), await verdictOf(secret(10)), await verdictOf(secret(2))]).toEqual([
+        'VALID',
+        'VALID',
+        'NOT_FOUND',
+      ]);
+      expect(existsSync(`${path}.keystile-import`)).toBe(false);
+    });
+
+    test('bad keys in a batch do not affect the others', async () => {
+      const rows = Array.from({ length: 200 }, (_, i) =>
+        JSON.stringify({ plaintext: `${title}-half-bad-secret-${i}`, ...(i % 2 === 0 ? {} : { remaining: 'many' }) }),
+      );
+      const path = file('jsonl', ...rows);
+      const { code, out } = await here.run(['import', path, '--api', apiId, '--json']);
+      expect([code, JSON.parse(out)]).toEqual([
+        1,
+        { imported: 100, present: 0, failed: 100, report: `${path}.failed.jsonl` },
+      ]);
+      expect(reportOf(path).length).toBe(100);
+    });
+
+    test('a wrong header is refused before anything is sent', async () => {
+      const path = file('csv', 'plaintxt,remainning', 'header-secret,5');
+      const { code, out, err } = await here.run(['import', path]);
+      expect([code, out]).toEqual([1, '']);
+      expect(err.split('\n')).toEqual([
+        'Unknown column "plaintxt". Did you mean plaintext?',
+        'Unknown column "remainning". Did you mean remaining?',
+        'The header needs a column "plaintext" (the keys) or "hash" (the SHA-256 of the keys in base64).',
+        'The header needs a column "apiId". To use one api for all rows, give --api ID.',
+        '',
+      ]);
+      expect(existsSync(`${path}.keystile-import`)).toBe(false);
+    });
+
+    test('an unknown api of --api stops the import and leaves no files', async () => {
+      const path = file('csv', 'plaintext', `${title}-without-an-api`, `${title}-without-an-api-2`);
+      const { code, out, err } = await here.run(['import', path, '--api', 'api_wrong']);
+      const message = 'There is no api "api_wrong", or this root key may not see it.\n';
+      expect([code, out, err]).toEqual([1, '', message]);
+      expect([existsSync(`${path}.keystile-import`), existsSync(`${path}.failed.jsonl`)]).toEqual([false, false]);
+    });
+
+    test('JSON lines as a database writes them: null for an empty column, the digest as a text', async () => {
+      const hash = sha256(`${title}-from-a-database`);
+      const path = file('jsonl', JSON.stringify({ hash, name: null, meta: null, remaining: null, expires: null }));
+      expect(await here.json('import', path, '--api', apiId)).toEqual({ imported: 1, present: 0, failed: 0 });
+      expect(await verdictOf(`${title}-from-a-database`)).toBe('VALID');
+    });
+
+    test('a root key without the right stops the import, and the error names the right', async () => {
+      const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
+      const path = file('jsonl', JSON.stringify({ plaintext: 'stopped-secret-of-a-key' }));
+      const environment = { KEYSTILE_ROOT_KEY: key as string };
+      const { code, err } = await here.run(['import', path, '--api', apiId], { environment });
+      expect([code, err]).toEqual([1, 'This root key lacks the right api.*.create_key.\n']);
+    });
+
+    test('a pipe is read with - and --format', async () => {
+      const stdin = `plaintext,apiId\n${title}-piped-secret-of-a-key,${apiId}\n`;
+      const words = ['import', '-', '--format', 'csv', '--json'];
+      const { code, out } = await here.run(words, { stdin });
+      expect([code, JSON.parse(out)]).toEqual([0, { imported: 1, present: 0, failed: 0 }]);
+      expect(await verdictOf(`${title}-piped-secret-of-a-key`)).toBe('VALID');
+    });
+
+    test.each([
+      [['import', '-'], 2, 'Standard input does not show a format. Give --format csv or --format jsonl.\n'],
+      [
+        ['import', 'keys.txt'],
+        2,
+        'The file name "keys.txt" does not show a format. Give --format csv or --format jsonl.\n',
+      ],
+      [['import', 'keys.csv', '--format', 'xml'], 2, '--format must be csv or jsonl, got "xml".\n'],
+      [['import', '/nowhere/keys.csv'], 1, '/nowhere/keys.csv cannot be read (ENOENT).\n'],
+      [['import', PROJECT, '--format', 'csv'], 1, `${PROJECT} is not a file.\n`],
+      [
+        ['import', '-', '--format', 'csv', '--root-key', '-'],
+        2,
+        'The keys and the root key cannot both come from standard input. Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE.\n',
+      ],
+    ])('keystile %j ends with %i', async (words, code, err) => {
+      expect(await here.run(words)).toEqual({ code, out: '', err });
+    });
+  });
+}
