@@ -17,9 +17,9 @@ import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
 import type { Route } from './routes/route.ts';
 import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
-import { answerVerification, verifyKey } from './routes/keys.verifyKey.ts';
-import { answerVerifications, verifyKeys } from './routes/keys.verifyKeys.ts';
-import { answerReservation, createReservation } from './routes/reservations.create.ts';
+import { answerVerifyKey, verifyKey } from './routes/keys.verifyKey.ts';
+import { answerVerifyKeys, verifyKeys } from './routes/keys.verifyKeys.ts';
+import { answerCreateReservation, createReservation } from './routes/reservations.create.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { ROUTES } from './routes/routeTable.ts';
 import type { Peer, Service } from './service.ts';
@@ -61,15 +61,15 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   const verdicts = makeVerdictWriter(service);
   table.set(verifyKey.path, {
     methods: ['POST'],
-    answer: (request, peer) => answerVerification(service, verdicts, request, peer),
+    answer: (request, peer) => answerVerifyKey(service, verdicts, request, peer),
   });
   table.set(verifyKeys.path, {
     methods: ['POST'],
-    answer: (request, peer, context) => answerVerifications(service, verdicts, request, peer, context),
+    answer: (request, peer, context) => answerVerifyKeys(service, verdicts, request, peer, context),
   });
   table.set(createReservation.path, {
     methods: ['POST'],
-    answer: (request, peer) => answerReservation(service, verdicts, request, peer),
+    answer: (request, peer) => answerCreateReservation(service, verdicts, request, peer),
   });
   table.set(forwardAuth.path, {
     methods: 'any',

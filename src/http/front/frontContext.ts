@@ -4,6 +4,7 @@ import { maxBodyBytesOf } from '../routes/bodyBounds.ts';
 import type { Service } from '../service.ts';
 import { makeVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
+import { toVerifyRequest } from '../verify/verifyRequest.ts';
 import type { FrontContext } from './connection.ts';
 import { FairTurns } from './fairTurns.ts';
 import { MemoryBudget } from './memoryBudget.ts';
@@ -13,7 +14,7 @@ import { ResponseHeads } from './responseHead.ts';
 export function makeFrontContext(service: Service): FrontContext {
   const { config, engine } = service;
   return {
-    verify: (asking, body) => verify(service, asking, body),
+    verify: (asking, body) => verify(service, asking, body, toVerifyRequest),
     verdicts: makeVerdictWriter(service),
     handle: makeHandler(service),
     answerFailure: (failure, request) => answerFailure(service, failure, request),

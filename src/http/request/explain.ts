@@ -4,7 +4,7 @@ import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 
 import type { Issue } from '../../core/errors.ts';
-import { formatProblem, missing, notExpected, type SchemaNode, unknownField } from './issueWords.ts';
+import { missing, notExpected, type SchemaNode, unknownField } from './issueWords.ts';
 
 /** Problems in one answer: a small request must not cause a large answer. */
 export const MAX_ISSUES = 20;
@@ -27,7 +27,6 @@ function* problemsOf(schema: SchemaNode, value: unknown, path: string): Generato
   if (schema.type === 'object' && isObject(value)) yield* problemsOfObject(schema, value, path, errors);
   else if (errors.length > 0) yield notExpected(schema, value, path);
   else if (Array.isArray(value)) yield* problemsOfList(schema.items ?? {}, value, path);
-  else yield* formatProblem(schema, value, path);
 }
 
 function* problemsOfObject(
@@ -50,7 +49,6 @@ function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: stri
   const validator = validatorOf(items);
   for (let i = 0; i < list.length; i++) {
     if (!validator.Check(list[i])) yield* problemsOf(items, list[i], `${path}[${i}]`);
-    else if (holdsFormat(items)) yield* formatProblems(items, list[i], `${path}[${i}]`);
   }
 }
 
@@ -61,34 +59,12 @@ function* problemsOfUnion(
   value: unknown,
   path: string,
 ): Generator<Issue, undefined> {
-  const fitting = choices.find((choice) => validatorOf(choice).Check(value));
-  if (fitting !== undefined) return yield* formatProblems(fitting, value, path);
+  if (choices.some((choice) => validatorOf(choice).Check(value))) return;
   const alike = choices.filter((choice) => isOfSameKind(choice, value));
   const named = alike.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
   const meant = named ?? alike[0];
   if (meant === undefined) yield notExpected(schema, value, path);
   else yield* problemsOf(meant, value, path);
-}
-
-/** The validator does not check formats. In a value that it accepts, only formats are checked here. */
-function* formatProblems(schema: SchemaNode, value: unknown, path: string): Generator<Issue, undefined> {
-  if (!holdsFormat(schema)) return;
-  if (schema.anyOf !== undefined) yield* problemsOfUnion(schema, schema.anyOf, value, path);
-  else if (Array.isArray(value)) yield* problemsOfList(schema.items ?? {}, value, path);
-  else if (isObject(value)) {
-    for (const [name, inner] of Object.entries(schema.properties ?? {})) {
-      if (Object.hasOwn(value, name)) yield* formatProblems(inner, value[name], join(path, name));
-    }
-  } else yield* formatProblem(schema, value, path);
-}
-
-const holding = new WeakMap<SchemaNode, boolean>();
-
-function holdsFormat(schema: SchemaNode): boolean {
-  return keptFor(holding, schema, ({ format, anyOf = [], items, properties = {} }) => {
-    const inner = [...anyOf, ...Object.values(properties), ...(items === undefined ? [] : [items])];
-    return format !== undefined || inner.some(holdsFormat);
-  });
 }
 
 /** Both are objects, or both are lists of a valid length. The problem is then inside the value. */

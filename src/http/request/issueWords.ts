@@ -41,12 +41,6 @@ export function notExpected(schema: SchemaNode, value: unknown, path: string): I
   return { path, message: `${path || 'The body'} ${must}, got ${given(path, value)}` };
 }
 
-/** The validator does not check formats. Their problems are reported with the others. */
-export function formatProblem(schema: SchemaNode, value: unknown, path: string): Issue[] {
-  const fault = schema.format === undefined ? null : faultOf(schema, value);
-  return fault === null ? [] : [{ path, message: `${path} ${fault}, got ${given(path, value)}` }];
-}
-
 /** A problem of a text other than its length. */
 function faultOf(schema: SchemaNode, value: unknown): string | null {
   if (schema.type !== 'string' || typeof value !== 'string') return null;

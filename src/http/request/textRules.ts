@@ -1,6 +1,7 @@
+import { Format } from 'typebox/format';
+
 import { parseBlock } from '../../core/address.ts';
 import { isTimeZone } from '../../core/calendar.ts';
-import { repeatable } from '../../core/errors.ts';
 
 /** Rules for texts beyond their length, and the messages for texts that break them. */
 
@@ -10,10 +11,7 @@ export const TEXT_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*$';
 /** The same, with at least one character that is not blank. */
 export const READABLE_PATTERN = '^[^\\u0000\\uD800-\\uDFFF]*[^\\s\\u0000\\uD800-\\uDFFF][^\\u0000\\uD800-\\uDFFF]*$';
 
-/**
- * Rules that a pattern cannot express. The validator does not check them. They are checked where the fields are read, and reported
- * together with all other problems of the body.
- */
+/** Rules that a pattern cannot express. The validator checks them too. */
 const FORMATS = {
   'time-zone': { fits: isTimeZone, must: 'must be an IANA time zone such as "Europe/Berlin"' },
   'address-block': {
@@ -24,10 +22,7 @@ const FORMATS = {
 
 export type TextFormat = keyof typeof FORMATS;
 
-/** The problem of a text with its format, or null. */
-export function formatFault(format: TextFormat, text: string): string | null {
-  return FORMATS[format].fits(text) ? null : `${FORMATS[format].must}, got ${repeatable(text)}`;
-}
+for (const [name, { fits }] of Object.entries(FORMATS)) Format.Set(name, fits);
 
 /** The specific problem of a text of valid length, or null. The message does not show the text. */
 export function textFault({ pattern, format }: { pattern?: string; format?: string }, text: string): string | null {

@@ -11,6 +11,7 @@ import { ForwardQuery, readForwardQuery } from '../verify/forwardQuery.ts';
 import { VERDICT_STATUS } from '../verify/verdictStatus.ts';
 import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
+import { fullRequest } from '../verify/verifyRequest.ts';
 
 const FORBIDDEN = 403;
 /** What nginx passes on. It turns every other status into 500. */
@@ -94,7 +95,7 @@ async function verified(service: Service, { headers }: Request, query: ForwardQu
   const key = clientKey(headers);
   const asking = gatewayAsking(headers, peer);
   try {
-    return await verify(service, asking, JSON.stringify(forwardBody(key, query)));
+    return await verify(service, asking, forwardBody(key, query), fullRequest);
   } catch (failure) {
     throw gatewayFailure(failure, asking);
   }

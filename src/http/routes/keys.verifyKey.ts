@@ -7,6 +7,7 @@ import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
 import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
+import { toVerifyRequest } from '../verify/verifyRequest.ts';
 
 /** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {
@@ -25,13 +26,13 @@ export const verifyKey = {
 } as const;
 
 /** Answers a verification that the front does not answer directly: a chunked body, a query, or a page of another origin. */
-export async function answerVerification(
+export async function answerVerifyKey(
   service: Service,
   verdicts: GeneralVerdictWriter,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
   const asking = { headers: request.headers, peer };
-  const verdict = await verify(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES));
+  const verdict = await verify(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES), toVerifyRequest);
   return verdictResponse(verdicts, verdict, verdicts.text(verdict), request);
 }

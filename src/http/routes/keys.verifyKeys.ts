@@ -45,7 +45,7 @@ export const verifyKeys = {
   },
 } as const;
 
-export async function answerVerifications(
+export async function answerVerifyKeys(
   service: Service,
   verdicts: VerdictWriter,
   request: Request,

@@ -9,7 +9,8 @@ import type { Peer, Service } from '../service.ts';
 import { ReserveBody } from '../verify/reserveBody.ts';
 import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
 import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
-import { reserve } from '../verify/verify.ts';
+import { verify } from '../verify/verify.ts';
+import { toReserveRequest } from '../verify/verifyRequest.ts';
 
 const RESERVED_EXAMPLE = {
   ...VERDICT_EXAMPLE,
@@ -44,14 +45,14 @@ export const createReservation = {
   example: { request: { key: EXAMPLE.secret, cost: 4000 }, response: RESERVED_EXAMPLE },
 } as const;
 
-export async function answerReservation(
+export async function answerCreateReservation(
   service: Service,
   verdicts: GeneralVerdictWriter,
   request: Request,
   peer: Peer,
 ): Promise<Response> {
   const asking = { headers: request.headers, peer };
-  const verdict = await reserve(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES));
+  const verdict = await verify(service, asking, () => readBody(request, MAX_VERIFY_BODY_BYTES), toReserveRequest);
   const text = verdicts.text(verdict);
   const { reservation } = verdict;
   if (reservation === undefined) return verdictResponse(verdicts, verdict, text, request);

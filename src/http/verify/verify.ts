@@ -4,20 +4,30 @@ import { checkContentType } from '../request/body.ts';
 import type { Asking, Service } from '../service.ts';
 import { type Asker, authenticateAsker } from './asker.ts';
 import type { VerifyBody } from './verifyBody.ts';
-import { fullRequest, toReserveRequest, toVerifyRequest } from './verifyRequest.ts';
+import { fullRequest } from './verifyRequest.ts';
 
-/** The text of a body, or a function that reads it. The function is called only when the asker may verify. */
-export type BodyText = string | (() => Promise<string>);
+/** A body, or a function that reads it. The function is called only when the asker may verify. */
+export type Body<B extends string | object> = B | (() => Promise<B>);
+
+/** The verification that a body asks for. */
+type ToRequest<B> = (service: Service, body: B, asker: Asker) => VerifyRequest;
 
 /**
  * The one entrance to a verification over HTTP. It authenticates the asker, reads the body, asks the engine and counts the verdict
  * in the metrics. It answers in the same turn when nothing has to be waited for: no authentication, a body that is there, and an engine
  * that decides from memory.
  */
-export function verify(service: Service, asking: Asking, body: BodyText): Verdict | PromiseLike<Verdict> {
+export function verify<B extends string | object>(
+  service: Service,
+  asking: Asking,
+  body: Body<B>,
+  toRequest: ToRequest<B>,
+): Verdict | PromiseLike<Verdict> {
   checkContentType(asking.headers);
   const asker = authenticateAsker(service, asking);
-  return 'then' in asker ? asker.then((known) => verifyAs(service, known, body)) : verifyAs(service, asker, body);
+  return 'then' in asker
+    ? asker.then((known) => verifyAs(service, known, body, toRequest))
+    : verifyAs(service, asker, body, toRequest);
 }
 
 /**
@@ -32,26 +42,20 @@ export async function verifyEach(
   checkContentType(asking.headers);
   const asker = await authenticateAsker(service, asking);
   const bodies = await readBodies();
-  const requests = bodies.map((body) => fullRequest(service, body, null, asker));
+  const requests = bodies.map((body) => fullRequest(service, body, asker));
   asker.take(requests.length);
   return Promise.allSettled(requests.map(async (request) => decide(service, request, service.monotonicMs())));
 }
 
-/** Verifies a key and holds its credits. */
-export async function reserve(service: Service, asking: Asking, readText: () => Promise<string>): Promise<Verdict> {
-  checkContentType(asking.headers);
-  const asker = await authenticateAsker(service, asking);
-  const text = await readText();
+function verifyAs<B extends string | object>(
+  service: Service,
+  asker: Asker,
+  body: Body<B>,
+  toRequest: ToRequest<B>,
+): Verdict | PromiseLike<Verdict> {
+  if (typeof body === 'function') return body().then((read: B) => verifyAs(service, asker, read, toRequest));
   const startedAtMs = service.monotonicMs();
-  const request = toReserveRequest(service, text, asker);
-  asker.take(1);
-  return decide(service, request, startedAtMs);
-}
-
-function verifyAs(service: Service, asker: Asker, body: BodyText): Verdict | PromiseLike<Verdict> {
-  if (typeof body !== 'string') return body().then((text) => verifyAs(service, asker, text));
-  const startedAtMs = service.monotonicMs();
-  const request = toVerifyRequest(service, body, asker);
+  const request = toRequest(service, body, asker);
   asker.take(1);
   return decide(service, request, startedAtMs);
 }

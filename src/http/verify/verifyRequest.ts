@@ -18,7 +18,7 @@ export function toVerifyRequest(service: Service, text: string, asker: Asker): V
   const header = asker.asking.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
   return secret === null
-    ? fullRequest(service, parseVerifyBody(text), header, asker)
+    ? fullRequest(service, parseVerifyBody(text), asker, header)
     : plainRequest(service, secret, asker);
 }
 
@@ -40,7 +40,13 @@ function plainRequest(service: Service, secret: string, asker: Asker): VerifyReq
   };
 }
 
-export function fullRequest(service: Service, body: VerifyBody, header: string | null, asker: Asker): VerifyRequest {
+/** `header`: the Idempotency-Key of the call. */
+export function fullRequest(
+  service: Service,
+  body: VerifyBody,
+  asker: Asker,
+  header: string | null = null,
+): VerifyRequest {
   const { key, clientIp } = body;
   const named = clientIp === undefined ? null : parseAddress(clientIp);
   if (clientIp !== undefined && named === null) {
@@ -68,7 +74,7 @@ export function toReserveRequest(service: Service, text: string, asker: Asker): 
   const { cost, ttlMs = DEFAULT_RESERVATION_MS, onExpiry = 'release', ...shared } = body;
   const header = asker.asking.headers.get('idempotency-key');
   return {
-    ...fullRequest(service, { ...shared, remaining: { cost } }, header, asker),
+    ...fullRequest(service, { ...shared, remaining: { cost } }, asker, header),
     idempotency: toIdempotency(body, header),
     reservation: service.engine.reservations.terms(ttlMs, onExpiry),
   };

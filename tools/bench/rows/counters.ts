@@ -17,7 +17,7 @@ export interface CounterRow {
 }
 
 export const COUNTER_ROWS: readonly CounterRow[] = [
-  { name: 'no-counter', title: 'no counter', shape: 'plain', addedFlushMs: 0, targetRatio: 0.9, targetP99Ratio: 3 },
+  { name: 'no-counter', title: 'no counter', shape: 'plain', addedFlushMs: 0, targetRatio: 1, targetP99Ratio: 3 },
   { name: 'local', title: 'local limit', shape: 'local', addedFlushMs: 0, targetRatio: 0.88, targetP99Ratio: 3 },
   { name: 'counted', title: 'credits', shape: 'credits', addedFlushMs: 0, targetRatio: 0.75, targetP99Ratio: 3 },
   {
@@ -28,7 +28,7 @@ export const COUNTER_ROWS: readonly CounterRow[] = [
     targetRatio: null,
     targetP99Ratio: null,
   },
-  { name: 'strict', title: 'strict limit', shape: 'strict', addedFlushMs: 0, targetRatio: null, targetP99Ratio: null },
+  { name: 'strict', title: 'strict limit', shape: 'strict', addedFlushMs: 0, targetRatio: 0.65, targetP99Ratio: null },
 ];
 
 export interface CounterResult {

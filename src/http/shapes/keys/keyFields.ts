@@ -11,7 +11,6 @@ import type { AlertsInput } from '../counters/alertFields.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from '../counters/creditFields.ts';
 import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
-import { formatFault } from '../../request/textRules.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {
@@ -49,7 +48,7 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
     ...(fields.refill === undefined ? {} : { refill: toRefill(fields.refill, issues) }),
     ...(fields.ratelimit === undefined ? {} : { defaultLimit: toDefaultLimit(fields.ratelimit, issues) }),
     ...(fields.ratelimits === undefined ? {} : { otherLimits: toLimits(fields.ratelimits, issues) }),
-    ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: checkedAddresses(fields.ipAllowlist, issues) }),
+    ...(fields.ipAllowlist === undefined ? {} : { ipAllowlist: fields.ipAllowlist }),
     ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
     ...(fields.roles === undefined ? {} : { roles: checkedReferences(fields.roles, 'roles', issues) }),
     ...(fields.permissions === undefined
@@ -118,8 +117,6 @@ export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]):
     add('refillDay', 'refill.refillDay is allowed only with interval "monthly"');
   if (interval !== 'weekly' && refillWeekday !== null)
     add('refillWeekday', 'refill.refillWeekday is allowed only with interval "weekly"');
-  const zoneFault = timezone === null ? null : formatFault('time-zone', timezone);
-  if (zoneFault !== null) add('timezone', `refill.timezone ${zoneFault}`);
   if (max !== null && mode !== 'add') add('max', 'refill.max is allowed only with mode "add"');
   return { interval, amount, refillDay, refillWeekday, timezone, mode, max };
 }
@@ -159,14 +156,6 @@ export function toNamedLimits(limits: Static<typeof SharedRatelimits>, issues: I
     ...(autoApply === undefined ? {} : { autoApply }),
     ...(notify === undefined ? {} : { notify }),
   }));
-}
-
-function checkedAddresses(list: readonly string[] | null, issues: Issue[]): readonly string[] | null {
-  for (const [i, text] of (list ?? []).entries()) {
-    const fault = formatFault('address-block', text);
-    if (fault !== null) issues.push({ path: `ipAllowlist[${i}]`, message: `ipAllowlist[${i}] ${fault}` });
-  }
-  return list;
 }
 
 /** Each reference has an id or a name. */
