@@ -149,7 +149,8 @@ function current(view: LedgerView, charge: Charge, stored: AccountState, nowMs: 
 
 /** The running line of the statement is one of an earlier day. */
 function isOfEarlierDay({ segmentMs }: AccountState, nowMs: number): boolean {
-  return nowMs - (nowMs % DAY_MS) > segmentMs;
+  // Not a remainder, which takes many times as long as a division.
+  return Math.floor(nowMs / DAY_MS) * DAY_MS > segmentMs;
 }
 
 function isStale({ rule, revision }: Charge, stored: AccountState, nowMs: number): boolean {

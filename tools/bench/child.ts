@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
 import type { BareOrder } from './bare.ts';
-import type { GuardedOrder } from './rows/guarded.ts';
+import type { GuardedOrder } from './guarded.ts';
 import type { NodeOrder } from './node.ts';
 import type { ServerOrder } from './server.ts';
 

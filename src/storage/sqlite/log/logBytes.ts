@@ -5,7 +5,6 @@ const ZERO = 0;
 const SHORT = 1;
 const LONG = 2;
 const SECONDS = 3;
-const MAX_SHORT = 0xffff_ffff;
 const MARK_BYTES = 2;
 const MAX_ACCOUNT_BYTES = MARK_BYTES + (ACCOUNT_LENGTH - 1) * 8;
 /** Offsets of the numbers of an account, without its kind, which has no bytes. */
@@ -35,9 +34,9 @@ export function toLog(numbers: Float64Array): Uint8Array {
           mark |= SHORT << shift;
           buffer.setUint32(end, number, true);
           end += 4;
-        } else if (number % 1000 === 0 && number / 1000 <= MAX_SHORT) {
+        } else if (wholeSeconds(number) * 1000 === number) {
           mark |= SECONDS << shift;
-          buffer.setUint32(end, number / 1000, true);
+          buffer.setUint32(end, wholeSeconds(number), true);
           end += 4;
         } else {
           mark |= LONG << shift;
@@ -50,6 +49,11 @@ export function toLog(numbers: Float64Array): Uint8Array {
     buffer.setUint16(start, mark, true);
   }
   return new Uint8Array(buffer.buffer, 0, end);
+}
+
+/** Right only where the number is an instant of a whole second. A remainder of a number this large takes many times as long. */
+function wholeSeconds(number: number): number {
+  return (number / 1000) >>> 0;
 }
 
 /** LoggedAccount after LoggedAccount. */

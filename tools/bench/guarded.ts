@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
 
-import type { BareOrder } from '../bare.ts';
-import { readOrder, reportReady } from '../child.ts';
-import { secretOf } from '../requests.ts';
+import type { BareOrder } from './bare.ts';
+import { readOrder, reportReady } from './child.ts';
+import { secretOf } from './requests.ts';
 
 export interface GuardedOrder extends BareOrder {
   readonly databaseUrl: string;
