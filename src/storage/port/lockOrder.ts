@@ -1,13 +1,13 @@
 import type { RecordWrite } from './writes.ts';
 
-/** Kinds of writes come in the order of their ranks, and writes of one rank in the order of a name. */
-type Place = readonly [rank: number, name: string];
+/** Writes are sorted by the number of their kind, then by name. */
+type LockRank = readonly [kind: number, name: string];
 
 /**
- * The writes that can share a commit with other changes. Each of them locks one row or claims one name. So writes in this order, however
- * many changes they belong to, cannot end in a deadlock with others in this order. Joins come last: what they count includes all keys.
+ * The writes that can share a commit with other changes. Each of them locks one row or claims one name. Commits that lock in this
+ * order cannot end in a deadlock with one another. A join counts the keys of an identity, so it comes after the writes of keys.
  */
-const PLACES: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite, { kind: K }>) => Place } = {
+const RANKS: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite, { kind: K }>) => LockRank } = {
   insertApi: ({ api }) => [0, api.id],
   insertIdentity: ({ identity }) => [1, identity.externalId],
   updateKey: ({ key }) => [2, key.id],
@@ -25,7 +25,7 @@ const PLACES: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrit
 
 /** Whether a change with these writes can share a commit. The others are rare, and lock several rows or rows that many changes use. */
 export function canShareCommit(writes: readonly RecordWrite[]): boolean {
-  return writes.every(({ kind }) => PLACES[kind] !== undefined);
+  return writes.every(({ kind }) => RANKS[kind] !== undefined);
 }
 
 /** The writes in the order of their locks. Of writes that cannot share a commit, only the joins are moved. */
@@ -42,15 +42,15 @@ export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrit
 
 function sorted(writes: readonly RecordWrite[]): readonly RecordWrite[] {
   if (writes.length < 2) return writes;
-  const placed = writes.map((write) => ({ write, place: placeOf(write) }));
-  return placed.toSorted((a, b) => comparePlaces(a.place, b.place)).map(({ write }) => write);
+  const ranked = writes.map((write) => ({ write, rank: rankOf(write) }));
+  return ranked.toSorted((a, b) => compareRanks(a.rank, b.rank)).map(({ write }) => write);
 }
 
-function placeOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): Place {
-  return (PLACES[write.kind] as (write: Extract<RecordWrite, { kind: K }>) => Place)(write);
+function rankOf<K extends RecordWrite['kind']>(write: Extract<RecordWrite, { kind: K }>): LockRank {
+  return (RANKS[write.kind] as (write: Extract<RecordWrite, { kind: K }>) => LockRank)(write);
 }
 
-function comparePlaces([rank, name]: Place, [otherRank, otherName]: Place): number {
-  if (rank !== otherRank) return rank - otherRank;
+function compareRanks([kind, name]: LockRank, [otherKind, otherName]: LockRank): number {
+  if (kind !== otherKind) return kind - otherKind;
   return name === otherName ? 0 : name < otherName ? -1 : 1;
 }

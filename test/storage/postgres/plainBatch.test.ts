@@ -20,7 +20,7 @@ const taken = (left: number, resetAtMs: number): BatchOutcome => ({
 describe('the answer to a plain batch', () => {
   test('is told of accounts in the order of their numbers, whatever the order of the spends and of the answer', () => {
     const batch = plainBatchOf([spend(30), spend(10), spend(20)]);
-    // Now, how many were taken, their places, values and marks.
+    // Now, how many were taken, their ordinals, values and marks.
     expect(batch.read('5,3,3,1,2,33,11,22,60,60,120')).toEqual([taken(67, 60), taken(89, 60), taken(78, 120)]);
   });
 
@@ -31,7 +31,7 @@ describe('the answer to a plain batch', () => {
 
   test('tells of those that were not taken, each with its reason', () => {
     const batch = plainBatchOf([spend(1), spend(2), spend(3), spend(4), spend(5)]);
-    // Of each its place, status, value and mark.
+    // Of each its ordinal, status, value and mark.
     expect(batch.read('5,1,2,9,60,1,1,100,60,3,2,0,0,4,7,0,0,5,5,0,0')).toEqual([
       { status: 'refused', by: 0, charges: [{ left: 0, resetAtMs: 60 }], nowMs: 5 },
       taken(91, 60),

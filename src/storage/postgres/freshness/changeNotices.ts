@@ -27,8 +27,8 @@ const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number +
 const SEQUENCE_EVENTS = `WITH next AS (
       UPDATE event_counter SET sequence = sequence + $1::bigint RETURNING sequence - $1::bigint AS last)
     INSERT INTO events (sequence, id, type, at_ms, data)
-      SELECT next.last + e.place, e.id, e.type, $2::bigint, e.data
-      FROM next, unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS e (id, type, data, place)`;
+      SELECT next.last + e.ordinal, e.id, e.type, $2::bigint, e.data
+      FROM next, unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS e (id, type, data, ordinal)`;
 
 const ENTRIES = {
   table: 'audit_entries',

@@ -4,10 +4,10 @@ import type { Spend } from '../../../core/spend.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';
 import { isBroken } from '../schema/readFences.ts';
 
-/** The places of the broken fences of a spend, from 1 on. */
+/** Selects the broken fences of a spend, by their numbers in its list, from 1 on. */
 export function brokenFences({ fences }: Spend): QueryConfig {
-  const text = `SELECT f.place FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
-    WITH ORDINALITY AS f(kind, id, name, revision, place) WHERE ${isBroken()}`;
+  const text = `SELECT f.ordinal FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
+    WITH ORDINALITY AS f(kind, id, name, revision, ordinal) WHERE ${isBroken()}`;
   const columns = [
     fences.map(({ kind }) => FENCE_KINDS.indexOf(kind)),
     fences.map(({ id }) => id),

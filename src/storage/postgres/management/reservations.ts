@@ -77,7 +77,7 @@ export class Reservations {
     return this.#transact(accounts, [earlier, live, brokenFences(spend)], (read) => {
       const [found = [], counted = [], broken = []] = read.others;
       const stored = { found: toReservations(found), live: Number(counted[0]?.['live'] ?? 0) };
-      const isBroken = new Set(broken.map(({ place }) => spend.fences[Number(place) - 1]));
+      const isBroken = new Set(broken.map(({ ordinal }) => spend.fences[Number(ordinal) - 1]));
       const view = new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), isBroken);
       const outcome = decideReserve(view, spend, wanted, read.nowMs, MAX_LIVE_RESERVATIONS);
       return { outcome, view: outcome.reservation === null ? null : view, events: [] };

@@ -32,7 +32,7 @@ export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4,
 export const GENERAL_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_spend_v1(
   committer bigint, batch bigint, waits boolean, at_ms bigint, ids bigint[], spend_charges int[],
-  places int[], amounts bigint[], charge_revisions bigint[], rules int[],
+  positions int[], amounts bigint[], charge_revisions bigint[], rules int[],
   r1 bigint[], r2 bigint[], r3 bigint[], r4 bigint[], r5 bigint[],
   step_mode int[], step_amount bigint[], step_max bigint[], step_times bigint[],
   spend_idem int[], idem_scope int[], idem_id text[], idem_digest text[], scopes text[], max_live int, ${FENCE_ARGUMENTS}
@@ -99,7 +99,7 @@ BEGIN
       END LOOP;
     END IF;
   END IF;
-  answer := array_fill(0::bigint, ARRAY[3 * n_spends + 2 * coalesce(cardinality(places), 0)]);
+  answer := array_fill(0::bigint, ARRAY[3 * n_spends + 2 * coalesce(cardinality(positions), 0)]);
 
   IF n_idem > 0 THEN
     FOR row_ IN
@@ -127,7 +127,7 @@ BEGIN
 
     -- Made for another record, another refill epoch, or a row that is held.
     FOR i IN 1 .. n LOOP
-      g := skipped + i; p := places[g]; rule := rules[g];
+      g := skipped + i; p := positions[g]; rule := rules[g];
       IF seen[p] = 2 THEN
         status := ${STATUS.busy};
       ELSIF seen[p] = 0 OR revs[p] <> charge_revisions[g] OR kinds[p] <> (CASE WHEN rule = ${CHARGE_RULE.window} THEN 1 ELSE 0 END) THEN
@@ -162,7 +162,7 @@ BEGIN
       cur_val := '{}'; cur_mark := '{}'; new_val := '{}'; new_mark := '{}'; new_due := '{}';
       new_base := '{}'; new_seg := '{}'; gain := '{}';
       FOR i IN 1 .. n LOOP
-        g := skipped + i; p := places[g]; amount := amounts[g]; rule := rules[g];
+        g := skipped + i; p := positions[g]; amount := amounts[g]; rule := rules[g];
         v := vals[p]; m := marks[p]; d := dues[p]; b := bases[p]; sg := segs[p]; gain[i] := 0;
         IF rule = ${CHARGE_RULE.window} THEN
           IF now_ >= m THEN v := 0; m := (now_ / r2[g] + 1) * r2[g]; END IF;
@@ -190,7 +190,7 @@ BEGIN
         cur_val[i] := v; cur_mark[i] := m;
         -- An account that stands in two charges of one spend: the second sees what the first left.
         FOR j IN REVERSE i - 1 .. 1 LOOP
-          IF places[skipped + j] = p THEN
+          IF positions[skipped + j] = p THEN
             v := new_val[j]; m := new_mark[j]; d := new_due[j]; b := new_base[j]; sg := new_seg[j];
             gain[i] := gain[j]; EXIT;
           END IF;
@@ -215,7 +215,7 @@ BEGIN
       FOR i IN 2 .. cardinality(told) LOOP answer[w + 2 + i] := told[i]; END LOOP;
       w := w + 2 + cardinality(told);
     ELSIF status = ${STATUS.stale} AND refused_by >= 0 THEN
-      answer[w + 3] := 1; answer[w + 4] := marks[places[skipped + refused_by + 1]];
+      answer[w + 3] := 1; answer[w + 4] := marks[positions[skipped + refused_by + 1]];
       IF is_due THEN answer[w + 5] := 1; END IF;
       w := w + 5;
     ELSIF status > ${STATUS.refused} THEN
@@ -227,7 +227,7 @@ BEGIN
       told := ARRAY[now_];
       amount := 0;
       FOR i IN 1 .. n LOOP
-        g := skipped + i; p := places[g]; rule := rules[g];
+        g := skipped + i; p := positions[g]; rule := rules[g];
         IF status = ${STATUS.taken} THEN
           v := new_val[i]; m := new_mark[i];
           IF amounts[g] > 0 THEN

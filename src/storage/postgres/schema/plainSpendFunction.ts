@@ -27,7 +27,7 @@ type WithRefills = boolean;
 
 function asked(refills: WithRefills): string {
   return `unnest(ids, changes, revisions, mosts, durations${refills ? ', starts, nexts' : ''}) WITH ORDINALITY
-      AS u(id, change, revision, most, duration${refills ? ', start, next' : ''}, place)`;
+      AS u(id, change, revision, most, duration${refills ? ', start, next' : ''}, ordinal)`;
 }
 
 /**
@@ -41,16 +41,16 @@ function take(refills: WithRefills): string {
   WITH taken AS (
     UPDATE accounts t SET value = s.value, mark = s.mark, padding = NULL
     FROM (
-      SELECT u.place, a.ctid AS tid, ${CHANGED} AS value, ${MARK} AS mark
+      SELECT u.ordinal, a.ctid AS tid, ${CHANGED} AS value, ${MARK} AS mark
       FROM ${asked(refills)} JOIN accounts a ON a.id = u.id
       WHERE ${isMeant}
       FOR UPDATE OF a SKIP LOCKED
     ) s
     -- By its place in the table: the statement does not see a row that came there after it began, and does not take from it.
     WHERE t.ctid = s.tid
-    RETURNING s.place, t.value, t.mark
+    RETURNING s.ordinal, t.value, t.mark
   )
-  SELECT array_agg(k.place), array_agg(k.value), array_agg(k.mark), count(*) INTO places, vals, marks, n FROM taken k;`;
+  SELECT array_agg(k.ordinal), array_agg(k.value), array_agg(k.mark), count(*) INTO ordinals, vals, marks, n FROM taken k;`;
 }
 
 /** The reason for each spend that was not taken, from committed data and without a lock. */
@@ -60,13 +60,13 @@ function others(refills: WithRefills): string {
       WHEN a.mark < u.start OR (u.next IS NOT NULL AND a.due_at_ms = 0) THEN '${NEEDS_GENERAL},0,0'`
     : '';
   return `
-    SELECT string_agg(u.place || ',' || CASE
+    SELECT string_agg(u.ordinal || ',' || CASE
       WHEN a.id IS NULL OR a.revision <> u.revision OR NOT ${IS_KIND} THEN '${STATUS.stale},0,0' ${ofRefills}
       WHEN ${IS_DUE} THEN '${NEEDS_GENERAL},0,0'
       WHEN ${SUFFICES} THEN CASE WHEN waits OR (${IS_OF_EARLIER_DAY}) THEN '${NEEDS_GENERAL},0,0' ELSE '${STATUS.busy},0,0' END
       ELSE '${STATUS.refused},' || CASE WHEN ${HAS_ENDED} THEN 0 ELSE a.value END || ',' || (${MARK}) END, ',')
     INTO others FROM ${asked(refills)} LEFT JOIN accounts a ON a.id = u.id
-    WHERE places IS NULL OR u.place <> ALL (places);`;
+    WHERE ordinals IS NULL OR u.ordinal <> ALL (ordinals);`;
 }
 
 function either(sql: (refills: WithRefills) => string): string {
@@ -87,14 +87,14 @@ CREATE FUNCTION ledger_take_v1(
   durations bigint[], starts bigint[], nexts bigint[], ${FENCE_ARGUMENTS}
 ) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  now_ bigint; places bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text; broken text;
+  now_ bigint; ordinals bigint[]; vals bigint[]; marks bigint[]; n int; answer text; others text; broken text;
 BEGIN
   ${READ_FENCES}
   IF waits THEN PERFORM 1 FROM accounts a WHERE a.id = ANY (ids) ORDER BY a.id FOR UPDATE; END IF;
   now_ := coalesce(at_ms, floor(date_part('epoch', clock_timestamp()) * 1000)::bigint);
   ${either(take)}
   answer := now_ || ',' || n;
-  IF n > 0 THEN answer := answer || ',' || array_to_string(places || vals || marks, ','); END IF;
+  IF n > 0 THEN answer := answer || ',' || array_to_string(ordinals || vals || marks, ','); END IF;
   IF n < cardinality(ids) THEN
     ${either(others)}
     answer := answer || ',' || others;

@@ -23,8 +23,8 @@ export function isBroken(): string {
  */
 export const READ_FENCES = `
   IF cardinality(fence_kinds) > 0 THEN
-    SELECT string_agg(f.place::text, ',') INTO broken
-    FROM unnest(fence_kinds, fence_ids, fence_names, fence_revisions) WITH ORDINALITY AS f(kind, id, name, revision, place)
+    SELECT string_agg(f.ordinal::text, ',') INTO broken
+    FROM unnest(fence_kinds, fence_ids, fence_names, fence_revisions) WITH ORDINALITY AS f(kind, id, name, revision, ordinal)
     WHERE ${isBroken()};
     IF broken IS NOT NULL THEN RETURN '${BROKEN},' || ledger_now_v1(at_ms) || ',' || broken; END IF;
   END IF;`;
