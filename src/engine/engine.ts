@@ -5,7 +5,7 @@ import { Notices } from './alerts/notices.ts';
 import { TellCredits } from './alerts/tellCredits.ts';
 import { TellLimits } from './alerts/tellLimits.ts';
 import { TellRefills } from './alerts/tellRefills.ts';
-import { RootKeyAccess } from './admin/rootKeys/rootKeyAccess.ts';
+import { RootKeyAuthenticator } from './admin/rootKeys/rootKeyAuthenticator.ts';
 import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
 import { ApiAdmin } from './admin/apis/apiAdmin.ts';
 import { AuditLog } from './admin/audit/auditLog.ts';
@@ -81,7 +81,7 @@ export class Engine {
   readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
-  readonly rootKeyAccess: RootKeyAccess;
+  readonly rootKeyAccess: RootKeyAuthenticator;
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
   readonly deleteKey: DeleteKey;
@@ -148,7 +148,7 @@ export class Engine {
       analytics: options.countsVerifications ? this.openCounts : null,
       notices,
     });
-    this.rootKeyAccess = new RootKeyAccess(storage.records, storage.freshness);
+    this.rootKeyAccess = new RootKeyAuthenticator(storage.records, storage.freshness);
     const events = new EventMaker(system);
     this.events = events;
     const context: AdminContext = {

@@ -2,14 +2,14 @@ import type { Fence } from '../../core/fence.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { Alerts, CreditsRecord } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import type { EntryAccess, IdentitySlot, KeyEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
+import type { EntryPermissions, IdentitySlot, KeyEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
 
 /** What a key has itself, without what its identity or a plan gives. */
-export interface OwnParts {
+export interface OwnFields {
   readonly credits: CreditsRecord | null;
   readonly alerts: Alerts | null;
   readonly limits: readonly AppliedLimit[] | null;
-  readonly access: EntryAccess | null;
+  readonly permissions: EntryPermissions | null;
 }
 
 /** Where a key finds what others give it: its identity, or the plan that it is on itself. It has at most one of both. */
@@ -37,7 +37,7 @@ export interface CachedEntry extends KeyEntry, Sources {
   /** Its number among the packed keys; -1 = it is kept as an object. */
   readonly rowNumber: number;
   /** Of an entry that is kept as an object, so that it can follow a change of its sources; null = it is packed. */
-  readonly own: OwnParts | null;
+  readonly own: OwnFields | null;
   local: LocalOwner | null;
   windows: PlanWindows | null;
   fence: Fence | null;

@@ -195,7 +195,7 @@ export class KeyCache {
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    for (const [digest, { own }] of this.#entries) if (own?.access != null) this.#entries.delete(digest);
+    for (const [digest, { own }] of this.#entries) if (own?.permissions != null) this.#entries.delete(digest);
     this.#plans.dropAccess();
     for (const batch of this.#batches) batch.access = true;
   }

@@ -13,7 +13,7 @@ export interface EntryCredits extends HeldCredits {
 }
 
 /** What a key may do, as it was when the key was looked up. */
-export interface EntryAccess {
+export interface EntryPermissions {
   readonly roles: readonly string[];
   readonly permissions: readonly string[];
   readonly grants: readonly Grant[];
@@ -26,7 +26,7 @@ export interface KeyExtras {
   readonly meta: string | null;
   readonly environment: string | null;
   readonly allowedBlocks: readonly AddressBlock[] | null;
-  readonly access: EntryAccess | null;
+  readonly access: EntryPermissions | null;
   /** Until when the secret is valid that this entry was found by. Infinity = it was not replaced. */
   readonly secretUntilMs: number;
   /** From this instant on the key itself is on another plan. Infinity = it stays. */
@@ -48,7 +48,7 @@ export interface PlanEntry {
   /** They count for the identity, which its keys share, or for a key that is on the plan itself. */
   readonly forIdentities: GivenLimits;
   readonly forKeys: GivenLimits;
-  readonly access: EntryAccess | null;
+  readonly permissions: EntryPermissions | null;
   readonly fence: Fence;
 }
 

@@ -6,8 +6,16 @@ import { heldCredits, notReplaced } from '../../core/plan.ts';
 import type { IdentityRecord, LimitRecord, PlanRecord } from '../../core/records.ts';
 import type { KeyPermissions, KeyWithIdentity } from '../../storage/port/records.ts';
 import type { AppliedLimit, LimitAccount } from './appliedLimit.ts';
-import { type CachedEntry, NO_SOURCES, type OwnParts, type Sources } from './cachedEntry.ts';
-import type { EntryAccess, EntryCredits, IdentityEntry, KeyEntry, KeyExtras, PlanEntry, PlanSlot } from './keyEntry.ts';
+import { type CachedEntry, NO_SOURCES, type OwnFields, type Sources } from './cachedEntry.ts';
+import type {
+  EntryPermissions,
+  EntryCredits,
+  IdentityEntry,
+  KeyEntry,
+  KeyExtras,
+  PlanEntry,
+  PlanSlot,
+} from './keyEntry.ts';
 
 /** An entry that is kept as an object. `identity` is that of the slot. The plan of a key must have been read. */
 export function toKeyEntry(
@@ -17,11 +25,11 @@ export function toKeyEntry(
   sources: Sources = NO_SOURCES,
 ): CachedEntry {
   const { key, permissions } = found;
-  const own: OwnParts = {
+  const own: OwnFields = {
     credits: key.credits,
     alerts: key.alerts,
     limits: orNone(key.limits.map(asConfigured)),
-    access: permissions === null ? null : toEntryAccess(permissions),
+    permissions: permissions === null ? null : toEntryPermissions(permissions),
   };
   return {
     id: key.id,
@@ -31,7 +39,7 @@ export function toKeyEntry(
     expiresAtMs: key.expiresAtMs ?? Infinity,
     ...partsOf(own, identity, sources.planSlot?.entry ?? null),
     accountsFrom: 0,
-    extras: withAccess(toExtras(found), heldAccess(own, identity, sources.planSlot?.entry ?? null)),
+    extras: withPermissions(toExtras(found), heldPermissions(own, identity, sources.planSlot?.entry ?? null)),
     rowNumber: -1,
     ...sources,
     own,
@@ -46,13 +54,13 @@ export function toKeyEntry(
 /** The same key after its identity or a plan has changed. */
 export function withSources(
   entry: CachedEntry,
-  own: OwnParts,
+  own: OwnFields,
   { identity, plan }: Pick<KeyEntry, 'identity' | 'plan'>,
 ): CachedEntry {
   return {
     ...entry,
     ...partsOf(own, identity, plan),
-    extras: withAccess(entry.extras, heldAccess(own, identity, plan)),
+    extras: withPermissions(entry.extras, heldPermissions(own, identity, plan)),
     // The count of the old entry is written down by itself.
     openCount: null,
     windows: null,
@@ -63,7 +71,7 @@ export function withSources(
 type GivenParts = Pick<KeyEntry, 'identity' | 'plan' | 'credits' | 'limits' | 'alwaysApplied'>;
 
 /** What a key has itself together with what its identity or its plan gives. */
-function partsOf(own: OwnParts, identity: IdentityEntry | null, plan: PlanEntry | null): GivenParts {
+function partsOf(own: OwnFields, identity: IdentityEntry | null, plan: PlanEntry | null): GivenParts {
   const always = withGiven(own.limits, plan?.forKeys.always ?? null);
   return {
     identity,
@@ -76,7 +84,7 @@ function partsOf(own: OwnParts, identity: IdentityEntry | null, plan: PlanEntry 
 
 /** The credits of a holder under its own rules and those of its plan. */
 function entryCredits(
-  { credits, alerts }: Pick<OwnParts, 'credits' | 'alerts'>,
+  { credits, alerts }: Pick<OwnFields, 'credits' | 'alerts'>,
   plan: PlanRecord | null,
 ): EntryCredits | null {
   const held = heldCredits(credits, plan);
@@ -108,21 +116,21 @@ const NO_EXTRAS: KeyExtras = {
   planMovesAtMs: Infinity,
 };
 
-export function withAccess(extras: KeyExtras | null, access: EntryAccess | null): KeyExtras | null {
-  return extras === null && access === null ? null : { ...(extras ?? NO_EXTRAS), access };
+export function withPermissions(extras: KeyExtras | null, permissions: EntryPermissions | null): KeyExtras | null {
+  return extras === null && permissions === null ? null : { ...(extras ?? NO_EXTRAS), access: permissions };
 }
 
 /** What the key has itself, and what its plan or that of its identity gives. */
-function heldAccess(
-  { access: own }: OwnParts,
+function heldPermissions(
+  { permissions: own }: OwnFields,
   identity: IdentityEntry | null,
   plan: PlanEntry | null,
-): EntryAccess | null {
-  const given = (plan ?? identity?.plan)?.access ?? null;
+): EntryPermissions | null {
+  const given = (plan ?? identity?.plan)?.permissions ?? null;
   if (own === null || given === null) return own ?? given;
   const grants = [...own.grants, ...given.grants.filter(({ slug }) => !own.held.grants.has(slug))];
   const sorted = grants.toSorted((a, b) => (a.slug < b.slug ? -1 : 1));
-  return toAccess([...new Set([...own.roles, ...given.roles])].toSorted(), sorted);
+  return permissionsOf([...new Set([...own.roles, ...given.roles])].toSorted(), sorted);
 }
 
 /** Deleting an identity detaches or deletes its keys. A key whose identity is missing all the same is refused: nothing would limit it. */
@@ -164,29 +172,29 @@ export function joined(
   return own === null || shared === null ? (own ?? shared) : [...own, ...shared];
 }
 
-export function toExtras({ key, permissions: access, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
+export function toExtras({ key, permissions, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
   const { name, meta, environment, ipAllowlist, planMove } = key;
   const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
-  if (isPlain && access === null && secretUntilMs === null && planMove === null) return null;
+  if (isPlain && permissions === null && secretUntilMs === null && planMove === null) return null;
   return {
     name,
     meta,
     environment,
     allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
-    access: access === null ? null : toEntryAccess(access),
+    access: permissions === null ? null : toEntryPermissions(permissions),
     secretUntilMs: secretUntilMs ?? Infinity,
     planMovesAtMs: planMove?.atMs ?? Infinity,
   };
 }
 
-export function toEntryAccess({ roles, grants }: KeyPermissions): EntryAccess {
-  return toAccess(
+export function toEntryPermissions({ roles, grants }: KeyPermissions): EntryPermissions {
+  return permissionsOf(
     roles.map(({ name }) => name),
     grants,
   );
 }
 
-function toAccess(roles: readonly string[], grants: readonly Grant[]): EntryAccess {
+function permissionsOf(roles: readonly string[], grants: readonly Grant[]): EntryPermissions {
   return { roles, grants, permissions: grants.map(({ slug }) => slug), held: holdPermissions(grants) };
 }
 

@@ -6,7 +6,7 @@ import type { TextReader } from '../system.ts';
 import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import type { IdentityEntry, IdentitySlot, KeyEntry, PlanEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
-import { joined, toExtras, withAccess, withGiven } from './makeEntry.ts';
+import { joined, toExtras, withPermissions, withGiven } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts, validCount } from './packedCounts.ts';
@@ -212,7 +212,7 @@ export class PackedKeys implements KeyCounts {
     const limits = this.#rows.limitsNumber(row);
     const own = limits === 0 ? null : this.#shared.limits.at(limits);
     const always = plan === null ? own : withGiven(own, plan.forKeys.always);
-    const access = (plan ?? identity?.plan)?.access ?? null;
+    const permissions = (plan ?? identity?.plan)?.permissions ?? null;
     return {
       id: this.#rows.id(row),
       apiId: this.#shared.apis.at(this.#rows.word(row, API)),
@@ -225,7 +225,7 @@ export class PackedKeys implements KeyCounts {
       limits: plan === null ? own : withGiven(own, plan.forKeys.all),
       alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
       accountsFrom: limits === 0 ? 0 : this.#rows.account(row),
-      extras: access === null ? null : withAccess(null, access),
+      extras: permissions === null ? null : withPermissions(null, permissions),
       rowNumber: this.#firstNumber + row,
       identitySlot: null,
       planSlot: null,

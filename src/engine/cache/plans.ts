@@ -3,7 +3,7 @@ import { ABSENT, recordFence } from '../../core/fence.ts';
 import type { PlanLimit } from '../../core/records.ts';
 import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
 import type { GivenLimits, PlanEntry, PlanSlot } from './keyEntry.ts';
-import { asConfigured, orNone, toEntryAccess } from './makeEntry.ts';
+import { asConfigured, orNone, toEntryPermissions } from './makeEntry.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;
@@ -32,7 +32,7 @@ export class Plans {
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    for (const slot of this.#slots.values()) if (slot.entry === null || slot.entry.access !== null) forget(slot);
+    for (const slot of this.#slots.values()) if (slot.entry === null || slot.entry.permissions !== null) forget(slot);
   }
 
   clear(): void {
@@ -105,7 +105,7 @@ function missing(id: string): PlanEntry {
     record: null,
     forIdentities: NOTHING_GIVEN,
     forKeys: NOTHING_GIVEN,
-    access: null,
+    permissions: null,
     fence: recordFence('plan', id, ABSENT),
   };
 }
@@ -122,7 +122,7 @@ function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
     record: plan,
     forIdentities: given(plan.limits, true),
     forKeys: given(plan.limits, false),
-    access: permissions === null ? null : toEntryAccess(permissions),
+    permissions: permissions === null ? null : toEntryPermissions(permissions),
     fence: recordFence('plan', plan.id, plan.revision),
   };
 }

@@ -48,9 +48,9 @@ export class AnalyticsAdmin {
   readonly #flush: () => Promise<void>;
   readonly #retention: Retention;
 
-  constructor(parts: AdminContext, flush: () => Promise<void>, retention: Retention) {
-    this.#storage = parts.storage;
-    this.#reader = new KeyReader(parts);
+  constructor(context: AdminContext, flush: () => Promise<void>, retention: Retention) {
+    this.#storage = context.storage;
+    this.#reader = new KeyReader(context);
     this.#flush = flush;
     this.#retention = retention;
   }

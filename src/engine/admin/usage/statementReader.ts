@@ -20,9 +20,9 @@ export class StatementReader {
   readonly #storage: Storage;
   readonly #open: OpenHolders;
 
-  constructor(parts: { readonly storage: Storage; readonly refills: RefillPlans }) {
-    this.#storage = parts.storage;
-    this.#open = new OpenHolders(parts);
+  constructor(context: { readonly storage: Storage; readonly refills: RefillPlans }) {
+    this.#storage = context.storage;
+    this.#open = new OpenHolders(context);
   }
 
   /** The rows of holders, in their order and that of time, in parts. `afterMs`: only rows that begin after this instant. */

@@ -86,14 +86,14 @@ export class DeliverEvents {
     }
   }
 
-  /** Asks the webhook about the next events. False: it was asked about all of them, or there is no room. */
+  /** Asks the webhook about the next events. False: it was asked about all of them, or there is no free slot. */
   async #queue({ webhook, queuedTo }: WebhookWork): Promise<boolean> {
     const { webhooks, events } = this.#context.storage;
     const { id: webhookId, revision } = webhook;
     const waiting = await webhooks.countWaiting(webhookId, MAX_PENDING_DELIVERIES);
-    const room = Math.min(QUEUE_STEP, MAX_PENDING_DELIVERIES - waiting);
-    if (room <= 0) return false;
-    const next = await events.list({ after: queuedTo, types: null, limit: room });
+    const freeSlots = Math.min(QUEUE_STEP, MAX_PENDING_DELIVERIES - waiting);
+    if (freeSlots <= 0) return false;
+    const next = await events.list({ after: queuedTo, types: null, limit: freeSlots });
     const to = next.at(-1)?.sequence;
     if (to === undefined) return false;
     const wanted = next.filter((event) => wantsEvent(webhook, event));
@@ -110,7 +110,7 @@ export class DeliverEvents {
     const claimed = [...(await storage.webhooks.claim(claim))];
     if (claimed.length === 0) return 'nothing';
     let isAllTaken = true;
-    const lane = async (): Promise<void> => {
+    const sendNext = async (): Promise<void> => {
       for (;;) {
         const webhook = await storage.webhooks.find(webhookId);
         if (webhook === null || !webhook.enabled || webhook.pausedAtMs !== null) return;
@@ -119,10 +119,10 @@ export class DeliverEvents {
         isAllTaken = (await this.#try(webhook, delivery, { lease, log })) && isAllTaken;
       }
     };
-    const lanes = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_DELIVERIES }, lane));
+    const senders = await Promise.allSettled(Array.from({ length: MAX_CONCURRENT_DELIVERIES }, sendNext));
     const isStopped = claimed.length > 0;
     if (isStopped) await storage.webhooks.release(webhookId, lease, this.#nowMs());
-    for (const each of lanes) if (each.status === 'rejected') throw each.reason;
+    for (const each of senders) if (each.status === 'rejected') throw each.reason;
     return isAllTaken && !isStopped ? 'taken' : 'stopped';
   }
 

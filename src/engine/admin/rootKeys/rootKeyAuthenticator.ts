@@ -16,7 +16,7 @@ export interface Caller {
 }
 
 /** Authenticates root keys. */
-export class RootKeyAccess {
+export class RootKeyAuthenticator {
   readonly #records: Records;
   readonly #freshness: Freshness;
   readonly #known = new Map<string, Caller>();
