@@ -1,7 +1,7 @@
 import type { Issue } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import type { Call } from './command.ts';
-import { Failure } from './cliError.ts';
+import { CliError } from './cliError.ts';
 import { notKeystile } from './http.ts';
 import { findService, type ServiceConnection } from './findService.ts';
 import { HOW_TO_GIVE_ROOT_KEY, loadRootKey } from './secrets.ts';
@@ -47,15 +47,15 @@ async function askOnce<T>(
   const response = await connection.send(request);
   const answer = (await response.json().catch(() => null)) as T | null;
   if (response.ok && typeof answer === 'object' && answer !== null) return answer;
-  throw toFailure(answer, rootKey) ?? notKeystile(connection.url, response.status);
+  throw toCliError(answer, rootKey) ?? notKeystile(connection.url, response.status);
 }
 
 /** The error of the service in its own words, one issue on each line. Null: the answer is not an error of Keystile. */
-function toFailure(answer: unknown, rootKey: string | null): Failure | null {
+function toCliError(answer: unknown, rootKey: string | null): CliError | null {
   const error = (answer as { error?: { code?: unknown; message?: unknown; issues?: readonly Issue[] } } | null)?.error;
   if (typeof error?.message !== 'string' || typeof error.code !== 'string') return null;
   const { code, message, issues } = error;
   const lines = issues === undefined ? [message] : issues.map((issue) => issue.message);
   if (code === 'UNAUTHORIZED' && rootKey === null) lines.push(HOW_TO_GIVE_ROOT_KEY);
-  return new Failure(EXIT.FAILED, lines, { code, ...(issues === undefined ? {} : { issues }) });
+  return new CliError(EXIT.FAILED, lines, { code, ...(issues === undefined ? {} : { issues }) });
 }

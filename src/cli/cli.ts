@@ -8,7 +8,7 @@ import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import { COMMANDS } from './commandTable.ts';
-import { Failure, misused } from './cliError.ts';
+import { CliError, misused } from './cliError.ts';
 import { parseFlags } from './flags.ts';
 import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
 import type { Io } from './io.ts';
@@ -62,7 +62,7 @@ function listCommands(words: readonly string[], io: Io): number {
   return isAsked ? EXIT.OK : EXIT.USAGE;
 }
 
-function unknownCommand(first: string, second: string | undefined): Failure {
+function unknownCommand(first: string, second: string | undefined): CliError {
   const names = COMMANDS.map(({ name }) => name);
   const written = second === undefined ? first : `${first} ${second}`;
   const near = nearestName(written, names) ?? nearestName(first, names);
@@ -81,7 +81,7 @@ function checkOperands({ name, operands }: Command, given: number): void {
 }
 
 function report(error: unknown, io: Io, isJson: boolean): number {
-  const failure = toFailure(error);
+  const failure = toCliError(error);
   const { lines, details } = failure;
   if (isJson) io.err(jsonLine({ error: { message: lines.join('\n'), ...details } }));
   else for (const line of lines) io.err(`${visible(line)}\n`);
@@ -91,10 +91,10 @@ function report(error: unknown, io: Io, isJson: boolean): number {
 /** Errors whose message tells the user what is wrong. */
 const USER_ERRORS = [FolderError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
 
-function toFailure(error: unknown): Failure {
-  if (error instanceof Failure) return error;
-  if (error instanceof AppError) return new Failure(EXIT.FAILED, [error.message], { code: error.code });
-  if (USER_ERRORS.some((kind) => error instanceof kind)) return new Failure(EXIT.FAILED, [(error as Error).message]);
+function toCliError(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  if (error instanceof AppError) return new CliError(EXIT.FAILED, [error.message], { code: error.code });
+  if (USER_ERRORS.some((kind) => error instanceof kind)) return new CliError(EXIT.FAILED, [(error as Error).message]);
   const reason = error instanceof Error ? error.message : String(error);
-  return new Failure(EXIT.FAILED, [`This is a bug in Keystile. Please report it: ${reason}`]);
+  return new CliError(EXIT.FAILED, [`This is a bug in Keystile. Please report it: ${reason}`]);
 }

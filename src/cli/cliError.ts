@@ -8,8 +8,8 @@ export interface FailureDetails {
 }
 
 /** A command that failed. The lines are for the user: they hold no stack trace and no secret. */
-export class Failure extends Error {
-  override readonly name = 'Failure';
+export class CliError extends Error {
+  override readonly name = 'CliError';
   readonly exitCode: number;
   readonly lines: readonly string[];
   readonly details: FailureDetails;
@@ -23,11 +23,11 @@ export class Failure extends Error {
 }
 
 /** The command line is wrong. */
-export function misused(...lines: string[]): Failure {
-  return new Failure(EXIT.USAGE, lines);
+export function misused(...lines: string[]): CliError {
+  return new CliError(EXIT.USAGE, lines);
 }
 
 /** The service refused the command, or did not answer. */
-export function failed(...lines: string[]): Failure {
-  return new Failure(EXIT.FAILED, lines);
+export function failed(...lines: string[]): CliError {
+  return new CliError(EXIT.FAILED, lines);
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { EXIT } from '../serve/exitCodes.ts';
-import { Failure } from './cliError.ts';
+import { CliError } from './cliError.ts';
 
 const LINE = /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/;
 
@@ -21,7 +21,7 @@ export function parseEnvFile(path: string): Record<string, string> {
     if (match === null) problems.push(`Line ${i + 1} of ${path} must have the form NAME=value.`);
     else found[match[1] ?? ''] = unquoted(match[2] ?? '');
   }
-  if (problems.length > 0) throw new Failure(EXIT.CANNOT_START, problems);
+  if (problems.length > 0) throw new CliError(EXIT.CANNOT_START, problems);
   return found;
 }
 
@@ -30,7 +30,7 @@ function readText(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const reason = (error as { code?: string }).code ?? String(error);
-    throw new Failure(EXIT.CANNOT_START, [`The file ${path} of --env-file cannot be read (${reason}).`]);
+    throw new CliError(EXIT.CANNOT_START, [`The file ${path} of --env-file cannot be read (${reason}).`]);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Config } from '../config/variables.ts';
 import { localUrl } from '../serve/localUrl.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { wallClockMs } from '../system.ts';
-import { failed, type Failure } from './cliError.ts';
+import { failed, type CliError } from './cliError.ts';
 import { isNotSent, notKeystile, send, unreachable } from './http.ts';
 import { hasDatabase, noDatabase, openUnlessOwned, ownedBy, retryFor, WAIT_FOR_OWNER_MS } from './openDatabase.ts';
 
@@ -70,7 +70,7 @@ function hasStarted({ control, startedAt }: Owner): boolean {
   return control !== null && wallClockMs() - Date.parse(startedAt) > WAIT_FOR_OWNER_MS;
 }
 
-function listensElsewhere(config: Config, url: string, owner: Owner): Failure {
+function listensElsewhere(config: Config, url: string, owner: Owner): CliError {
   return failed(
     `${ownedBy(config, owner)}, and nothing answers at ${url}.`,
     'Set KEYSTILE_URL to the address that the service printed when it started.',

@@ -1,5 +1,5 @@
 import { isLoopback } from '../config/read.ts';
-import { failed, type Failure } from './cliError.ts';
+import { failed, type CliError } from './cliError.ts';
 
 const TIMEOUT_MS = 30_000;
 
@@ -28,7 +28,7 @@ export function send(request: Request): Promise<Response> {
 }
 
 /** The message for the user when no answer came. */
-export function unreachable(url: string, error: unknown): Failure {
+export function unreachable(url: string, error: unknown): CliError {
   const address = shownUrl(url);
   const code = codeOf(error);
   if (isNotSent(error))
@@ -44,7 +44,7 @@ export function unreachable(url: string, error: unknown): Failure {
   );
 }
 
-export function notKeystile(url: string, status: number): Failure {
+export function notKeystile(url: string, status: number): CliError {
   return failed(`The server at ${shownUrl(url)} does not answer like Keystile (HTTP ${status}). Check KEYSTILE_URL.`);
 }
 

@@ -11,7 +11,7 @@ import { GONE_AFTER_MS, type NodeRecord } from '../storage/postgres/freshness/no
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
-import { Failure } from './cliError.ts';
+import { CliError } from './cliError.ts';
 
 /** The service inside this process, on the database itself. A command uses it while no server runs. */
 export interface InProcessService {
@@ -57,7 +57,8 @@ async function openFolder(config: Config, folder: DataFolder): Promise<InProcess
       service: composed.service,
       async close() {
         // After a disk failure nothing more is saved: a second flush could wrongly report success.
-        if (broken.reason !== null) throw new Failure(EXIT.DISK_FAILED, [`The database has failed: ${broken.reason}.`]);
+        if (broken.reason !== null)
+          throw new CliError(EXIT.DISK_FAILED, [`The database has failed: ${broken.reason}.`]);
         await composed.close();
         folder.release();
       },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/variables.ts';
 import { findOwner, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs } from '../system.ts';
-import { failed, type Failure } from './cliError.ts';
+import { failed, type CliError } from './cliError.ts';
 import type { InProcessService } from './inProcess.ts';
 import { LOAD } from './load.ts';
 
@@ -31,7 +31,7 @@ export async function openUnlessOwned(config: Config): Promise<InProcessService 
   return openInProcess(config);
 }
 
-export function noDatabase(config: Config, url: string): Failure {
+export function noDatabase(config: Config, url: string): CliError {
   return failed(
     `No server answers at ${url}, and there is no database in ${config.data}.`,
     'Start a server with keystile serve, or set KEYSTILE_URL to a server or KEYSTILE_DATA to a data folder.',

@@ -4,7 +4,7 @@ import { readConfig } from '../config/read.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../config/variables.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { parseEnvFile } from './envFile.ts';
-import { Failure, misused } from './cliError.ts';
+import { CliError, misused } from './cliError.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
@@ -43,7 +43,7 @@ export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
     flags: await settingFlags(io, flags),
     readFile: (path) => readFileSync(path, 'utf8'),
   });
-  if (reading.config === null) throw new Failure(EXIT.CANNOT_START, reading.problems);
+  if (reading.config === null) throw new CliError(EXIT.CANNOT_START, reading.problems);
   return { config: reading.config, notes: reading.notes, environment };
 }
 

@@ -30,7 +30,7 @@ export class RefusedTarget extends Error {}
 const ALLOWED_BY = 'KEYSTILE_WEBHOOK_ALLOW_PRIVATE';
 
 /** What can be told from the URL alone. */
-export function parseTarget(text: string, allowsPrivate: boolean): URL {
+function parseTarget(text: string, allowsPrivate: boolean): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || text.length > MAX_WEBHOOK_URL_LENGTH || !/^https?:$/.test(url.protocol)) {
     throw new RefusedTarget(`must be a URL with https and at most ${MAX_WEBHOOK_URL_LENGTH} characters`);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { Ask } from '../../src/cli/ask.ts';
-import { Failure, type FailureDetails } from '../../src/cli/cliError.ts';
+import { CliError, type FailureDetails } from '../../src/cli/cliError.ts';
 import { KeySender } from '../../src/cli/import/send.ts';
 
-const refusal = (details: FailureDetails, message = 'refused'): Failure => new Failure(1, [message], details);
+const refusal = (details: FailureDetails, message = 'refused'): CliError => new CliError(1, [message], details);
 
 /** A service whose answers come from the function. Records what it receives. */
-function sender(answer: (names: readonly string[], call: number) => Failure | null) {
+function sender(answer: (names: readonly string[], call: number) => CliError | null) {
   const sent: string[][] = [];
   const pauses: number[] = [];
   const ask = (async (_method: string, body: object) => {

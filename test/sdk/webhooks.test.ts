@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { verifyWebhook, type VerifyWebhookOptions, WebhookError } from '../../sdk/src/index.ts';
 import { Receiver } from '../http/webhooks/receiver.ts';
-import { create, deliver, opened } from '../http/webhooks/webhookSetup.ts';
+import { create, deliver, startWebhookService } from '../http/webhooks/webhookSetup.ts';
 
 /** What `work` refuses with. */
 async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
@@ -15,7 +15,7 @@ async function reasonOf(work: Promise<unknown>): Promise<string | undefined> {
 
 test('verifyWebhook takes what Keystile has sent, also during a rotation, and nothing that was changed, is old or has another secret', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId, secret } = await create(service, receiver.url);
   const { secret: next } = await service.ok('/v1/webhooks.rotateSecret', { webhookId });
   const { keyId } = await service.createKey({ name: 'Ann ✓' });

@@ -4,7 +4,7 @@ import { HttpMetrics } from '../../src/http/answer/metrics.ts';
 import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { makeService } from '../../src/http/service.ts';
 import { Log } from '../../src/log.ts';
-import { ALONE } from '../../src/storage/port/freshness.ts';
+import { ALWAYS_FRESH } from '../../src/storage/port/freshness.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import type { Digester } from '../../src/system.ts';
 import { engineOn } from '../postgres/conformance/engineOn.ts';
@@ -50,7 +50,7 @@ export class SilentNode {
       statements,
       told,
       workspaceId: storage.workspaceId,
-      freshness: ALONE,
+      freshness: ALWAYS_FRESH,
       warnings: [],
       close: () => storage.close(),
     });

@@ -6,7 +6,7 @@ import type { Config } from '../../config/variables.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, usingService } from '../ask.ts';
 import type { Call, Command } from '../command.ts';
-import { failed, Failure, misused } from '../cliError.ts';
+import { failed, CliError, misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
 import { readLines } from '../import/lines.ts';
 import { Progress } from '../import/progress.ts';
@@ -96,9 +96,9 @@ async function importAll(
 }
 
 function withHint(error: unknown): unknown {
-  if (!(error instanceof Failure)) return error;
+  if (!(error instanceof CliError)) return error;
   const hint = 'The import is not complete. Run the same command again to continue.';
-  return new Failure(error.exitCode, [...error.lines, hint], error.details);
+  return new CliError(error.exitCode, [...error.lines, hint], error.details);
 }
 
 function toFormat(path: string, flags: Flags): Format {

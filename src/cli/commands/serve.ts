@@ -2,7 +2,7 @@ import { showConfig } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
 import type { Command } from '../command.ts';
-import { Failure, misused } from '../cliError.ts';
+import { CliError, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
 import { readSettings } from '../settings.ts';
 import { jsonLine, record } from '../output/show.ts';
@@ -34,7 +34,7 @@ export const serve: Command = {
         showsSecrets: io.showsSecrets,
       });
     } catch (error) {
-      if (error instanceof CannotStart) throw new Failure(EXIT.CANNOT_START, [error.message]);
+      if (error instanceof CannotStart) throw new CliError(EXIT.CANNOT_START, [error.message]);
       throw error;
     }
   },

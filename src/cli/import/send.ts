@@ -1,5 +1,5 @@
 import type { Ask } from '../ask.ts';
-import { Failure } from '../cliError.ts';
+import { CliError } from '../cliError.ts';
 
 /** The result of importing a key. */
 export type Outcome = 'imported' | 'present' | { readonly failed: string };
@@ -63,18 +63,18 @@ export class KeySender {
 
   /** Ends the import when the api of --api does not exist: every row would fail with the same message. */
   #stopWithoutApi(
-    { exitCode, details }: Failure,
+    { exitCode, details }: CliError,
     problems: KeyProblems,
     keyAt: (index: number) => Key | undefined,
   ): void {
     if (details.code !== 'NOT_FOUND' || this.#apiId === null) return;
     for (const [index, message] of problems) {
-      if (keyAt(index)?.['apiId'] === this.#apiId) throw new Failure(exitCode, [message], details);
+      if (keyAt(index)?.['apiId'] === this.#apiId) throw new CliError(exitCode, [message], details);
     }
   }
 
   /** Sends the keys one by one, after an error that does not name the key that it is about. */
-  async #sendSingly(keys: readonly Key[], refusal: Failure): Promise<Outcome[]> {
+  async #sendSingly(keys: readonly Key[], refusal: CliError): Promise<Outcome[]> {
     if (!ABOUT_KEYS.has(refusal.details.code)) throw refusal;
     if (keys.length === 1) return [toOutcome(refusal, refusal.message)];
     const outcomes: Outcome[] = [];
@@ -83,13 +83,13 @@ export class KeySender {
   }
 
   /** Returns null when all keys are imported. */
-  async #importOrRefusal(keys: readonly Key[]): Promise<Failure | null> {
+  async #importOrRefusal(keys: readonly Key[]): Promise<CliError | null> {
     for (let tries = 1; ; tries++) {
       try {
         await this.#ask('migrations.createKeys', keys);
         return null;
       } catch (error) {
-        if (!(error instanceof Failure)) throw error;
+        if (!(error instanceof CliError)) throw error;
         if (!TEMPORARY.has(error.details.code)) return error;
         if (tries === MAX_TRIES) throw error;
         await this.#pause(FIRST_PAUSE_MS * 2 ** (tries - 1));
@@ -98,7 +98,7 @@ export class KeySender {
   }
 }
 
-function problemsOf({ details }: Failure): KeyProblems {
+function problemsOf({ details }: CliError): KeyProblems {
   const problems = new Map<number, string>();
   for (const { path, message } of details.issues ?? []) {
     const index = /^\[(\d+)\]/.exec(path)?.[1];
@@ -110,6 +110,6 @@ function problemsOf({ details }: Failure): KeyProblems {
   return problems;
 }
 
-function toOutcome({ details }: Failure, message: string): Outcome {
+function toOutcome({ details }: CliError, message: string): Outcome {
   return details.code === 'CONFLICT' ? 'present' : { failed: message };
 }

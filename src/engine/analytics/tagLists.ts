@@ -6,7 +6,7 @@ const DAY_MS = 86_400_000;
 /** Bytes of all tag lists that a node knows. In memory a text takes up to twice as many. */
 export const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
 /** An api with more bytes than this is large. Large apis leave the last quarter of the bytes to the others. */
-export const LARGE_API_BYTES = 64 * 1024;
+const LARGE_API_BYTES = 64 * 1024;
 const MAX_LARGE_BYTES = (MAX_KNOWN_BYTES * 3) / 4;
 /** Apis whose lists a node knows. */
 export const MAX_TAGGED_APIS = 10_000;

@@ -107,7 +107,7 @@ export class LocalLimits {
   }
 
   /** Ends a hold. A window that has ended meanwhile has forgotten the hold. */
-  settle(charge: LocalCharge, isTaken: boolean): void {
+  endHold(charge: LocalCharge, isTaken: boolean): void {
     if (charge.window.resetAtMs !== charge.resetAtMs) return;
     // `pullBack` ends holds after a clock went ahead and came back.
     charge.window.held = Math.max(0, charge.window.held - charge.cost);

@@ -131,7 +131,7 @@ export class LimitDecider {
     const isOpen = decisions.every(({ fits }) => fits);
     const strict = decisions.filter(({ account }) => account !== null);
     // After a refusal nothing is held while the ledger answers what is left of the strict limits.
-    if (!isOpen || strict.length === 0) this.#settle(held, isOpen);
+    if (!isOpen || strict.length === 0) this.#endHolds(held, isOpen);
     if (strict.length === 0) return null;
     let outcome: SpendOutcome | null = null;
     try {
@@ -140,7 +140,7 @@ export class LimitDecider {
       const charges = strict.map((decision) => toCharge(decision, isOpen));
       outcome = await this.#context.ledger.spend({ charges, fences, idempotency: null });
     } finally {
-      if (isOpen) this.#settle(held, outcome?.status === 'taken');
+      if (isOpen) this.#endHolds(held, outcome?.status === 'taken');
     }
     return learn(strict, outcome, isOpen);
   }
@@ -160,8 +160,8 @@ export class LimitDecider {
     return held;
   }
 
-  #settle(held: readonly LocalCharge[], isTaken: boolean): void {
-    for (const charge of held) this.#context.localLimits.settle(charge, isTaken);
+  #endHolds(held: readonly LocalCharge[], isTaken: boolean): void {
+    for (const charge of held) this.#context.localLimits.endHold(charge, isTaken);
   }
 }
 

@@ -170,7 +170,7 @@ export class Verifier {
   #spend(counting: Counting): PromiseLike<Verdict> {
     for (const charge of counting.local) this.#context.localLimits.hold(charge);
     const release = (failure: unknown): never => {
-      for (const charge of counting.local) this.#context.localLimits.settle(charge, false);
+      for (const charge of counting.local) this.#context.localLimits.endHold(charge, false);
       throw failure;
     };
     try {
@@ -192,7 +192,7 @@ export class Verifier {
 
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
-    for (const charge of counting.local) this.#context.localLimits.settle(charge, isTaken);
+    for (const charge of counting.local) this.#context.localLimits.endHold(charge, isTaken);
     if (outcome.status !== 'stale') return this.#verdicts.of(counting, outcome);
     const { entry, request, reloads } = counting;
     if (outcome.due !== undefined && reloads < MAX_RELOADS) return this.#settleAndDecide(counting, outcome.due);

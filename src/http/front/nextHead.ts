@@ -6,7 +6,7 @@ import { parseHead, type RequestHead } from './parseHead.ts';
 import type { ByteBuffer } from './byteBuffer.ts';
 
 /** The longest request line with its headers. The runtime's server takes as much. */
-export const MAX_HEAD_BYTES = 16 * 1024;
+const MAX_HEAD_BYTES = 16 * 1024;
 /** A head is remembered for the next request if it is no longer than this. */
 const MAX_REMEMBERED = 1024;
 const END_OF_HEAD = '\r\n\r\n';

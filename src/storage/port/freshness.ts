@@ -21,4 +21,4 @@ export interface Freshness {
 }
 
 /** For a process that makes all changes itself: its cache is always fresh. */
-export const ALONE: Freshness = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };
+export const ALWAYS_FRESH: Freshness = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 
-import { ALONE } from '../port/freshness.ts';
+import { ALWAYS_FRESH } from '../port/freshness.ts';
 import type { Events } from '../port/events.ts';
 import type { Reservations } from '../port/reservations.ts';
 import type { Statements } from '../port/statements.ts';
@@ -64,7 +64,7 @@ export class SqliteStorage implements Storage {
   readonly told: Told;
   readonly ledger: SqliteLedger;
   readonly localCounts: LocalCounts;
-  readonly freshness = ALONE;
+  readonly freshness = ALWAYS_FRESH;
   readonly workspaceId: string;
   readonly warnings: readonly string[] = [];
   readonly #db: Database;

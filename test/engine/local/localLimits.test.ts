@@ -52,9 +52,9 @@ describe('local windows', () => {
     localLimits.hold(one);
     localLimits.hold(two);
     expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([false, 0]);
-    localLimits.settle(two, false);
+    localLimits.endHold(two, false);
     expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([true, 2]);
-    localLimits.settle(one, true);
+    localLimits.endHold(one, true);
     expect(localLimits.left(one)).toBe(2);
     expect(localLimits.allows(chargeOf(localLimits, 5_000, { cost: 3 }))).toBe(false);
   });
@@ -68,10 +68,10 @@ describe('local windows', () => {
     const next = chargeOf(localLimits, 6_000);
     expect(localLimits.left(next)).toBe(3);
     localLimits.hold(next);
-    localLimits.settle(taken, true);
-    localLimits.settle(refused, false);
+    localLimits.endHold(taken, true);
+    localLimits.endHold(refused, false);
     expect(localLimits.left(next)).toBe(2);
-    localLimits.settle(next, true);
+    localLimits.endHold(next, true);
     expect(localLimits.left(next)).toBe(2);
   });
 

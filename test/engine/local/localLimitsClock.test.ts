@@ -108,8 +108,8 @@ describe('a local window that a clock ahead has made', () => {
     localLimits.hold(refused);
     clock.advance(-HOUR_MS);
     expect(localLimits.left(charge())).toBe(LIMIT - 7);
-    localLimits.settle(taken, true);
-    localLimits.settle(refused, false);
+    localLimits.endHold(taken, true);
+    localLimits.endHold(refused, false);
     expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 7, 0]);
   });
 
@@ -121,7 +121,7 @@ describe('a local window that a clock ahead has made', () => {
     charge();
     clock.advance(-HOUR_MS);
     charge();
-    localLimits.settle(held, true);
+    localLimits.endHold(held, true);
     expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 5, 0]);
   });
 });

@@ -67,7 +67,7 @@ describe('saving local counts', () => {
     localLimits.forgetEnded(6_000, 10);
     await localLimits.load('key_1', 6_000);
     localLimits.admit(chargeOf(localLimits, 6_000, { cost: 3 }));
-    localLimits.settle(held, true);
+    localLimits.endHold(held, true);
     await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
   });

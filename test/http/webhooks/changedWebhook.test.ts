@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { MAX_CONCURRENT_DELIVERIES } from '../../../src/core/bounds.ts';
 import { GIVE_UP_AFTER_MS } from '../../../src/core/webhookRetry.ts';
 import { Receiver } from './receiver.ts';
-import { create, deliver, deliveriesOf, opened } from './webhookSetup.ts';
+import { create, deliver, deliveriesOf, startWebhookService } from './webhookSetup.ts';
 
 /** The target answers when it is told to. `arrived`: it has this many requests. */
 function held(receiver: Receiver, count: number): { readonly arrived: Promise<void>; readonly release: () => void } {
@@ -18,7 +18,7 @@ function held(receiver: Receiver, count: number): { readonly arrived: Promise<vo
 
 test('types that a webhook gets from now on hold for every event after the answer, also while it is being sent to', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId } = await create(service, receiver.url, ['key.created']);
   const { arrived, release } = held(receiver, 1);
   const { keyId } = await service.createKey();
@@ -35,7 +35,7 @@ test('types that a webhook gets from now on hold for every event after the answe
 test('after the answer, a former url and a secret that has ended are used no more; what waits goes to the new url', async () => {
   using former = new Receiver();
   using next = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { engine, storage } = service;
   const { webhookId, secret } = await create(service, former.url);
   const { arrived, release } = held(former, MAX_CONCURRENT_DELIVERIES);
@@ -61,7 +61,7 @@ test('after the answer, a former url and a secret that has ended are used no mor
 test('another url ends a pause, and what has failed at the former one is sent to it at once', async () => {
   using former = new Receiver();
   using next = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId } = await create(service, former.url, ['key.created']);
   former.answer = () => new Response(null, { status: 500 });
   await service.createKey();

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { GIVE_UP_AFTER_MS } from '../../../src/core/webhookRetry.ts';
 import type { TestService } from '../../support/service.ts';
 import { Receiver } from './receiver.ts';
-import { create, DAY_MS, deliver, deliveriesOf, opened } from './webhookSetup.ts';
+import { create, DAY_MS, deliver, deliveriesOf, startWebhookService } from './webhookSetup.ts';
 
 /** The outcome of the next try is lost, as when the database is gone for a moment. */
 function loseNextOutcome({ storage: { webhooks } }: TestService): Promise<void> {
@@ -19,7 +19,7 @@ function loseNextOutcome({ storage: { webhooks } }: TestService): Promise<void> 
 
 test('a webhook is paused before its delivery is given up: when the second is lost, the delivery waits', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId } = await create(service, receiver.url, ['key.created']);
   receiver.answer = () => new Response(null, { status: 500 });
   await service.createKey();
@@ -39,7 +39,7 @@ test('a webhook is paused before its delivery is given up: when the second is lo
 
 test('a webhook whose outcome is lost is worked on until its other requests have ended', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   using other = new Receiver();
   await create(service, receiver.url, ['key.created']);
   const { webhookId } = await create(service, other.url, ['key.deleted']);

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 
 import { Receiver } from './receiver.ts';
-import { create, DAY_MS, deliver, deliveriesOf, type Made, opened } from './webhookSetup.ts';
+import { create, DAY_MS, deliver, deliveriesOf, type Made, startWebhookService } from './webhookSetup.ts';
 
 test('a target that hangs holds up no other, until it has taken too long', async () => {
   using good = new Receiver();
   using bad = new Receiver();
   const patience = new AbortController();
-  await using service = await opened({
+  await using service = await startWebhookService({
     settings: { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' },
     webhookTimeout: () => patience.signal,
   });
@@ -33,7 +33,7 @@ test('a target that hangs holds up no other, until it has taken too long', async
 test('a redirect, a failure and what is no HTTP are tried again; a redirect is not followed', async () => {
   using good = new Receiver();
   using bad = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const answers: Readonly<Record<string, () => Response>> = {
     '/redirect': () => Response.redirect(`${good.url}/redirected`, 307),
     '/fail': () => new Response('x'.repeat(100_000), { status: 500 }),
@@ -58,7 +58,7 @@ test('a redirect, a failure and what is no HTTP are tried again; a redirect is n
 test('a target that answers 500 for a day gets every event in the end; after three days the webhook is paused, with a notice', async () => {
   using failing = new Receiver();
   using other = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId } = await create(service, failing.url, ['key.created']);
   await create(service, other.url, ['webhook.paused']);
   failing.answer = () => new Response(null, { status: 500 });
@@ -116,7 +116,7 @@ test('a target that answers 500 for a day gets every event in the end; after thr
 
 test('a queue is bounded: what does not fit waits in the outbox, and the target gets all of it in the end', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId } = await create(service, receiver.url);
   receiver.answer = () => new Response(null, { status: 500 });
   const { engine, clock, storage } = service;
@@ -149,7 +149,7 @@ test('where a name leads is checked at each try: one that led to the internet an
   let connections = 0;
   using inside = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { open: () => void connections++, data() {} } });
   const addresses: Record<string, readonly string[]> = {};
-  await using service = await opened({ settings: {}, resolve: async (name) => addresses[name] ?? [] });
+  await using service = await startWebhookService({ settings: {}, resolve: async (name) => addresses[name] ?? [] });
   const made: Made[] = [];
   for (const name of ['moved.test', 'mixed.test', 'gone.test']) {
     addresses[name] = ['93.184.215.14'];

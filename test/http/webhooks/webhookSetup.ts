@@ -15,7 +15,7 @@ export async function deliver(service: TestService, warn: (message: string) => v
 }
 
 /** A service that sends to this machine. A target may take as long as it likes, unless a test says otherwise. */
-export async function opened(options: TestServiceOptions = {}): Promise<TestService & AsyncDisposable> {
+export async function startWebhookService(options: TestServiceOptions = {}): Promise<TestService & AsyncDisposable> {
   const webhookTimeout = (): AbortSignal => new AbortController().signal;
   const service = await TestService.start({ settings: PRIVATE, webhookTimeout, ...options });
   return Object.assign(service, { [Symbol.asyncDispose]: () => service.close() });

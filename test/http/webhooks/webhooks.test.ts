@@ -8,11 +8,11 @@ import { signatures } from '../../../src/outgoing/signature.ts';
 import { engineOn } from '../../postgres/conformance/engineOn.ts';
 import type { TestService } from '../../support/service.ts';
 import { Receiver } from './receiver.ts';
-import { create, DAY_MS, deliver, deliveriesOf, opened } from './webhookSetup.ts';
+import { create, DAY_MS, deliver, deliveriesOf, startWebhookService } from './webhookSetup.ts';
 
 test('a webhook gets the events that it wants, from its creation on, signed, each once while the target takes them', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   await service.createKey();
   const all = await create(service, `${receiver.url}/all?token=1`);
   const some = await create(service, `${receiver.url}/some`, ['key.deleted', 'identity.created']);
@@ -66,7 +66,7 @@ test('a webhook gets the events that it wants, from its creation on, signed, eac
 
 test('after a rotation both secrets sign for the overlap, and the old one ends with it', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId, secret } = await create(service, receiver.url);
   const { secret: next } = await service.ok('/v1/webhooks.rotateSecret', { webhookId, overlapMs: 1000 });
   const signers = async () => {
@@ -85,7 +85,7 @@ test('after a rotation both secrets sign for the overlap, and the old one ends w
 
 test('the secrets are nowhere to be read: not in the database, the log, the audit log or a list; without its key none opens', async () => {
   using receiver = new Receiver();
-  await using service = await opened();
+  await using service = await startWebhookService();
   const { webhookId, secret } = await create(service, receiver.url);
   const { secret: next } = await service.ok('/v1/webhooks.rotateSecret', { webhookId });
   await service.ok('/v1/webhooks.sendTest', { webhookId });
@@ -122,7 +122,7 @@ test('the secrets are nowhere to be read: not in the database, the log, the audi
 });
 
 test('without a key that encrypts, no webhook is made, and the answer names the setting', async () => {
-  await using service = await opened();
+  await using service = await startWebhookService();
   const engine = engineOn(service.storage);
   const actor = { id: 'rk_1', rights: ['*'], untilMs: null, origin: null, requestId: null };
   expect(engine.webhooks.create(actor, { url: 'https://example.com' })).rejects.toThrow(
@@ -144,7 +144,7 @@ test('the key that encrypts is changed with a list: the new one seals, the old o
   const [old, next] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
   const life = async (key: string, work: (service: TestService) => Promise<void>) => {
     const settings = { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on', KEYSTILE_ENCRYPTION_KEY: key };
-    await using service = await opened({ folder, settings });
+    await using service = await startWebhookService({ folder, settings });
     await work(service);
     await deliver(service);
   };

@@ -17,7 +17,7 @@ import { emptyDraft } from '../change/draft.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
 /** Keys of one migration that may wait in the queue. */
-export const MAX_WAITING_KEYS = 1_000_000;
+const MAX_WAITING_KEYS = 1_000_000;
 
 export interface Migration {
   /** Chosen by the caller. Calls with the same id belong to one migration. */

@@ -22,6 +22,6 @@ export function newSecret(
   return { secret, stored: { digest: system.digestSecret(secret), start: shownStart(prefix, secret), byteLength } };
 }
 
-export function byteLengthFor(api: ApiRecord, asked: number | null): number {
+function byteLengthFor(api: ApiRecord, asked: number | null): number {
   return asked ?? api.defaultByteLength ?? MIN_KEY_BYTES;
 }

@@ -71,7 +71,7 @@ export class PostgresFold {
   async #unpack(): Promise<'some' | 'all' | 'not mine'> {
     const limit = this.#unpackSlices;
     try {
-      const isAll = await this.#alone((ask) => unpackIn(ask, limit));
+      const isAll = await this.#underFoldLock((ask) => unpackIn(ask, limit));
       this.#unpackSlices = Math.min(MAX_UNPACK_SLICES, limit + UNPACK_GROWTH);
       return isAll === null ? 'not mine' : isAll ? 'all' : 'some';
     } catch (error) {
@@ -82,7 +82,7 @@ export class PostgresFold {
 
   async #fold(): Promise<boolean> {
     try {
-      const last = await this.#alone((ask) => foldIn(ask, this.#foldedTo, this.#foldRows));
+      const last = await this.#underFoldLock((ask) => foldIn(ask, this.#foldedTo, this.#foldRows));
       const isEnd = last === null || last === 'end';
       if (!isEnd) this.#foldRows = Math.min(MAX_FOLD_ROWS, this.#foldRows * 2);
       this.#foldedTo = isEnd ? START : last;
@@ -100,7 +100,7 @@ export class PostgresFold {
    * another node has removed the same rows meanwhile, the removal fails and nothing is done. So nothing is added twice, even
    * without the lock; the lock saves the wasted work. null: another node is folding.
    */
-  #alone<T>(work: (ask: Ask) => Promise<T>): Promise<T | null> {
+  #underFoldLock<T>(work: (ask: Ask) => Promise<T>): Promise<T | null> {
     return this.#pool.use(async (ask) => {
       try {
         await ask('BEGIN ISOLATION LEVEL REPEATABLE READ');

@@ -15,10 +15,10 @@ export class ConnectionLost extends Error {
  *   rolled back  two transactions were in each other's way: nothing was done, and a retry may succeed
  *   unable       the server cannot now (full disk, too many connections, a time limit): nothing was done
  */
-export type FailureKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
+export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
 
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
-const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
+const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
   ['08', 'lost'],
   ['40003', 'lost'],
   ['25P03', 'lost'],
@@ -32,7 +32,7 @@ const KINDS: readonly (readonly [prefix: string, kind: FailureKind])[] = [
   ['XX00', 'refused'],
 ];
 
-export function kindOf(error: unknown): FailureKind {
+export function kindOf(error: unknown): DatabaseErrorKind {
   const code = stateOf(error);
   if (code === null) return 'lost';
   return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';

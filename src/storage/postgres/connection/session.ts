@@ -29,7 +29,7 @@ export class Session {
   readonly #options: SessionOptions;
   #client: Promise<Client> | null = null;
   /** The connection behind it, once it is made. */
-  #opened: Client | null = null;
+  #connected: Client | null = null;
   #failures = 0;
   #nextTryAtMs = 0;
   /** Why there is no connection; null while there is one, or none was tried. */
@@ -47,7 +47,7 @@ export class Session {
   }
 
   get isOpen(): boolean {
-    return this.#client !== null && this.#opened !== null;
+    return this.#client !== null && this.#connected !== null;
   }
 
   /** How long until the next try to connect; 0 = at once. */
@@ -57,8 +57,8 @@ export class Session {
 
   client(): Promise<Client> {
     if (this.#isClosed) return Promise.reject(new StorageUnavailable('The database is closed.'));
-    if (this.#opened !== null && this.#timeline < this.#connector.timeline) {
-      this.drop(this.#opened, 'another server was promoted');
+    if (this.#connected !== null && this.#timeline < this.#connector.timeline) {
+      this.drop(this.#connected, 'another server was promoted');
     }
     if (this.#client === null && this.pauseMs > 0) {
       return Promise.reject(new StorageUnavailable(this.#lastFailure ?? 'The database cannot be reached.'));
@@ -110,10 +110,10 @@ export class Session {
     if (backend !== null && !this.#dropped.has(client)) this.#abandoned.push(backend);
     this.#dropped.add(client);
     // A new connection may already have taken its place.
-    if (this.#opened !== client) return;
+    if (this.#connected !== client) return;
     this.#lastFailure = `The database cannot be reached (${reason}).`;
     this.#client = null;
-    this.#opened = null;
+    this.#connected = null;
   }
 
   /** Ends the server's processes of dropped connections: one of them may wait for a standby for ever. */
@@ -144,13 +144,13 @@ export class Session {
     try {
       client = await this.#connector.connect(this.#options.settings, this.#options.pipeline);
       const opened = client;
-      this.#opened = opened;
+      this.#connected = opened;
       this.#timeline = this.#connector.timeline;
       await this.#endAbandoned(opened);
       opened.once('end', () => {
         // Lost between two queries: the next query opens a new connection.
-        if (this.#opened !== opened) return;
-        this.#opened = null;
+        if (this.#connected !== opened) return;
+        this.#connected = null;
         this.#client = null;
       });
       await this.#options.onOpen?.(opened);

@@ -19,7 +19,7 @@ export type BatchOutcome = SpendOutcome | 'busy' | 'needs general' | 'resend';
 export type Waits = 'never' | 'first';
 
 /** What a batch is sent with. */
-export interface BatchHead {
+export interface BatchEnvelope {
   /** The row of its committer. */
   readonly committer: number;
   /** Of the batch, among those of its committer. */
@@ -33,7 +33,7 @@ export interface BatchHead {
 export interface Batch {
   readonly size: number;
   /** Answers the text that the function returns. Lists are written by us: the driver does that at a fraction of the speed. */
-  ask(client: Client, head: BatchHead): Promise<string>;
+  ask(client: Client, envelope: BatchEnvelope): Promise<string>;
   /** An outcome for each spend, in their order. */
   read(text: string): BatchOutcome[];
 }

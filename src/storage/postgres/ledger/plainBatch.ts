@@ -1,7 +1,7 @@
 import type { ChargeRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
-import type { Batch, BatchHead, BatchOutcome } from './batch.ts';
+import type { Batch, BatchEnvelope, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
 import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
 import { STATUS } from '../schema/generalSpendFunction.ts';
@@ -56,8 +56,8 @@ export function plainBatchOf(spends: readonly Spend[]): Batch {
   const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
-    async ask(client, head) {
-      const values = valuesOf(groups, fences, head);
+    async ask(client, envelope) {
+      const values = valuesOf(groups, fences, envelope);
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },
@@ -95,11 +95,11 @@ function sizeOf({ starts }: Groups, group: number): number {
 }
 
 /** The arguments of the function, in order. */
-function valuesOf(groups: Groups, fences: FenceColumns, head: BatchHead): unknown[] {
+function valuesOf(groups: Groups, fences: FenceColumns, envelope: BatchEnvelope): unknown[] {
   const { ids, changes, revisions, mosts, durations, starts, nexts } = columnsOf(groups);
   const lists = [ids, changes, revisions, mosts, durations, starts, nexts].map(int8List);
   const ofFences = [int8List(fences.kinds), fences.ids, fences.names, int8List(fences.revisions)];
-  return [head.committer, head.number, head.waits !== 'never', head.givenMs, ...lists, ...ofFences];
+  return [envelope.committer, envelope.number, envelope.waits !== 'never', envelope.givenMs, ...lists, ...ofFences];
 }
 
 interface Columns {

@@ -20,7 +20,7 @@ export interface AccountRow extends Record<string, unknown> {
   segment_ms: number;
 }
 
-export function toState({ kind, value, mark, due_at_ms, revision, base, segment_ms }: AccountRow): AccountState {
+function toState({ kind, value, mark, due_at_ms, revision, base, segment_ms }: AccountRow): AccountState {
   return {
     kind: kind === 0 ? 'credits' : 'window',
     value,

@@ -60,7 +60,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read. */
 async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
   const { migrations } = options;
-  await exclusively(client, lockTimeoutMs, async (known) => {
+  await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
     if (version > 0 && known.get(SERIES.name) !== SERIES.value) throw beforeFirstRelease();
     refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options);
@@ -72,7 +72,7 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
   });
-  await exclusively(client, lockTimeoutMs, async (known) => {
+  await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('indexes_version') ?? 0);
     for (const { indexes } of migrations.slice(version)) if (indexes !== '') await client.query(indexes);
     if (version < migrations.length) await put(client, 'indexes_version', String(migrations.length));
@@ -80,7 +80,7 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
 }
 
 /** One transaction at a time among all nodes that start. */
-async function exclusively(
+async function inMigrationTransaction(
   client: Client,
   lockTimeoutMs: number,
   work: (known: ReadonlyMap<string, string>) => Promise<void>,

@@ -11,7 +11,7 @@ const LONG_AGO_MS = 7 * 24 * 60 * 60 * 1000;
  * By their own alerts, over the index keys_expiring, and by those of their identities, over the index identities_alerting, or of
  * their plans, over the indexes identities_of_plan and keys_of_plan. CROSS JOIN keeps SQLite from going through all keys first.
  */
-export const EXPIRING_KEYS = `${KEY_SELECT} WHERE k.id IN (
+const EXPIRING_KEYS = `${KEY_SELECT} WHERE k.id IN (
     SELECT id FROM keys WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL AND expires_at_ms - expires_within_ms <= $1
     UNION ALL
     SELECT owned.id FROM identities owner CROSS JOIN keys owned

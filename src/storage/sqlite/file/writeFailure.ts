@@ -2,7 +2,7 @@
  * What a failed statement means for the ledger. Only `broken` is final: afterwards it is unknown whether what is in memory is on
  * disk, and a second flush can report success for pages that the kernel has already dropped.
  */
-export type FailureKind =
+export type WriteFailureKind =
   /** No space: nothing was written. Writing works again when there is space. */
   | 'full'
   /** Another process holds the database: nothing was written. */
@@ -19,9 +19,9 @@ const UNOPENED = /^(EMFILE|ENFILE|SQLITE_CANTOPEN)/;
 
 export class WriteFailure extends Error {
   override readonly name = 'WriteFailure';
-  readonly kind: FailureKind;
+  readonly kind: WriteFailureKind;
 
-  constructor(kind: FailureKind, message: string) {
+  constructor(kind: WriteFailureKind, message: string) {
     super(message);
     this.kind = kind;
   }

@@ -1,5 +1,5 @@
 import type { Statement, WriteStatement } from '../../sql/query/statement.ts';
-import type { FailureKind } from '../file/writeFailure.ts';
+import type { WriteFailureKind } from '../file/writeFailure.ts';
 import type { LocalCountColumns } from '../writer/localCountRows.ts';
 import type { Commit, WriterOptions } from '../writer/commit.ts';
 
@@ -36,4 +36,4 @@ export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: P
 
 export type ThreadReply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly kind: FailureKind; readonly message: string };
+  | { readonly ok: false; readonly kind: WriteFailureKind; readonly message: string };

@@ -1,7 +1,7 @@
 import { isAnyIn } from '../locks.ts';
 import { Drafts, formOf, isPairIdle, MAX_BATCH, routeOf, SECOND_SHARE, type Route } from './batchDrafts.ts';
 import type { CommitterState, DispatchInput, Waiting } from './dispatchInput.ts';
-import type { Plan, PlannedBatch } from './plan.ts';
+import type { DispatchPlan, PlannedBatch } from './plan.ts';
 import { type Candidates, findCandidates } from './findCandidates.ts';
 
 /**
@@ -21,7 +21,7 @@ export const LEND_AFTER_MS = 5;
  */
 export function dispatch<Item extends Waiting, Committer extends CommitterState>(
   input: DispatchInput<Item, Committer>,
-): Plan<Item, Committer> {
+): DispatchPlan<Item, Committer> {
   const { items } = input;
   const ready = readyCommitters(input);
   if (!mayTakeAny(input, ready)) return planOf(input, items, [], []);
@@ -51,7 +51,7 @@ function planOf<Item extends Waiting, Committer extends CommitterState>(
   rest: readonly Item[],
   batches: readonly PlannedBatch<Item, Committer>[],
   changes: readonly Item[],
-): Plan<Item, Committer> {
+): DispatchPlan<Item, Committer> {
   const isUsed = (each: Committer): boolean => batches.some(({ committer }) => committer === each);
   const mayLend = input.committers.some((each) => each.isIdle && each.role !== 'contended' && !isUsed(each));
   return { batches, changes, rest, looksAgain: rest.length > 0 && mayLend && !hasWaited(input) };

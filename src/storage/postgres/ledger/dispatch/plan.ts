@@ -9,7 +9,7 @@ export interface PlannedBatch<Item, Committer> {
 }
 
 /** What `dispatch` decides. */
-export interface Plan<Item, Committer> {
+export interface DispatchPlan<Item, Committer> {
   readonly batches: readonly PlannedBatch<Item, Committer>[];
   /** Changes that start now. */
   readonly changes: readonly Item[];
