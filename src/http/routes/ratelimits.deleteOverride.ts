@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
 import { Empty, strict } from '../shapes/schema/schemas.ts';
 
 export const deleteOverride = defineRoute({

@@ -5,7 +5,7 @@ import {
   OverrideObject,
   toNamespaceReference,
   toOverrideObject,
-} from '../shapes/limitFields.ts';
+} from '../shapes/standaloneLimitFields.ts';
 import { strict } from '../shapes/schema/schemas.ts';
 
 export const getOverride = defineRoute({

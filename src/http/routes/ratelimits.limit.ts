@@ -1,7 +1,7 @@
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/standaloneLimitFields.ts';
 
 export const limit = defineRoute({
   path: '/v1/ratelimits.limit',

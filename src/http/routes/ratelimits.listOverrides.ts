@@ -3,7 +3,12 @@ import { defineRoute } from './route.ts';
 import { listOf } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { NamespaceId } from '../shapes/schema/idFields.ts';
-import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/limitFields.ts';
+import {
+  NamespaceFields,
+  OverrideObject,
+  toNamespaceReference,
+  toOverrideObject,
+} from '../shapes/standaloneLimitFields.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
 import { cursorAt, strict } from '../shapes/schema/schemas.ts';
 

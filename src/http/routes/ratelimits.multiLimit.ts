@@ -3,7 +3,7 @@ import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { field, listOf } from '../shapes/schema/described.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/limitFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/standaloneLimitFields.ts';
 import { Flag, strict } from '../shapes/schema/schemas.ts';
 
 export const multiLimit = defineRoute({

@@ -4,7 +4,7 @@ import { defineRoute } from './route.ts';
 import { field, optional } from '../shapes/schema/described.ts';
 import { NamespaceId, OverrideId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/limitFields.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
 import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/counters/rateLimitFields.ts';
 import { Count, DurationMs, Flag, strict } from '../shapes/schema/schemas.ts';
 
