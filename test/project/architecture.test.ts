@@ -206,7 +206,7 @@ describe('architecture', () => {
       'storage/postgres/connection/pool.ts',
       'storage/postgres/connection/retryPause.ts',
       'storage/postgres/freshness/freshness.ts',
-      'storage/postgres/ledger/committers/committer.ts',
+      'storage/postgres/ledger/committer.ts',
       'storage/postgres/ledger/ledger.ts',
       'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',

@@ -2,7 +2,7 @@ import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import type { Management } from '../management/management.ts';
 import type { BatchOutcome } from './batch.ts';
-import { BatchRefused, BatchUndone, type Committer } from './committers/committer.ts';
+import { BatchRefused, BatchUndone, type Committer } from './committer.ts';
 import type { ContendedAccounts } from './contendedAccounts.ts';
 import type { PlannedBatch } from './dispatch/plan.ts';
 import { batchOf } from './generalBatch.ts';

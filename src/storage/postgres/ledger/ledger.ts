@@ -16,7 +16,7 @@ import type {
 import type { Connector } from '../connection/connector.ts';
 import type { Management } from '../management/management.ts';
 import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
-import { Committer } from './committers/committer.ts';
+import { Committer } from './committer.ts';
 import { ContendedAccounts } from './contendedAccounts.ts';
 import { dispatch, LEND_AFTER_MS } from './dispatch/dispatch.ts';
 import type { CommitterState } from './dispatch/dispatchInput.ts';

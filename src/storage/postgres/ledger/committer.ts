@@ -1,13 +1,13 @@
 import type { Client } from 'pg';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../../port/storage.ts';
-import type { Batch, BatchOutcome, Waits } from '../batch.ts';
-import type { LedgerClock } from '../../connection/ledgerClock.ts';
-import { type Connector, withDeadline } from '../../connection/connector.ts';
-import { doubtOf } from '../../connection/commitNotices.ts';
-import { ConnectionLost, kindOf, reasonOf, stateOf } from '../../connection/databaseError.ts';
-import { NO_COMMITTER, NUMBER_TAKEN } from '../../schema/ledgerFunctions.ts';
-import { Session } from '../../connection/session.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import type { Batch, BatchOutcome, Waits } from './batch.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import { type Connector, withDeadline } from '../connection/connector.ts';
+import { doubtOf } from '../connection/commitNotices.ts';
+import { ConnectionLost, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
+import { Session } from '../connection/session.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
