@@ -7,7 +7,8 @@ import { fits, windowEnd } from './window.ts';
  *   credits:  value = what can be spent,  mark = the instant up to which all boundaries of refills are applied (0 without a refill)
  *   window:   value = count,              mark = the instant at which the window ends (unix ms)
  *
- * A mark only moves up, except where a change gives the account another rule. A state is immutable: a change makes a new one, so a failed batch is undone by keeping the old ones.
+ * A mark only moves up, except where a change gives the account another rule. A state is immutable: a change makes a new one. So a failed
+ * batch is undone by keeping the old ones.
  */
 export interface AccountState {
   readonly kind: 'credits' | 'window';
@@ -17,7 +18,7 @@ export interface AccountState {
   readonly dueAtMs: number;
   /** Revision of the record that the account belongs to. 0 = it belongs to none (an ad-hoc window). */
   readonly revision: number;
-  /** Of credits: the value at the beginning of the running line of the statement, with all later movements but spends. So `base - value` was spent. */
+  /** Of credits: the balance at the start of the running line plus later movements except spends; `base - value` was spent. */
   readonly base: number;
   /** Where the running line of the statement begins. */
   readonly segmentMs: number;

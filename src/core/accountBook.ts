@@ -162,7 +162,7 @@ export class AccountBook {
     this.#addHeld(-(sumOf(grants) + own), -own);
     this.#value += returned;
     this.#base += returned + charged;
-    // Also without a loss: a row that an earlier movement has written tells how much is held.
+    // Written even when nothing was lost: the row also stores what is held, and that is 0 now.
     if (lost > 0 || this.#pockets.held === 0) this.#note({ expired: lost }, -lost);
     return returned;
   }

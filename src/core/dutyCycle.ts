@@ -1,20 +1,20 @@
 /** How much of the time background work may take. */
 export interface DutyRule {
-  /** Work that took t is followed by a rest of this many t. Not given: the rest fills the cycle. */
+  /** Rest = `rest` x the time of the work. Not given: the rest fills the cycle. */
   readonly rest?: number;
-  /** Work and rest together take at most this long. `minRest` goes before it. */
+  /** Work and rest together take at most this long. `minRest` takes precedence over `cycleMs`. */
   readonly cycleMs: number;
-  /** The rest after work that took t is at least this many t. */
+  /** Rest >= `minRest` x the time of the work. */
   readonly minRest: number;
-  /** Work that is not done after this time takes only its shortest rests from then on. */
+  /** Work that takes longer than this in total gets only the shortest rests from then on. */
   readonly patienceMs?: number;
-  /** Time that pieces took beyond their cycle is taken off the rests that follow, at most this much. Not given: none. */
+  /** Overrun that later rests may recover, in ms. Not given: none. */
   readonly makesUpMs?: number;
 }
 
 export interface Work {
   readonly tookMs: number;
-  /** The time that earlier pieces took beyond their cycle and that no rest has made up for. */
+  /** Overrun of earlier pieces that no rest has recovered yet. */
   readonly lateMs?: number;
   /** Since the first piece of this work began. */
   readonly sinceMs: number;
@@ -52,7 +52,7 @@ export class DutyCycle {
     return restMs(rule, work);
   }
 
-  /** The rest is over. A rest that took too long is not made up for. */
+  /** The rest is over. A rest that took too long is not recovered. */
   resume(): void {
     this.#startedAtMs = this.#monotonicMs();
   }

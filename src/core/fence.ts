@@ -15,8 +15,8 @@ export interface Fence {
   readonly name: string;
   readonly revision: number;
   /**
-   * The embedded ledger sets this when the fence holds: to the object that stands for the last change of any record. The fence holds as long as
-   * the ledger has the same object. A fence with another revision must not get a copy of it.
+   * Set by the embedded ledger when the fence holds. The fence stays valid while the ledger has this same object. Do not copy it to another
+   * revision.
    */
   heldSince?: object;
 }

@@ -6,9 +6,8 @@ export interface Grant {
 }
 
 /**
- * What an account needs beside its balance while it has grants that expire, or reservations. A spend knows nothing of it: how much was
- * spent from which pocket is worked out when something else happens to the account. All that has been spent since then came from the
- * pockets in their order.
+ * What an account needs beside its balance while it has grants that expire, or reservations. Spends do not update pockets. The next other
+ * movement works out how much each pocket lost, in order.
  */
 export interface Pockets {
   /** The balance when the pockets were last worked out. */

@@ -4,8 +4,8 @@ import { type Address, inBlock, parseBlock } from './address.ts';
 const ASSIGNED = ['0.0.0.0/0', '2000::/3'].map((text) => block(text));
 
 /**
- * Blocks of them that are not on the public internet (the special-purpose registries of IANA, RFC 6890), and addresses at which clouds answer with
- * credentials. IPv4 and IPv6 stand side by side: an IPv4 address has its mapped form.
+ * Blocks of them that are not on the public internet: the special-purpose registries of IANA (RFC 6890), and addresses at which clouds
+ * hand out credentials. IPv4 and IPv6 stand side by side: an IPv4 address has its mapped form.
  */
 const NOT_PUBLIC = [
   '0.0.0.0/8',

@@ -9,7 +9,9 @@ import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
 /** The longest socket path that every system accepts (macOS: 104 bytes with the final NUL). */
 const MAX_SOCKET_PATH = 103;
 
-/** The socket on which the process that owns a data folder serves the command line. A path that is too long moves to the temporary folder. */
+/**
+ * The socket on which the process that owns a data folder serves the command line. A path that is too long moves to the temporary folder.
+ */
 export function controlPath(dataFolder: string): string {
   const path = join(resolve(dataFolder), 'control.sock');
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH) return path;

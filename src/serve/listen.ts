@@ -68,7 +68,10 @@ function listenRuntime(service: Service, maxPending: number): ListeningApi {
   return { ...toListening(server), connections: () => server.pendingRequests, refusals: refused };
 }
 
-/** Waits until nothing is in flight, at two looks in a row: a request may have come that is not read yet. What does not end is not waited for. */
+/**
+ * Waits until two checks in a row find nothing in flight: after the first one, a request may have arrived that is not read yet. Gives up
+ * after DRAIN_MAX_MS.
+ */
 async function drained(inFlight: () => number): Promise<void> {
   let calmLooks = 0;
   for (let waitedMs = 0; waitedMs < DRAIN_MAX_MS; waitedMs += DRAIN_POLL_MS) {

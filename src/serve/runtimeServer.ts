@@ -54,8 +54,8 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
 }
 
 /**
- * Without a Host the runtime gives a request without an origin, which is no URL. Nor is one with a Host like `1.2.3.999`, which HTTP allows.
- * The name of the host is not looked at anywhere: the front's takes its place.
+ * Without a Host header, the runtime's `request.url` has no origin. With a Host like `1.2.3.999`, which HTTP allows, it is not a valid URL
+ * either. Both get another host name, because no code uses the name.
  */
 function withUrl(request: Request): Request {
   const { url } = request;
@@ -69,7 +69,7 @@ function targetOf(url: string): string {
   return at < 0 ? '/' : url.slice(at);
 }
 
-/** It has no Host only in HTTP/1.0. Whether a request with one is HTTP/1.0 the runtime does not tell. */
+/** The runtime does not report the HTTP version; a missing Host implies HTTP/1.0. */
 function isLast({ headers }: Request): boolean {
   const tokens = headers.get('connection')?.toLowerCase().split(/ *, */) ?? [];
   return tokens.includes('close') || headers.get('host') === null;

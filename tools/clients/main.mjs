@@ -3,8 +3,8 @@ import { startService } from './service.mjs';
 import { STEPS } from './steps.mjs';
 
 /**
- * Builds the SDK and tests it and the clients in other languages. What cannot be tested, because a toolchain is not installed, is named. The
- * last line counts every test.
+ * Builds the SDK and tests it and the clients in other languages. What cannot be tested, because a toolchain is not installed, is named.
+ * The last line counts every test.
  */
 export async function testClients() {
   await buildSdk();

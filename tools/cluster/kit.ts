@@ -88,7 +88,9 @@ async function make(folder: string, source: Package): Promise<void> {
   }
 }
 
-/** Whether the kit belongs to this user and is complete. Systems delete old temporary files one by one, and anyone can create such a folder. */
+/**
+ * Whether the kit belongs to this user and is complete. Systems delete old temporary files one by one, and anyone can create such a folder.
+ */
 async function isWhole(folder: string): Promise<boolean> {
   try {
     if (lstatSync(folder).uid !== process.getuid?.()) return false;

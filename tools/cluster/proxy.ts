@@ -101,7 +101,9 @@ export class TcpProxy implements Disposable {
     return this.#planCut('before the answer', matches);
   }
 
-  /** Replaces text in answers from now on. The returned function counts how often clients received `to`, from the server itself or replaced. */
+  /**
+   * Replaces text in answers from now on. The returned function counts how often clients received `to`, from the server itself or replaced.
+   */
   replaceInAnswers(from: string, to: string): () => number {
     const replaced: Replaced = { from: Buffer.from(from), to: Buffer.from(to), count: 0 };
     if (replaced.from.length !== replaced.to.length) throw new Error('The replacement must have the same length.');

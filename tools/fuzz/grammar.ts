@@ -22,7 +22,9 @@ import {
 } from './oddities.ts';
 import type { Random } from './random.ts';
 
-/** The share of odd elements. A request has about eight elements and an input up to four requests, so most inputs have one or two odd ones. */
+/**
+ * The share of odd elements. A request has about eight elements and an input up to four requests, so most inputs have one or two odd ones.
+ */
 const ODDNESS = 0.05;
 const MAX_REQUESTS = 4;
 

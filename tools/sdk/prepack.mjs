@@ -1,6 +1,7 @@
 import { ensureInstalled } from '../launch/install.mjs';
 import { buildSdk } from './build.mjs';
 
-// Run by `npm pack` and `npm publish` in sdk/: what is packed is what the sources say now. The compiler and the frameworks may not be installed yet.
+// Run by `npm pack` and `npm publish` in sdk/, so that the package is built from the present sources. The compiler and the frameworks may
+// not be installed yet.
 await ensureInstalled({ dev: true, sdk: true });
 await buildSdk();

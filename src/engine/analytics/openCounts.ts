@@ -21,9 +21,9 @@ const FREE_STEP = 1_000;
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
  *
- * A VALID of a packed key is counted in its packed row, unless it took more or fewer credits than the others there. A key that is kept as an object refers to its open count. Both are in
- * the processor's cache at that moment; a Map of 100,000 keys costs more than everything else together. All other counts are
- * found through a Map.
+ * A VALID of a packed key is counted in its packed row, unless it took more or fewer credits than the others there. A key that is kept as
+ * an object refers to its open count. Both are in the processor's cache at that moment; a Map of 100,000 keys costs more than everything
+ * else together. All other counts are found through a Map.
  *
  * Two generations: verifications add to the running one, and the sealed one is taken in slices to be written. A generation is
  * sealed when a minute ends and when it is to be written. While too many sealed counts wait, the running generation goes on

@@ -24,7 +24,7 @@ export class Identities {
     return (slot.entry = toIdentityEntry(entry.record, entry.planSlot));
   }
 
-  /** The newest version that was read: two keys of an identity can arrive in another order than they were read. */
+  /** Keeps the newest version: lookups may finish out of order. */
   keep(record: IdentityRecord): IdentitySlot {
     const slot = this.#slots.get(record.id) ?? this.#add(record.id);
     if (slot.entry === null || slot.entry.revision < record.revision) {

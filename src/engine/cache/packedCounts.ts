@@ -83,7 +83,7 @@ export class PackedCounts {
     this.#minuteMs[this.#running] = minuteMs;
   }
 
-  /** Takes at most `limit` rows of the oldest sealed generation; null = nothing is sealed. `at` is as in `listAnew`. */
+  /** Takes at most `limit` rows of the oldest sealed generation; null = nothing is sealed. `at`: the first count word of row 0. */
   takeSealed(rows: Uint32Array, at: number, rowLength: number, limit: number): TakenRows | null {
     for (let age = GENERATIONS - 1; age > 0; age--) {
       const generation = this.#older(age);
@@ -113,7 +113,7 @@ export class PackedCounts {
     return taken;
   }
 
-  /** The rows have other numbers now, and there are `count`; `at` is where the count words of the first one begin. */
+  /** Lists the rows again after they got new numbers. `count`: the number of rows. `at`: the first count word of row 0. */
   listAnew(rows: Uint32Array, at: number, rowLength: number, count: number): void {
     for (const touched of this.#touched) touched.clear();
     for (let row = 0, word = at; row < count; row++, word += rowLength) {

@@ -15,7 +15,7 @@ export class RowCompanions {
     for (const each of [this.identities, this.plans, this.locals, this.windows, this.fences]) each.put(row, null);
   }
 
-  /** A row has moved here. What it only remembers comes again when it is used. */
+  /** A row has moved here. Its identity and its plan move with it. Cached objects are not moved; they are rebuilt on use. */
   adopt(row: number, from: RowCompanions, formerRow: number): void {
     this.identities.put(row, from.identities.at(formerRow));
     this.plans.put(row, from.plans.at(formerRow));

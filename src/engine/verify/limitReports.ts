@@ -33,8 +33,8 @@ export function localReports(
 }
 
 /**
- * Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. A strict limit that the
- * ledger says nothing of has no report. null: no limit has one.
+ * Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. A strict limit that
+ * the ledger says nothing of has no report. null: no limit has one.
  */
 export function allReports(
   localLimits: LocalLimits,

@@ -18,8 +18,8 @@ export interface CountCheck {
 
 /**
  * The whole verification of a known key, from the first check to credits. The first row that refuses decides the code, and then nothing is
- * counted. Rows that count are decided together: local limits in memory (localCharges.ts), then strict limits and credits in one spend of the
- * ledger (spendCharges.ts). test/engine/verify/pipeline.test.ts holds that all rows take effect in this order.
+ * counted. Rows that count are decided together: local limits in memory (localCharges.ts), then strict limits and credits in one spend of
+ * the ledger (spendCharges.ts). test/engine/verify/pipeline.test.ts holds that all rows take effect in this order.
  */
 export const PIPELINE: readonly (RecordCheck | CountCheck)[] = [
   { code: 'NOT_FOUND', refuses: isHidden },

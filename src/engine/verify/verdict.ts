@@ -83,7 +83,7 @@ export class Verdicts {
       case 'taken':
       case 'refused': {
         const replayed = outcome.status === 'taken' && outcome.replayed;
-        // The key has more or fewer counters than at the first answer: whose its numbers are is no longer known.
+        // The key's counters have changed since the first answer, so its numbers cannot be assigned.
         const isOfOthers = replayed && outcome.charges.length !== exactCounters(counting);
         const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
         return {

@@ -30,7 +30,7 @@ export interface VerifyContext {
   readonly movePlan: (holderId: string) => Promise<void>;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
-  /** Heeds every verdict: events may have to tell of it. */
+  /** Sees every verdict and notes those that need an event. */
   readonly notices: { heed(verdict: Verdict): void };
 }
 
@@ -38,8 +38,8 @@ const NO_LIMITS: readonly AppliedLimit[] = [];
 const OVER_LOCAL_LIMIT = codeOfCount('local limits');
 
 /**
- * How often a request asks again, because a record or a refill epoch has changed, or something was due, before it gives up. A key and its
- * identity can each need a refill and a settlement after a long rest, and a record can change meanwhile.
+ * How often a request is decided again before it gives up: after a change of a record or a refill epoch, or when something was due. After a
+ * long rest, a key and its identity can each need a refill and a settlement, and a record can change meanwhile.
  */
 const MAX_RELOADS = 6;
 
@@ -130,7 +130,7 @@ export class Verifier {
     return this.#count(entry, request, reloads, nowMs);
   }
 
-  /** The key or its identity is on another plan from now on. Whoever comes first writes that down. */
+  /** The key or its identity is on another plan from now on. The first request to notice saves the move. */
   async #moveAndDecide(entry: KeyEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
     await this.#context.movePlan(entry.identity?.id ?? entry.id);
     return this.#decideAgain({ entry, request, reloads });
@@ -202,7 +202,7 @@ export class Verifier {
     return this.#decide(entry, request, reloads + 1);
   }
 
-  /** A grant or a reservation has expired, or a refill depends on them. Whoever comes first writes that down. */
+  /** A grant or a reservation has expired, or a refill depends on them. The first request to notice saves the result. */
   async #settleAndDecide({ entry, request, reloads }: Decision, account: number): Promise<Verdict> {
     await this.#context.settle(entry.credits?.account === account ? entry.id : (entry.identity?.id ?? ''));
     return this.#decide(entry, request, reloads + 1);
@@ -220,7 +220,7 @@ export class Verifier {
     const { keys } = this.#context;
     if (reloads >= MAX_RELOADS) {
       const why = 'keeps changing, or its counters do not match its record';
-      throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent.`);
+      throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent. Try again.`);
     }
     for (const digest of digestsOf(request)) keys.drop(digest);
     // Drops its identity and plan only if no other request has read them again already.

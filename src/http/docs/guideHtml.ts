@@ -8,7 +8,8 @@ const OPTIONS = { headings: { ids: true }, noHtmlBlocks: true, noHtmlSpans: true
 const COMMENTS = /^<!--.*-->\n/gm;
 
 /**
- * A guide as HTML. Links between guides lead to the served pages, and the name of an operation leads to its place in the reference. A link to a file that is not served keeps its text alone.
+ * A guide as HTML. Links between guides lead to the served pages, and the name of an operation leads to its place in the reference. A link
+ * to a file that is not served becomes plain text.
  */
 export function guideHtml(source: string, guide: string, operations: ReadonlySet<string>): string {
   const rewriter = new HTMLRewriter();

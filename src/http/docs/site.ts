@@ -21,8 +21,8 @@ interface Served {
 }
 
 /**
- * The pages of /docs and the files that they load: a closed list of addresses, so that no path of a request becomes the name of a file. Each
- * is made on the first request for it, and kept.
+ * The pages of /docs and the files that they load: a closed list of addresses, so that no path of a request becomes the name of a file.
+ * Each is made on the first request for it, and kept.
  */
 export class DocsSite {
   readonly #makers: ReadonlyMap<string, () => Promise<Served>>;

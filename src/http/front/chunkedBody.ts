@@ -9,8 +9,8 @@ const MAX_TRAILER_BYTES = 4096;
 /** Leading zeros included. */
 const MAX_SIZE_DIGITS = 16;
 /**
- * Sizes, extensions and line ends of a body may have so many bytes, and twice as many as its data more. Each chunk costs time, however short it
- * is: a body in chunks of one byte is refused early. Chunks of 16 bytes or more always pass, unless they have extensions.
+ * Sizes, extensions and line ends of a body may have so many bytes, and twice as many as its data more. Each chunk costs time, however
+ * short it is: a body in chunks of one byte is refused early. Chunks of 16 bytes or more always pass, unless they have extensions.
  */
 const FREE_FRAMING_BYTES = 16 * 1024;
 const FRAMING_PER_DATA_BYTE = 2;

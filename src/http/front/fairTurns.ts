@@ -9,8 +9,8 @@ export interface Waiting {
 
 /**
  * Keeps a client that sends many requests at once from holding up the others. The first request of a connection is answered at once. The
- * requests that arrived with it share turns of TURN_MS over all connections. Between two turns the event loop serves everything else. A turn
- * begins with the first request that needs one and ends with the pass of the event loop.
+ * requests that arrived with it share turns of TURN_MS over all connections. Between two turns the event loop serves everything else. A
+ * turn begins with the first request that needs one and ends with the pass of the event loop.
  */
 export class FairTurns {
   readonly #monotonicMs: () => number;

@@ -21,8 +21,8 @@ export interface RequestHead {
 }
 
 /**
- * Parses a head without the empty line at its end, or throws the failure to answer with. A head that could be read in two ways is refused: a
- * proxy and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
+ * Parses a head without the empty line at its end, or throws the failure to answer with. A head that could be read in two ways is refused:
+ * a proxy and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
  */
 export function parseHead(text: string): RequestHead {
   const [first = '', ...lines] = text.split('\r\n');

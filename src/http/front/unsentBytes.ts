@@ -10,8 +10,8 @@ interface Writable {
 const NOTHING = new Uint8Array(0);
 
 /**
- * Writes to a socket. Bytes that the socket does not take at once wait here. Their memory comes from the budget: when not enough is left, the
- * client is cut off.
+ * Writes to a socket. Bytes that the socket does not take at once wait here. Their memory comes from the budget: when not enough is left,
+ * the client is cut off.
  */
 export class UnsentBytes {
   readonly #socket: Writable;

@@ -75,7 +75,10 @@ import { getVerifications } from './analytics.getVerifications.ts';
 import { getStatement } from './usage.getStatement.ts';
 import { getKeyVerifications } from './keys.getVerifications.ts';
 
-/** Every management endpoint. keys.verifyKey, reservations.create, liveness and readiness are not in this table, because they need no root key. */
+/**
+ * Every management endpoint. keys.verifyKey, reservations.create, liveness and readiness are not in this table, because they need no root
+ * key.
+ */
 export const ROUTES: readonly Route[] = [
   createApi,
   getApi,

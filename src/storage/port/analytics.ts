@@ -41,8 +41,8 @@ export interface AnalyticsRow {
 }
 
 /**
- * Counts of verifications, and the credits that they took, by minute, hour and day (UTC). Adding appends to a log, which is quick however many keys there are.
- * Folding brings the log into the sums.
+ * Counts of verifications, and the credits that they took, by minute, hour and day (UTC). Adding appends to a log, which is quick however
+ * many keys there are. Folding brings the log into the sums.
  */
 export interface Analytics {
   /** Adds all counts or none. After StorageOutcomeUnknown the same call with the same `batch` may be repeated. */

@@ -112,7 +112,9 @@ export interface Ledger {
   countWindows(owner: string, upTo: number): Promise<number>;
   /** Checks at most `count` windows of an owner, after a cursor, and removes those that have ended. */
   closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows>;
-  /** Keys and identities with a refill or an expiry that is due and not yet written, sorted by due time, after a cursor, at most `limit`. */
+  /**
+   * Keys and identities with a refill or an expiry that is due and not yet written, sorted by due time, after a cursor, at most `limit`.
+   */
   listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;

@@ -26,8 +26,8 @@ export interface Patrolled {
 export interface Told {
   credits(accounts: readonly number[]): Promise<readonly ToldCredits[]>;
   /**
-   * Looks at the next accounts after a number, at most `count`, for balances that are below a threshold, or were spent down to 0, and were
-   * not told of.
+   * Looks at the next accounts after a number, at most `count`. Finds balances below a threshold or at 0 that no event has told of.
+   * `credits.exhausted` is only for balances spent to 0, not set to 0.
    */
   patrol(after: number, count: number): Promise<Patrolled>;
   untoldRefills(limit: number): Promise<readonly UntoldRefill[]>;

@@ -4,7 +4,7 @@ import type { StoredEvent } from './events.ts';
 /**
  * What became of an event for a webhook:
  *
- *   waiting    it is sent when it is due. Whoever sends it moves its due time to the end of a lease; so it is due again when that node dies.
+ *   waiting    it is sent when it is due. The node that sends it moves the due time to the end of a lease; if it dies, another takes over.
  *   delivered  the target has taken it
  *   failed     given up after days of tries
  */
@@ -98,8 +98,8 @@ export interface Webhooks {
   /** The same for one webhook; null when it is disabled, paused or gone. */
   findWorkOf(webhookId: string): Promise<WebhookWork | null>;
   /**
-   * Lets these events wait for the webhook, and moves `queuedTo` on. False when another node has moved it before, or the webhook was changed:
-   * then nothing was done. Finished deliveries beyond the bound of the log are removed.
+   * Lets these events wait for the webhook, and moves `queuedTo` on. False: nothing was done, because another node moved it first or the
+   * webhook was changed. Finished deliveries beyond the bound of the log are removed.
    */
   enqueue(step: QueueStep): Promise<boolean>;
   /** Takes deliveries that are due. No other node gets them until the lease ends. */

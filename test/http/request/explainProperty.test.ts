@@ -58,7 +58,9 @@ const LIKELY: Readonly<Record<string, readonly unknown[]>> = {
   null: [null],
 };
 
-/** Values that mostly fit, and differ from what fits in a few places at any depth. Formats are left right: the validator does not know them. */
+/**
+ * Values that mostly fit, and differ from what fits in a few places at any depth. Formats are left right: the validator does not know them.
+ */
 function nearly(node: Node): fc.Arbitrary<unknown> {
   if (node.format !== undefined) return fc.constantFrom(node.format === 'time-zone' ? 'UTC' : '10.0.0.1');
   return fc.oneof({ weight: 12, arbitrary: fitting(node) }, { weight: 1, arbitrary: anything });

@@ -14,7 +14,10 @@ afterAll(async () => {
   await lab[Symbol.asyncDispose]();
 });
 
-/** Spends once of each account, all at once: what is left of each, and the sizes of the batches, the largest first: what waits for long may overtake by another committer. */
+/**
+ * Spends once from each account, all at once. Answers what is left of each, and the sizes of the batches. They are sorted, because another
+ * committer may overtake when a spend has waited for long.
+ */
 async function spendAtOnce(pick: (accounts: readonly number[]) => readonly number[], count: number): Promise<Spent> {
   const batches: number[] = [];
   const storage: PostgresStorage = await lab.open({

@@ -10,7 +10,8 @@ export interface Notice {
 
 /**
  * Why an answer that comes with this notice is in doubt; null when it is not. A commit whose wait for its standby was cancelled
- * comes back as done, with a warning. A warning has a SQLSTATE of class 01 or of its cause; plain information has class 00. Connections ask for warnings themselves (connector.ts), whatever the server's default is.
+ * comes back as done, with a warning. A warning has a SQLSTATE of class 01 or of its cause; plain information has class 00. Every
+ * connection turns warnings on (connector.ts), whatever the server's default is.
  */
 export function doubtOf({ code, message }: Notice): string | null {
   if (code?.startsWith('00') === true) return null;

@@ -46,11 +46,11 @@ export class LedgerClock {
     return this.#clocks.monotonicMs();
   }
 
-  /** The database told the time, somewhere between the asking and now: most likely in the middle. */
+  /** The database has told the time. It read its clock between the question and now, most likely in the middle. */
   observe(startedAtMs: number, databaseMs: number): void {
     if (this.#isVirtual) return;
     this.keepWithin(startedAtMs, databaseMs);
-    // A slow answer tells little more: the time was read somewhere on its long way.
+    // Ignore slow answers: their error is up to the round trip.
     const endedAtMs = this.#clocks.monotonicMs();
     const tookMs = endedAtMs - startedAtMs;
     this.#quickestMs = Math.min(this.#quickestMs * FORGETTING + 1, tookMs);
@@ -59,8 +59,8 @@ export class LedgerClock {
   }
 
   /**
-   * The database read its clock between the asking and now: that is certain. A clock that lies outside of this was wrong, by
-   * some milliseconds where one way of the network is slower than the other, and moves to the nearer end.
+   * The database certainly read its clock between the question and now. If this clock is outside of that interval, it is wrong and moves to
+   * the nearer end. A network that is slower in one direction makes it wrong by some milliseconds.
    */
   keepWithin(startedAtMs: number, databaseMs: number): void {
     if (this.#isVirtual) return;

@@ -23,7 +23,7 @@ const LISTEN_RETRY_MS = 500;
 
 interface Poll {
   readonly sentAt: Instant;
-  /** It has a heartbeat, or needs none as far as is known. */
+  /** A heartbeat was sent with this poll, or no standby is configured as far as this node knows. */
   readonly isProof: boolean;
   /** Whether all changes up to its sending are known now. */
   readonly done: Promise<boolean>;
@@ -54,7 +54,10 @@ export class PostgresFreshness implements Freshness {
   readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  /** When the last poll that confirmed was sent. Not the maximum of all: a clock that was ahead and is set back must not hide later sleep. */
+  /**
+   * When the last poll that confirmed was sent. It is not the maximum of all polls. If the clock was ahead and is set back, a maximum would
+   * hide the time that the machine sleeps later.
+   */
   #confirmedAt: Instant = NEVER;
   /** When the database last answered, whatever that confirmed. */
   #heardMs = -Infinity;
@@ -108,8 +111,8 @@ export class PostgresFreshness implements Freshness {
   }
 
   /**
-   * Waits for a poll, and for another one when the node is still not fresh: the machine may have slept while the answer was under
-   * way, or the clock been set. A poll that was sent long before the request arrived is not waited for.
+   * Waits for a poll. Waits for another one when the node is still not fresh: the machine may have slept during the poll, or the clock may
+   * have been set. A poll that was sent long before the request arrived does not count.
    */
   async confirm(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | null = null;

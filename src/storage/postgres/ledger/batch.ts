@@ -25,7 +25,7 @@ export interface BatchEnvelope {
   /** Of the batch, among those of its committer. */
   readonly number: number;
   readonly waits: Waits;
-  /** The time that the database takes for the present (tests give it); null: that of its own clock. */
+  /** Time to use instead of the database clock (tests); null in production. */
   readonly givenMs: number | null;
 }
 

@@ -27,8 +27,8 @@ interface Waiting {
 }
 
 /**
- * Changes that wait while others commit share the next commit. One number counts all changes of an installation, and whoever has it
- * holds it until its commit is flushed. So changes that commit alone do so one after the other.
+ * Changes that wait while others commit share the next commit. One number counts all changes of an installation. A transaction keeps the
+ * change number locked until its commit is flushed. So changes that commit alone do so one after the other.
  *
  *   waiting --the group before is through--> in a group of all that wait, which is one transaction
  *   in a group --done--> answered after the commit

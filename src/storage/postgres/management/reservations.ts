@@ -52,8 +52,8 @@ interface Decision<T> {
 }
 
 /**
- * Reservations begin and end in transactions of their own, decided here and not inside the database: each locks its accounts in the order of
- * their ids, as spends do, and writes them with the reservation.
+ * Reservations begin and end in transactions of their own, decided here and not inside the database: each locks its accounts in the order
+ * of their ids, as spends do, and writes them with the reservation.
  */
 export class Reservations {
   readonly #context: ReservationsContext;

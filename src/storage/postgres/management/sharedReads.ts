@@ -1,12 +1,12 @@
 interface Reads {
-  /** Began before the callers of `next` asked: it may have missed what they have to see. */
+  /** It began before the callers of `next` arrived, so it may have missed what they must see. */
   running: Promise<unknown>;
   next: Promise<unknown> | null;
 }
 
 /**
- * Callers that ask the same thing at the same time share one read, such as many that create keys of one api. A read begins after each of
- * its callers has asked: who asks while one runs gets the answer of the next one.
+ * Callers that ask the same thing at the same time share one read, such as many that create keys of one api. A caller that arrives during a
+ * read waits for the next read.
  */
 export class SharedReads {
   readonly #byName = new Map<string, Reads>();

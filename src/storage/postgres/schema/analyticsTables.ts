@@ -1,6 +1,9 @@
 import { TEXT } from './textType.ts';
 
-/** Verifications by outcome, and the credits that they took: as nodes sent them, as rows of a log, and as sums by span (0 minute, 1 hour, 2 day). */
+/**
+ * Verifications by outcome, and the credits that they took, in three forms: as nodes sent them, as rows of a log, and as sums by span
+ * (0 minute, 1 hour, 2 day).
+ */
 export const ANALYTICS_TABLES = `
   CREATE TABLE count_slices (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, apis text NOT NULL, body text NOT NULL);
   ALTER TABLE count_slices ALTER COLUMN body SET STORAGE EXTERNAL;

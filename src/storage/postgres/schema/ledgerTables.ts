@@ -5,10 +5,9 @@ const ACCOUNT_PADDING = 92;
 
 export const LEDGER_TABLES = `
   -- The exact counters. No foreign keys, and no index but these.
-  -- A new account is wider than it will ever be again: a changed row gives its padding up. A page then has space for many versions
-  -- of its rows. The database looks through a page for what it can remove only when the page is full, which would otherwise be
-  -- with every spend.
-  -- The value alone has a check: the database reads each check anew with every statement.
+  -- New rows are padded. The first update drops the padding, which leaves space on the page for new versions. The database cleans
+  -- up a page only when it is full; without the padding, that would be with every spend.
+  -- Only the value has a CHECK: each check costs time in every statement.
   CREATE TABLE accounts (
     id bigint PRIMARY KEY,
     kind smallint NOT NULL,

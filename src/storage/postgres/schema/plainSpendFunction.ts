@@ -46,7 +46,7 @@ function take(refills: WithRefills): string {
       WHERE ${isMeant}
       FOR UPDATE OF a SKIP LOCKED
     ) s
-    -- By its place in the table: the statement does not see a row that came there after it began, and does not take from it.
+    -- By ctid: the statement does not see a row that was put there after it began, and takes nothing from it.
     WHERE t.ctid = s.tid
     RETURNING s.ordinal, t.value, t.mark
   )
@@ -74,12 +74,13 @@ function either(sql: (refills: WithRefills) => string): string {
 }
 
 /**
- * A batch of plain spends: each has one charge and no idempotency key, and no two have the same account. No spend can see what
- * another one did, so one statement takes all that suffices, at half the cost of ledger_spend_v1. A spend is a change of the
- * value: more in a window, less of credits, up to the most that it may be. The ids ascend: a batch that waits for a row holds no row after it.
+ * A batch of plain spends: each has one charge and no idempotency key. The function gets one row per account; the node adds up its spends.
+ * No row depends on another one, so one statement takes from all accounts that suffice, at half the cost of ledger_spend_v1. `changes` are
+ * added to the values: positive for a window, up to `mosts`, and negative for credits. The ids ascend: a batch that waits for a row holds
+ * no row after it.
  *
- * The clock is read after the locks. What does not suffice is neither locked nor written. The answer: now, how many were taken,
- * their positions, values and marks; then position, status, value and mark of each other spend.
+ * The clock is read after the locks. An account that does not suffice is neither locked nor written. The answer: now, how many rows were
+ * taken, their ordinals, values and marks; then ordinal, status, value and mark of each other row.
  */
 export const PLAIN_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(

@@ -11,8 +11,8 @@ const STEP_OF_PATROL = `SELECT count(*) AS looked, max(id) AS last, min(kind) AS
   FROM (SELECT id, kind FROM accounts WHERE id > $1 ORDER BY id LIMIT $2) step`;
 
 /**
- * A balance that was set to 0 was not exhausted: something was spent in the running line of its statement. The indexes keys_by_credits and
- * identities_by_credits find the owners.
+ * `credits.exhausted` is only for balances spent to 0, not set to 0: then `base`, of the running line of the statement, is above 0. The
+ * indexes keys_by_credits and identities_by_credits find the owners.
  */
 const UNTOLD_CREDITS = `SELECT owner FROM (
     SELECT a.id, a.value, a.base, coalesce(k.id, i.id) AS owner,

@@ -4,8 +4,8 @@ import { IS_LIVE } from '../query/queries.ts';
 import { listText, type Params, type WriteStatement } from '../query/statement.ts';
 
 /**
- * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that is
- * being deleted. What the next statement counts is exact, because it sees all that was committed before.
+ * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that
+ * is being deleted. What the next statement counts is exact, because it sees all that was committed before.
  */
 export function lockIdentity(id: string, revision: number): WriteStatement {
   return {

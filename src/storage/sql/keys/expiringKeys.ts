@@ -28,7 +28,7 @@ const EXPIRING_KEYS = `${KEY_SELECT} WHERE k.id IN (
       AND holder.expires_within_ms IS NULL AND holder.told_expiry_ms IS NULL AND holder.expires_at_ms - plan.expires_within_ms <= $1
   ) AND k.expires_at_ms > $1 - ${LONG_AGO_MS} AND ${IS_LIVE} ORDER BY k.id LIMIT $2`;
 
-/** Whether there may be any, in steps of an index and the few plans. Most installations have none, and then nothing needs to run beside the requests. */
+/** Whether such a key may exist. It reads a few index entries and the plans. Most installations have none, so the long query is skipped. */
 const MAY_EXPIRE = `SELECT 1 AS found FROM (SELECT id FROM keys
     WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL AND expires_at_ms - expires_within_ms <= $1 LIMIT 1) own
   UNION ALL SELECT 1 FROM (SELECT id FROM identities WHERE expires_within_ms IS NOT NULL LIMIT 1) owners

@@ -10,8 +10,8 @@ interface Committing {
 }
 
 /**
- * Reads accounts with their pockets. The accounts are in memory, the pockets in the file. From the end of a commit until memory has taken it
- * over, the file is ahead of memory: whoever asks for an account of that commit waits.
+ * Reads accounts with their pockets. The accounts are in memory, the pockets in the file. From the end of a commit until memory has taken
+ * it over, the file is ahead of memory: whoever asks for an account of that commit waits.
  */
 export class ReadAccounts {
   readonly #accounts: Accounts;

@@ -22,8 +22,8 @@ export class RecordRevisions {
   }
 
   /**
-   * The engine uses a fence many times, and records seldom change. So the answer is noted in the fence (`heldSince`): to find one of 100,000
-   * records takes longer than the rest of the spend.
+   * The engine uses a fence many times, and records seldom change. So the answer is noted in the fence (`heldSince`): to find one of
+   * 100,000 records takes longer than the rest of the spend.
    */
   holds(fence: Fence): boolean {
     if (fence.heldSince === this.#lastChange) return true;

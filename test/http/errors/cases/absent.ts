@@ -16,8 +16,8 @@ const MADE: Readonly<Record<string, readonly (keyof Records)[]>> = {
   '/v1/ratelimits.setOverride': ['namespaceName', 'identifier'],
 };
 /**
- * There is no way to delete these; events and reservations go with their age. A root key is revoked, and can be revoked again; what became of an import can be read also
- * when its api is gone.
+ * These cannot be deleted. Events and reservations are removed when they are old. A root key can be revoked twice. The results of an
+ * import can be read after its api was deleted.
  */
 const LASTING: readonly (keyof Records)[] = [
   'namespaceId',

@@ -8,13 +8,13 @@ export const MAX_BATCH = 500;
 /** A batch with this many fences takes no further spend. A single spend may have more. */
 export const MAX_FENCES = 1_000;
 /**
- * The second of the pair sends a batch behind the first one when this share of the crowd waits. For fewer it does not pay: to
- * begin a batch costs the database as much as 15 rows.
+ * The second of the pair sends a batch behind the first one when this share of the crowd waits. A smaller batch does not pay: the start
+ * of a batch costs the database as much as 15 rows.
  */
 export const SECOND_SHARE = 1 / 3;
 /**
  * One of the pair takes at most this share of the crowd, so that the node answers one half while the database decides the other.
- * Those who are answered together ask again together: without this, batches of 240 and 10 took turns for ever.
+ * Clients that are answered together ask again together: without this limit, batches of 240 and 10 alternated forever.
  */
 const HALF = 1 / 2;
 /** A smaller crowd is not halved. */
@@ -29,7 +29,7 @@ interface Draft<Item, Committer> {
   readonly route: Route;
   readonly form: Form;
   readonly items: Item[];
-  /** With so many locks it takes no further account. */
+  /** A batch with this many locks takes no further account. */
   readonly maxLocks: number;
   locks: number;
   fences: number;
@@ -44,7 +44,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
   readonly #free: Record<Route, Committer[]>;
   readonly #drafts: Draft<Item, Committer>[] = [];
   readonly #current: Partial<Record<Route, Draft<Item, Committer>>> = {};
-  /** The batch that has a lock; null: something that stays has it, and nothing overtakes that. */
+  /** The batch that holds a lock. null: a waiting item holds it, and later items must wait. */
   readonly #holders = new Map<Lock, Draft<Item, Committer> | null>();
 
   constructor(
@@ -111,7 +111,7 @@ export class Drafts<Item extends Waiting, Committer extends CommitterState> {
     return found;
   }
 
-  /** A batch that takes one more account; null when all committers of the route have theirs. */
+  /** A batch that has space for one more account; null: every committer of the route has a full batch. */
   #open(route: Route, form: Form): Draft<Item, Committer> | null {
     const current = this.#current[route];
     if (current !== undefined && !isFull(current) && current.locks < current.maxLocks) return current;

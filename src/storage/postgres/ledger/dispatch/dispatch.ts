@@ -5,8 +5,8 @@ import type { DispatchPlan, PlannedBatch } from './plan.ts';
 import { type Candidates, findCandidates } from './findCandidates.ts';
 
 /**
- * When the head of the queue has waited this long, an idle committer takes what another one is meant for: the database is far
- * away. Where it is near, one batch after the other is better: twice as many spends in a batch take far less than twice the time.
+ * When the first item of the queue has waited this long, an idle committer takes work of another role, because a wait this long means a
+ * distant database. For a near one, larger batches are better: twice as many spends in a batch take far less than twice the time.
  */
 export const LEND_AFTER_MS = 5;
 
