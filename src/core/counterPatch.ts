@@ -41,6 +41,10 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
   return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
 }
 
+export function refillNeedsCredits(): AppError {
+  return new AppError('BAD_REQUEST', 'A refill needs credits: send `remaining` too.');
+}
+
 /** Both rules have the same boundaries. Then the running epoch continues, whatever else changes. */
 export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
   if (a === null || b === null) return a === b;

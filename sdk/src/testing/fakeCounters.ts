@@ -4,6 +4,7 @@ import {
   isSameRule,
   isSameSchedule,
   type LimitInput,
+  refillNeedsCredits,
   toRefillRule,
   wantedLimits,
 } from '../../../src/core/counterPatch.ts';
@@ -29,8 +30,7 @@ export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'refill' | 
 /** Throws when the fields cannot be set. */
 export function checkCounters(owner: FakeOwner, fields: CounterFields): void {
   wantedLimits(owner.limits, toLimitPatch(fields));
-  if (fields.refill && endsWithoutCounter(owner, fields))
-    throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+  if (fields.refill && endsWithoutCounter(owner, fields)) throw refillNeedsCredits();
 }
 
 function endsWithoutCounter({ credits }: FakeOwner, { remaining }: CounterFields): boolean {

@@ -5,7 +5,7 @@ import { jsonLine } from '../output/show.ts';
 
 export const webhookDelete: Command = {
   name: 'webhook delete',
-  summary: 'Delete a webhook, with all that waits for it.',
+  summary: 'Delete a webhook and its waiting deliveries.',
   operands: ['ID'],
   flags: {},
   examples: ['keystile webhook delete wh_1Jm8ZtYn7rWw2LpQ5yXz4Z'],

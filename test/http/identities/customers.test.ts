@@ -209,7 +209,7 @@ describe('maxKeys', () => {
     expect(answers.filter(({ status }) => status === 200).length).toBe(7);
     expect(new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error.message))).toEqual(
       new Set([
-        'The identity "user_1" may have 7 keys and has 7; 1 more would be too many. Delete keys that are not used, or raise maxKeys.',
+        'The identity "user_1" already has 7 of 7 keys; 1 more would be too many. Delete keys that are not used, or raise maxKeys.',
       ]),
     );
     expect((await get(identityId)).keys).toBe(7);

@@ -40,7 +40,7 @@ describe('what a plan gives an identity', () => {
     await service.createKey({ externalId });
     expect(await refused('/v1/keys.createKey', { apiId: (await service.createKey()).apiId, externalId })).toEqual([
       412,
-      expect.stringContaining('may have 2 keys and has 2'),
+      expect.stringContaining('already has 2 of 2 keys'),
     ]);
     expect(await read(who)).toMatchObject({
       planId,
@@ -188,7 +188,7 @@ describe('plans', () => {
     const refill = { interval: 'daily', amount: 1 };
     expect(await refused('/v1/plans.createPlan', { name: 'x', refill })).toEqual([
       400,
-      'A refill needs a counter: give remaining with it.',
+      'A refill needs credits: send `remaining` too.',
     ]);
     expect((await refused('/v1/plans.updatePlan', { planId: without, refill }))[0]).toBe(400);
     for (const [planId, remaining] of [

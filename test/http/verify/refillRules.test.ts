@@ -146,7 +146,7 @@ describe('changing the rule', () => {
       const answer = await service.call('/v1/keys.updateKey', { keyId, name: 'other', ...fields });
       expect([answer.status, answer.body.error.message]).toEqual([
         400,
-        'A refill needs a counter: give remaining with it.',
+        'A refill needs credits: send `remaining` too.',
       ]);
     }
     expect(await read(keyId)).toEqual(before);

@@ -7,6 +7,7 @@ import {
   type CounterPatch,
   isSameRule,
   isSameSchedule,
+  refillNeedsCredits,
   toRefillRule,
   wantedLimits,
 } from '../../../core/counterPatch.ts';
@@ -111,7 +112,7 @@ function patchCredits(
   if (patch.remaining === null && plan !== null && plan.remaining !== null) throw creditsOfPlan(plan);
   if (credits?.metered || patch.metered) return patchMetered({ owner, credits, expect }, patch, context, revision);
   if (patch.remaining === null || (credits === null && patch.remaining === undefined)) {
-    if (patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+    if (patch.refill) throw refillNeedsCredits();
     if (credits === null) return { credits: null, accounts: [] };
     return { credits: null, accounts: [closing(credits, owner, expect, revision)] };
   }
@@ -146,7 +147,7 @@ function patchMetered(
     throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
   }
   const stays = credits?.metered && patch.metered !== false && patch.remaining == null;
-  if (stays && patch.refill) throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
+  if (stays && patch.refill) throw refillNeedsCredits();
   if (stays) return { credits, accounts: [{ account: credits.account, expect, refill: null, revision }] };
   if (credits?.ofPlan && plan?.metered && patch.remaining == null) throw creditsOfPlan(plan);
   const closed = credits === null ? [] : [closing(credits, owner, expect, revision)];

@@ -45,6 +45,6 @@ export function tooManyKeys(
 ): AppError {
   return new AppError(
     'PRECONDITION_FAILED',
-    `The identity ${repeatable(externalId)} may have ${maxKeys} keys and has ${count}; ${more} more would be too many. Delete keys that are not used, or raise maxKeys.`,
+    `The identity ${repeatable(externalId)} already has ${count} of ${maxKeys} keys; ${more} more would be too many. Delete keys that are not used, or raise maxKeys.`,
   );
 }

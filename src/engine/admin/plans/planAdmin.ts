@@ -1,6 +1,12 @@
 import { type AlertsPatch, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { MAX_PLAN_VERSIONS, MAX_PLANS } from '../../../core/bounds.ts';
-import { type CounterPatch, isSameRule, toRefillRule, wantedLimits } from '../../../core/counterPatch.ts';
+import {
+  type CounterPatch,
+  isSameRule,
+  refillNeedsCredits,
+  toRefillRule,
+  wantedLimits,
+} from '../../../core/counterPatch.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { PlanLimit, PlanRecord, RefillVersion } from '../../../core/records.ts';
@@ -154,9 +160,7 @@ export class PlanAdmin {
     if (before.metered && (before.remaining !== null || patch.refill)) {
       throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
     }
-    if (patch.refill && before.remaining === null) {
-      throw new AppError('BAD_REQUEST', 'A refill needs a counter: give remaining with it.');
-    }
+    if (patch.refill && before.remaining === null) throw refillNeedsCredits();
     requireThreshold(patch.alerts, before.remaining);
     return {
       ...before,

@@ -38,6 +38,8 @@ export class FolderKey {
   #read(): Uint8Array {
     const key = Buffer.from(readFileSync(this.#path, 'utf8').trim(), 'base64');
     if (key.length === KEY_BYTES) return key;
-    throw new FolderError(`The file ${this.#path} is no encryption key: it must hold ${KEY_BYTES} bytes in base64.`);
+    throw new FolderError(
+      `The file ${this.#path} is not a valid encryption key. It must contain ${KEY_BYTES} bytes in base64.`,
+    );
   }
 }
