@@ -34,8 +34,8 @@ export interface RefillStep {
 }
 
 /**
- * A refill as the ledger sees it. It has no calendar: only the instants at which the running epoch begins and ends, which the ledger
- * compares with its own clock, and what happened on the way there from a mark.
+ * A refill as the ledger sees it, without a calendar. The ledger compares the start and the end of the running epoch with its own clock.
+ * The steps are the boundaries from a mark up to that epoch.
  */
 export interface RefillPlan {
   readonly startMs: number;
@@ -45,7 +45,7 @@ export interface RefillPlan {
   readonly steps: readonly RefillStep[];
 }
 
-/** Where the boundaries of an account are applied up to. */
+/** The instant up to which the boundaries of an account are applied. */
 export interface AccountMark {
   readonly account: number;
   readonly markMs: number;

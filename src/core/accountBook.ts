@@ -252,7 +252,7 @@ export class AccountBook {
     this.#pockets = { ...this.#pockets, held, heldOwn: this.#pockets.heldOwn + own, heldUntilMs };
   }
 
-  /** A movement that is no spend. */
+  /** A movement that is not a spend. */
   #move(movement: Partial<Movements>, by: number): void {
     this.#keepBaseInBounds(by);
     this.#value += by;

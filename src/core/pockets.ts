@@ -12,7 +12,7 @@ export interface Grant {
 export interface Pockets {
   /** The balance when the pockets were last worked out. */
   readonly counted: number;
-  /** By expiry. What the balance has beyond them does not expire. */
+  /** Sorted by expiry. The rest of the balance does not expire. */
   readonly grants: readonly Grant[];
   /** What reservations hold. It is not in the balance. */
   readonly held: number;
@@ -47,7 +47,7 @@ export function takeFrom(grants: readonly Grant[], amount: number): { left: read
   return { left, taken: { grants: taken, own: rest } };
 }
 
-/** What is left of the grants, when the balance is this by now. */
+/** What is left of the grants when the balance has fallen to `value`. */
 export function leftOf({ grants, counted }: Pockets, value: number): readonly Grant[] {
   return takeFrom(grants, Math.max(0, counted - value)).left;
 }

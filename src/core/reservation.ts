@@ -64,7 +64,7 @@ export type NewReservation = Pick<
   readonly ttlMs: number;
   /** The accounts that are counted without a balance. */
   readonly metered: readonly number[];
-  /** A local limit refuses it: only an earlier one under the same idempotency key is answered, and none is made. */
+  /** A local limit refuses it. An earlier reservation under the same idempotency key is still answered, but none is made. */
   readonly isOnlyFound: boolean;
 };
 
@@ -183,7 +183,7 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   return { status: 'done', reservation: ended };
 }
 
-/** The reservation as a reader sees it: one whose time is over has expired, also before the sweep has written that down. */
+/** The reservation as a reader sees it: one whose time is over has expired, even before the sweep has saved that. */
 export function asSeen(reservation: Reservation, nowMs: number): Reservation {
   const { state, expiresAtMs, onExpiry, cost, parts } = reservation;
   if (state !== 'held' || nowMs < expiresAtMs) return reservation;

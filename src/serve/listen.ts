@@ -96,7 +96,7 @@ export function listenMetrics(
       const isKnown =
         config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
       if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
-      // Not parsed as a URL: with no Host, or with an odd one, it is none.
+      // Not parsed as a URL: without a Host, or with an unusual one, it is not a valid URL.
       if (!METRICS_PATH.test(request.url)) return new Response('Metrics are at /metrics.\n', { status: 404 });
       const text = service.metrics.text({
         version: VERSION,
@@ -116,7 +116,7 @@ export function listenMetrics(
   return toListening(server);
 }
 
-/** Compared by digest: the time it takes tells nothing of where they differ. */
+/** Compared by digest, so that the time of the comparison does not reveal where the tokens differ. */
 function isToken(authorization: string | null, token: string): boolean {
   return Bun.SHA256.hash(authorization ?? '', 'hex') === Bun.SHA256.hash(`Bearer ${token}`, 'hex');
 }

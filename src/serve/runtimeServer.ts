@@ -11,7 +11,7 @@ const TOO_MANY = new AppError(
 
 type Server = Bun.Server<undefined>;
 
-/** How the runtime's server answers: as the front does, as far as it lets us. */
+/** How the runtime's server answers: like the front, as far as the runtime allows. */
 export interface RuntimeFetch {
   fetch(this: void, request: Request, server: Server): Promise<Response>;
   error(this: void, error: Error): Response;
@@ -75,7 +75,7 @@ function isLast({ headers }: Request): boolean {
   return tokens.includes('close') || headers.get('host') === null;
 }
 
-/** The runtime closes the connection, and does not say so by itself. */
+/** Tells the client that the connection closes. The runtime does not add this header itself. */
 function closing(response: Response): Response {
   response.headers.set('connection', 'close');
   return response;

@@ -31,9 +31,9 @@ export interface LimitNotice {
 }
 
 /**
- * What verdicts show that events may have to tell of. A verification only leaves a note here; a task behind the requests looks what there
- * is to tell. Both sets are bounded. A notice that does not fit, or that a crash loses, comes again with the next verdict; balances that
- * nobody uses are found by the patrol.
+ * What verdicts show that events may have to tell of. A verification only leaves a note here; a background task decides what to tell. Both
+ * sets are bounded. A notice that does not fit, or that a crash loses, comes again with the next verdict. The patrol finds balances that
+ * nobody uses.
  */
 export class Notices {
   readonly #max: number;

@@ -61,7 +61,7 @@ export class TellCredits {
     }
   }
 
-  /** Looks at the next accounts, whether there is something that nobody has noticed: a node may have ended before it could tell. */
+  /** Checks the next accounts for balances that nobody has noticed: a node may have ended before it could tell of them. */
   async patrol(): Promise<void> {
     this.#isStopped = false;
     for (let step = 0; step < PATROL_STEPS && !this.#isStopped; step++) {
@@ -149,7 +149,7 @@ function newsOf(balance: number, creditsBelow: number | null, refusedAt: number 
   }
   if (balance === 0) news.push({ type: 'credits.exhausted', below: 1, atMost: 0 });
   else if (refusedAt !== null && balance <= refusedAt) {
-    // Any rise ends it. That nothing at all is left is told apart from it.
+    // `below: 0`: any rise of the balance ends it. A balance of 0 is another piece of news, with `below: 1`.
     news.push({ type: 'credits.exhausted', below: 0, atMost: refusedAt });
   }
   return news;

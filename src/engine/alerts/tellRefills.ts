@@ -32,7 +32,7 @@ export class TellRefills {
     }
   }
 
-  /** Nobody has an interest in credits whose owner was deleted. */
+  /** No event tells of credits whose owner was deleted. */
   #eventOf({ owner, apiId, externalId, planId, line }: UntoldRefill): NewEvent[] {
     if (owner === null) return [];
     const ids = {

@@ -10,7 +10,7 @@ export interface Lookup {
   changed: boolean;
 }
 
-/** Keys that are being read together, and what was dropped meanwhile: for that, the answer may be older than the change. */
+/** Keys that are being read together, and the records that were dropped meanwhile: the answer may be older than their change. */
 export class LookupBatch {
   readonly apis = new Set<string>();
   readonly identities = new Set<string>();

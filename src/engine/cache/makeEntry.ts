@@ -61,7 +61,7 @@ export function withSources(
     ...entry,
     ...partsOf(own, identity, plan),
     extras: withPermissions(entry.extras, heldPermissions(own, identity, plan)),
-    // The count of the old entry is written down by itself.
+    // The count of the old entry is written separately.
     openCount: null,
     windows: null,
     wire: null,

@@ -29,7 +29,7 @@ export interface SweepContext {
 
 /**
  * Writes the refills and expiries of keys and identities that nobody uses, so that the table shows the same numbers as a verification.
- * A verification applies a refill itself; where grants or reservations have a say, it asks for `settle` first.
+ * A verification applies a refill itself. When grants or reservations are involved, it asks for `settle` first.
  */
 export class DueSweep {
   readonly #storage: Storage;
@@ -37,7 +37,7 @@ export class DueSweep {
   readonly expireReservations: ExpireReservations;
   readonly #movePlan: (identityId: string) => Promise<void>;
   readonly #step: number;
-  /** Of each owner that is being settled: all who ask meanwhile wait for the same. */
+  /** The run of each owner that is being settled. Callers that ask meanwhile wait for the same run. */
   readonly #settling = new Map<string, Promise<boolean>>();
   #isStopped = false;
 

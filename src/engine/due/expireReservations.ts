@@ -55,7 +55,7 @@ export class ExpireReservations {
     }
   }
 
-  /** What is charged before a refill comes before it, and what is charged afterwards comes after it. */
+  /** Reservations that expired before a refill are charged before it. Those that expired after it are charged after it. */
   async #endInOrder(expired: readonly Reservation[]): Promise<void> {
     const charging = expired.filter(({ onExpiry }) => onExpiry === 'charge');
     const owners = new Set(
@@ -75,7 +75,7 @@ export class ExpireReservations {
     await this.#endTogether(late);
   }
 
-  /** One that cannot be ended does not keep the others from it. */
+  /** One reservation that cannot be ended does not stop the others. */
   async #endTogether(expired: readonly Reservation[]): Promise<void> {
     if (expired.length === 0) return;
     const { ledger } = this.#storage;
@@ -89,7 +89,7 @@ export class ExpireReservations {
     }
   }
 
-  /** Nobody is told of a reservation that held nothing. */
+  /** No event tells of a reservation that held nothing. */
   #eventOf(reservation: Reservation): NewEvent | null {
     if (reservation.parts.length === 0) return null;
     const { id: reservationId, keyId, identityId, cost, onExpiry, expiresAtMs } = reservation;

@@ -167,7 +167,7 @@ export class LocalLimits {
     }
   }
 
-  /** A window with a hold stays: settling the hold must find it. */
+  /** A window with a hold stays: `endHold` must find it. */
   #isOver(window: LocalWindow, nowMs: number): boolean {
     this.#endInTime(window, nowMs);
     return window.resetAtMs <= nowMs && window.held === 0 && !window.isUnsaved;

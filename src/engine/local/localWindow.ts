@@ -82,7 +82,7 @@ export function endsTooLate({ resetAtMs, durationMs }: LocalWindow, nowMs: numbe
 
 /**
  * Gives a window that ends too late the end of the window that runs now. All counts stay: what is held becomes admitted, because
- * its hold can no longer be settled, and what was admitted before the clock went ahead is added.
+ * its hold can no longer end, and what was admitted before the clock went ahead is added.
  */
 export function pullBack(window: LocalWindow, nowMs: number): void {
   const end = windowEnd(nowMs, window.durationMs);

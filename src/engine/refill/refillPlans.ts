@@ -6,7 +6,7 @@ import { planRefill, type RunningEpoch, runningEpoch } from '../../core/refillPl
 import type { ReadAccount } from '../../storage/port/storage.ts';
 import { dropFirst } from '../../core/dropFirst.ts';
 
-/** Marks to remember: each is asked for again at once. */
+/** Marks to remember. A mark is needed only until its request is decided again, at once. */
 const MAX_MARKS = 10_000;
 
 /** A mark that the ledger has told, and when. */
@@ -16,8 +16,8 @@ interface ToldMark {
 }
 
 /**
- * Makes the ledger's refill plans from refill rules. An account in use was refilled at the boundary before, so plans begin there. For
- * another account the ledger tells its mark, and the next plan begins at that.
+ * Makes the ledger's refill plans from refill rules. An account in use was refilled at the previous boundary, so plans begin there. For any
+ * other account the ledger answers with its mark, and the next plan begins at that mark.
  */
 export class RefillPlans {
   readonly #calendar = new Calendar();
@@ -28,7 +28,7 @@ export class RefillPlans {
   plan(rules: RefillRules, account: number, nowMs: number): RefillPlan {
     const usual = this.#usualPlan(rules, nowMs);
     const told = this.#told.size === 0 ? undefined : this.#told.get(account);
-    // A later epoch begins at what this one has left behind.
+    // A mark that was learned in an earlier epoch is out of date.
     return told !== undefined && told.atMs >= usual.startMs ? this.planFrom(rules, told.markMs, nowMs) : usual;
   }
 

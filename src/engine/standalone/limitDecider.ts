@@ -104,7 +104,7 @@ export class LimitDecider {
     for (let loads = 0; loads <= MAX_LOADS; loads++) {
       const missing = [...owners].filter((owner) => localLimits.owner(owner) === undefined);
       if (missing.length === 0) {
-        // In the same turn as the hold: if a window rolled in between, its hold would never be settled.
+        // In the same turn as the hold: if a window rolled in between, its hold would never end.
         const decisions = limits.map((asked, i) => this.#toDecision(asked, accounts[i] ?? null));
         return (await this.#take(decisions)) ?? decisions;
       }

@@ -102,7 +102,7 @@ export class BatchCredits implements StoredCredits {
     if (known !== undefined) return known;
     let live = this.#stored.liveReservations(keyId);
     for (const each of this.#reservations.values()) {
-      // Those that the batch has made are held in it, and those that it has ended were held before.
+      // The stored number includes those that this batch has ended. Those that it has made are still held.
       if (each.keyId === keyId && each.state !== 'held') live--;
     }
     this.#live.set(keyId, live);

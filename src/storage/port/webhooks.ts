@@ -22,7 +22,7 @@ export interface Delivery {
   readonly dueAtMs: number;
   readonly attempts: number;
   readonly queuedAtMs: number;
-  /** When the first of the tries was made that have failed in a row; null = the last one has not failed. */
+  /** When the present row of failed tries began; null = the last try did not fail. */
   readonly failingSinceMs: number | null;
   readonly lastAtMs: number | null;
   /** The HTTP status of the last answer; null = there was none. */

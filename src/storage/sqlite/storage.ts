@@ -204,7 +204,7 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
     const folderId = claimFolder(db, { folder: folder.path, newId: options.newFolderId });
-    // Whoever sent these has ended: this process is alone, so they need not wait for the end of their lease.
+    // Their sender has ended, because this process is the only one. So they need not wait for the end of their lease.
     db.run('UPDATE deliveries SET lease = NULL, due_at_ms = 0 WHERE state = 0 AND lease IS NOT NULL');
     // From here on only the writer thread and the direct log write.
     db.run('PRAGMA query_only = ON');

@@ -43,7 +43,7 @@ export class AssignPlan {
 
   async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<PlanHolder> {
     const { storage, changes } = this.#context;
-    // Before anything is read: the answer must not tell which of the two there is.
+    // Checked before anything is read, so that the answer does not reveal whether the holder or the plan exists.
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return changes.apply(async () => {
       const before = await this.#load(actor, holder);

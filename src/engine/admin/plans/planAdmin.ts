@@ -213,7 +213,7 @@ function isSame({ rule: before }: RefillVersion, rule: NonNullable<RefillVersion
   return before !== null && isSameRule(before, rule);
 }
 
-/** Its holders have a counter, or none: that cannot change for all of them in one small change. */
+/** A plan keeps its kind of counter. Another kind would change the counters of all its holders in one transaction. */
 function requireSameKind(before: PlanRecord, { remaining, metered }: PlanPatch): void {
   const isSameCounter = remaining === undefined || (remaining === null) === (before.remaining === null);
   if (isSameCounter && (metered === undefined || metered === before.metered)) return;

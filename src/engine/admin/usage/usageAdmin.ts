@@ -29,10 +29,10 @@ export interface StatementPage {
   readonly cursor: RowCursor | null;
 }
 
-/** Where holders are listed; or the only one, if there is one. */
+/** Where holders are listed, or the only holder; null = there is none. */
 type Source = { readonly planId: string | null } | { readonly only: Holder | null };
 
-/** Rows, or how many holders all rows were read of and which is the last of them. */
+/** Rows, or progress: the number of holders that were read completely, and the last of them. */
 type Part = { readonly rows: readonly HolderRow[] } | { readonly holders: number; readonly lastId: string };
 
 export class UsageAdmin {

@@ -32,14 +32,14 @@ const LOST_KEY =
 export class DeliverEvents {
   readonly #context: WebhookContext;
   readonly #stop = new AbortController();
-  /** What this node does now, by webhook. */
+  /** The running work of this node, by webhook. */
   readonly #running = new Map<string, Promise<void>>();
 
   constructor(context: WebhookContext) {
     this.#context = context;
   }
 
-  /** Starts what there is to do, and does not wait for targets. */
+  /** Starts all work that is due. Does not wait for targets. */
   async run(log: Pick<TaskLog, 'warn'>): Promise<void> {
     const { webhooks, events } = this.#context.storage;
     const work = await webhooks.findWork();
@@ -52,7 +52,7 @@ export class DeliverEvents {
     }
   }
 
-  /** Nothing is under way on this node. */
+  /** Returns when nothing is under way on this node. */
   async idle(): Promise<void> {
     await Promise.all(this.#running.values());
   }
@@ -74,7 +74,7 @@ export class DeliverEvents {
     this.#running.set(id, running);
   }
 
-  /** The webhook is read again before each step: what a change has said holds from its answer on. */
+  /** The webhook is read again before each step, so that an answered change takes effect at once. */
   async #work(webhookId: string, log: Pick<TaskLog, 'warn'>): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const work = await this.#context.storage.webhooks.findWorkOf(webhookId);
@@ -97,7 +97,7 @@ export class DeliverEvents {
     const to = next.at(-1)?.sequence;
     if (to === undefined) return false;
     const wanted = next.filter((event) => wantsEvent(webhook, event));
-    // Where another node or a change of the webhook came first, the next run goes on from there.
+    // If another node or a change of the webhook came first, the next run continues from there.
     return webhooks.enqueue({ webhookId, revision, from: queuedTo, to, events: wanted, nowMs: this.#nowMs() });
   }
 

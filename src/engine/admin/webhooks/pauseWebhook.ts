@@ -6,7 +6,7 @@ import { emptyDraft } from '../change/draft.ts';
 import { auditedWebhook } from './auditedWebhook.ts';
 import type { WebhookContext } from './webhookContext.ts';
 
-/** Sends nothing more to a target that failed for days, and tells: the audit log, the other webhooks, and the log of the process. */
+/** Stops sending to a target that failed for days. Reports it in the audit log, to the other webhooks and in the log of the process. */
 export async function pauseWebhook(
   { changes, storage, events }: WebhookContext,
   webhookId: string,

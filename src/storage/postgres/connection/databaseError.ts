@@ -38,17 +38,17 @@ export function kindOf(error: unknown): DatabaseErrorKind {
   return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';
 }
 
-/** The SQLSTATE; null when the error does not come from the server. */
-/** It is worded for the caller already. */
+/** The error has a message for the caller already. */
 export function isTold(error: unknown): error is Error {
   return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
 }
 
+/** The SQLSTATE; null when the error does not come from the server. */
 export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
 }
 
-/** One line without what was sent. */
+/** The error in one line, without the statement that was sent. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   const text = error instanceof Error ? error.message || error.name : String(error);

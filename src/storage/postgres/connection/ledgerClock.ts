@@ -1,6 +1,6 @@
 import type { Clocks } from '../../../core/clocks.ts';
 
-/** An answer is slow when it took twice as long as the quickest of late, and this. */
+/** An answer is slow when it took more than twice the time of the quickest recent one, plus this. */
 const SLOW_MS = 10;
 /** How fast the quickest answer is forgotten. */
 const FORGETTING = 1.02;

@@ -36,9 +36,9 @@ const ENTRIES = {
 };
 
 /**
- * The queries that write down what changes touch of what nodes keep in memory, and what they tell the audit log. They are sent
- * together with the commit: the counter row is held from there on, so that the numbers follow the order of commits, and
- * no other change waits for a round trip of this node. A change of nothing that is kept takes no number and notifies nobody.
+ * The queries that number a change of cached records, and that write its entries of the audit log and its events. They are sent together
+ * with the commit. The row of the counter is locked from there on, so the numbers follow the order of commits, and no other change waits
+ * for a round trip of this node. A change of records that no node caches takes no number and notifies nobody.
  */
 export function noteChange({ writes, entries = [], events = [] }: Change, nowMs: number): QueryConfig[] {
   const changed = recordChangeOf(writes);
@@ -66,10 +66,10 @@ function logged(entries: readonly AuditEntry[], nowMs: number): QueryConfig {
 }
 
 /**
- * Whoever holds the row of the counter gives the next sequences, and holds it until its commit is visible. So a reader that has seen a
- * sequence has seen all lower ones: an event with a lower one cannot become visible later. An identity column could not say that, because
- * its numbers are given in the order of the inserts. These are the last statements before COMMIT, because every change with an event waits
- * for the row.
+ * The transaction that locks the row of the counter takes the next sequences, and keeps the lock until its commit is visible. So a reader
+ * that has seen a sequence has seen all lower ones: an event with a lower one cannot become visible later. An identity column does not
+ * guarantee that, because its numbers follow the order of the inserts. These are the last statements before COMMIT, because every change
+ * with an event waits for the row.
  */
 function sequenced(events: readonly NewEvent[], nowMs: number): QueryConfig {
   const column = (of: (event: NewEvent) => string): string[] => events.map(of);

@@ -66,7 +66,7 @@ export class Committer {
         enable_hashjoin: 'off',
         enable_mergejoin: 'off',
         enable_seqscan: 'off',
-        // A plan that uses what is off has a high cost, for which older servers would compile small statements.
+        // A plan that needs a disabled method has a high cost. Older servers would compile such statements, however small they are.
         jit: 'off',
       },
       timeoutMs: BATCH_TIMEOUT_MS,

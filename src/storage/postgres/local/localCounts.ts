@@ -43,8 +43,8 @@ export class PostgresLocalCounts implements LocalCounts {
   /** The next pull looks at what was pushed after this. */
   #next: string | null = null;
   /**
-   * Where the round after this one begins, while a round takes several pulls: as far back as its first pull would have looked.
-   * A push that was under way during the round may be committed late, with a time that the round has passed already.
+   * Where the next round begins, when a round takes several pulls: as far back as the first pull of this round would have looked. A push
+   * may be committed late, with a time that this round has passed already.
    */
   #nextRound: string | null = null;
   /** Owners that the next load asks for together, once the present one is answered. */

@@ -123,7 +123,7 @@ function canJoin({ writes, accounts, entries = [], events = [] }: Change): boole
   return writes.length + accounts.length + entries.length + events.length <= MAX_ROWS && canShareCommit(writes);
 }
 
-/** The change itself was refused. Made again, it may go well. */
+/** The change itself was refused. Another try may succeed. */
 function isRefused(error: unknown): boolean {
   return error instanceof Stale || error instanceof SomeStale || (!isTold(error) && kindOf(error) === 'refused');
 }

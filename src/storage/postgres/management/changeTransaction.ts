@@ -45,7 +45,7 @@ export interface StaleChange {
   readonly mark: AccountMark | undefined;
 }
 
-/** All changes were made for other accounts, or some of them; nothing was done. By change; null: it is none of them. */
+/** Some changes, or all of them, were made for other accounts; nothing was done. One entry for each change; null: it is not stale. */
 export class SomeStale extends Error {
   readonly stale: readonly (StaleChange | null)[];
 

@@ -26,8 +26,8 @@ export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4,
  * names its account by its position among them. Without `waits` a row that another transaction holds is left alone, and
  * its spends come back as busy.
  *
- * The order matters: first the locks, in the order of the ids, then the clock, then what is known of idempotency keys, in a
- * statement of its own (in the one that locks it would see what was there before the locks were waited for).
+ * The order matters: first the locks, in the order of the ids, then the clock, then the idempotency keys. They have a statement of their
+ * own, because the statement that locks sees the tables as they were before it waited for the locks.
  */
 export const GENERAL_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_spend_v1(
@@ -137,7 +137,7 @@ BEGIN
       ELSIF rule = ${CHARGE_RULE.refill} AND marks[p] < r2[g] AND marks[p] <> r1[g] THEN
         status := ${STATUS.stale}; refused_by := i - 1; EXIT;
       ELSIF rule <> ${CHARGE_RULE.window} THEN
-        -- Something has happened to the credits that is no spend.
+        -- Something other than a spend has happened to the credits.
         is_due := (dues[p] <> 0 AND now_ >= dues[p]) OR (rule = ${CHARGE_RULE.refill} AND marks[p] < r2[g]);
         IF pocketed IS NULL AND (is_due OR segs[p] < today OR (rule = ${CHARGE_RULE.refill} AND dues[p] = 0)) THEN
           SELECT coalesce(array_agg(k.account), '{}'), coalesce(array_agg(k.held), '{}') INTO pocketed, helds
@@ -179,7 +179,7 @@ BEGIN
             END LOOP;
             gain[i] := v - vals[p]; m := r2[g]; d := r3[g]; sg := greatest(r2[g], sg + 1);
           ELSIF (rule = ${CHARGE_RULE.refill} AND d = 0) OR (d <> 0 AND now_ >= d) OR sg < today THEN
-            -- Where there are pockets, they have a say in when the account is due.
+            -- Pockets also decide when an account is due.
             IF ids[p] <> ALL (pocketed) THEN
               d := CASE WHEN rule = ${CHARGE_RULE.refill} THEN greatest(d, r3[g]) WHEN now_ >= d THEN 0 ELSE d END;
             END IF;

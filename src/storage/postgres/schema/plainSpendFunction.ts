@@ -101,7 +101,7 @@ BEGIN
     answer := answer || ',' || others;
   END IF;
   IF n > 0 THEN
-    -- As ledger_note_v1 does. That one is called only to say what is wrong.
+    -- The same as ledger_note_v1, which is called only to report an error.
     UPDATE committers AS t SET batch = $2, verdicts = answer, used_at_ms = now_ WHERE t.id = committer AND t.batch < $2;
     IF NOT FOUND THEN PERFORM ledger_note_v1(committer, batch, answer, now_); END IF;
   END IF;

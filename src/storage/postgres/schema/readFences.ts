@@ -17,7 +17,7 @@ export function isBroken(): string {
 }
 
 /**
- * Reads the fences of a batch before anything else, by primary key and without a lock: a role or an override is no hot row. The
+ * Reads the fences of a batch before anything else, by primary key and without a lock: a role or an override is not a hot row. The
  * statement begins after every request of the batch has arrived, so it sees each change that was answered before one of them.
  * When one is broken, nothing of the batch is done, and the answer names the broken ones.
  */

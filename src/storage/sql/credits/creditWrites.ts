@@ -46,8 +46,8 @@ export const ADD_LINE = `INSERT INTO statement_lines (${LINE_COLUMNS.join(', ')}
   VALUES (${placeholders(LINE_COLUMNS.length)}) ${ADD_TO_LINE}`;
 
 /**
- * In the transaction in which the balance rises: so what is told after it is told of the new balance. Spends never make a balance rise, so
- * they have nothing to forget; the refill inside one does the same (ledger_spend_v1).
+ * Runs in the transaction in which the balance rises, so that later events are about the new balance. A spend never raises a balance. The
+ * refill inside a spend does the same as this statement (ledger_spend_v1).
  */
 function forgetTold(account: number, value: number): WriteStatement {
   const sql = 'DELETE FROM told_credits WHERE account = $1 AND below <= $2';

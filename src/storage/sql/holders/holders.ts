@@ -54,7 +54,7 @@ function ofPlan(planId: string, { after, limit }: HolderQuery): Statement {
   return { sql: `${sql} LIMIT $3`, params: [planId, after ?? '', limit] };
 }
 
-/** Each part goes along an index in the order of ids, so the database looks at no more rows than it answers, and those without credits. */
+/** Each part follows an index in the order of ids. So the database reads only the rows that it answers, and those without credits. */
 function ofAll({ after, limit }: HolderQuery): Statement {
   const part = (select: string, id: string, condition: string): string =>
     `${select} WHERE ${id} > $1 AND ${condition} ORDER BY ${id} LIMIT $2`;

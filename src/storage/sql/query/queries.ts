@@ -42,7 +42,7 @@ export const COUNT_PLANS = 'SELECT count(*) AS total FROM (SELECT 1 FROM plans L
 const ON_PLAN = 'plan_id = $1';
 const MOVES_TO_PLAN = "next_plan_id = $1 AND coalesce(plan_id, '') <> $1";
 const COUNT_LIVE_KEYS = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE ${IS_LIVE}`;
-/** Identities and keys that are on a plan, or move to it. Uses an index of each table for each of both. */
+/** Identities and keys that are on a plan, or move to it. Each of the two conditions uses an index of each table. */
 export const COUNT_HOLDERS = `SELECT (SELECT count(*) FROM identities WHERE ${ON_PLAN})
   + (SELECT count(*) FROM identities WHERE ${MOVES_TO_PLAN})
   + (${COUNT_LIVE_KEYS} AND ${ON_PLAN}) + (${COUNT_LIVE_KEYS} AND ${MOVES_TO_PLAN}) AS total`;

@@ -54,7 +54,7 @@ export class BatchQueue<T> {
       const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
       this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
       await this.#run(items);
-      // Others have their turn before what the answers brought is decided: they may need no commit.
+      // Requests that need no commit get a turn before the requests that followed the answers.
       if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
     }
     this.#isRunning = false;

@@ -168,7 +168,7 @@ export class SqliteLedger implements Ledger {
   }
 
   async listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]> {
-    // The index covers what is applied. Once a pass is enough: what the pass itself writes lies behind its cursor.
+    // The index covers only what is applied. Once per pass is enough: the pass writes only rows before its cursor.
     if (after === null) await this.applyLog();
     return readDueOwners(this.#db, dueUntilMs, limit, after);
   }

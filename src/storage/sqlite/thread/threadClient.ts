@@ -78,7 +78,7 @@ export class SqliteThread {
   /** Asks nothing more of this thread. Everyone who waits for it fails. */
   breakDown(failure: WriteFailure): void {
     if (this.#dead !== null) return;
-    // Ended at once, the thread would checkpoint first: a second flush after one that has failed.
+    // A thread that is ended at once would checkpoint first, which is a second flush after a failed one.
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
       if (!event.data.ok) this.#worker.terminate();
     };
