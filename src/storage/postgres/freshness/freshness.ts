@@ -54,10 +54,7 @@ export class PostgresFreshness implements Freshness {
   readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  /**
-   * When the last poll that confirmed was sent. It is not the maximum of all polls. If the clock was ahead and is set back, a maximum would
-   * hide the time that the machine sleeps later.
-   */
+  /** When the last confirming poll was sent. Not the latest time of all polls: after a clock is set back, that would hide a later sleep. */
   #confirmedAt: Instant = NEVER;
   /** When the database last answered, whatever that confirmed. */
   #heardMs = -Infinity;
