@@ -56,6 +56,12 @@ describe('the shape of the documentation', () => {
     expect([...tree.keys()].filter((folder) => folder !== '' && !existsSync(folder))).toEqual([]);
   });
 
+  test('the glossary is sorted, and each word has one row', () => {
+    const words = [...read('docs/glossary.md').matchAll(/^\| ([a-z][^|]*) \|/gm)].map(([, word = '']) => word);
+    expect(words.length).toBeGreaterThan(50);
+    expect(words).toEqual([...new Set(words)].toSorted((a, b) => (a < b ? -1 : 1)));
+  });
+
   test('CONTRIBUTING.md has every folder of test that does not mirror src', () => {
     const page = read('CONTRIBUTING.md');
     const own = foldersIn('test').filter((name) => !existsSync(join('src', name)));
