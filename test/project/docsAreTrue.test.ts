@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { RIGHTS } from '../../src/core/rights.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');
 const filesIn = (folder: string): string[] =>
@@ -132,6 +133,20 @@ describe('the documentation', () => {
     expect(/^```[^\n]*\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1]).toStartWith(
       "import { protect } from '@keystile/sdk/",
     );
+  });
+
+  test('the README links every page of docs', () => {
+    const pages = readdirSync('docs').filter((name) => name.endsWith('.md'));
+    const readme = read('README.md');
+    expect(pages.filter((name) => !readme.includes(`](docs/${name})`))).toEqual([]);
+  });
+
+  test('docs/root-keys.md lists every right', () => {
+    const page = read('docs/root-keys.md');
+    const rows = Object.entries(RIGHTS).map(([resource, actions]) => {
+      return `| \`${resource}\` | ${actions.map((action) => `\`${action}\``).join(' ')} |`;
+    });
+    expect(rows.filter((row) => !page.includes(row))).toEqual([]);
   });
 
   describe.each(PAGES)('%s names only what exists', (page) => {
