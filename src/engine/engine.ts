@@ -81,7 +81,7 @@ export class Engine {
   readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
-  readonly rootKeyAccess: RootKeyAuthenticator;
+  readonly rootKeyAuthenticator: RootKeyAuthenticator;
   readonly apis: ApiAdmin;
   readonly keys: KeyAdmin;
   readonly deleteKey: DeleteKey;
@@ -148,7 +148,7 @@ export class Engine {
       analytics: options.countsVerifications ? this.openCounts : null,
       notices,
     });
-    this.rootKeyAccess = new RootKeyAuthenticator(storage.records, storage.freshness);
+    this.rootKeyAuthenticator = new RootKeyAuthenticator(storage.records, storage.freshness);
     const events = new EventMaker(system);
     this.events = events;
     const context: AdminContext = {
@@ -226,7 +226,7 @@ export class Engine {
     if (keys === null) this.standalone.namespaces.clear();
     for (const subject of namespaces) this.standalone.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
-    if (rootKeys) this.rootKeyAccess.forget();
+    if (rootKeys) this.rootKeyAuthenticator.forget();
   }
 
   /** Saves what is only in memory, before the process ends. */

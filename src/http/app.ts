@@ -147,7 +147,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const { rootKey, untilMs } = await engine.rootKeyAccess.authenticate(
+      const { rootKey, untilMs } = await engine.rootKeyAuthenticator.authenticate(
         service.rootDigests(request.headers),
         engine.storage.ledger.nowMs(),
       );

@@ -2715,7 +2715,7 @@ export interface Webhooks {
   readonly list: (request?: WebhooksListWebhooksRequest, options?: CallOptions) => AsyncIterable<Webhook>;
   /** Change a webhook, or enable one that is paused. */
   readonly update: (request: WebhooksUpdateWebhookRequest, options?: CallOptions) => Promise<Empty>;
-  /** Delete a webhook, with all that waits for it and its log. */
+  /** Delete a webhook, and its waiting deliveries and its log. */
   readonly delete: (request: WebhooksDeleteWebhookRequest, options?: CallOptions) => Promise<Empty>;
   /** Give a webhook another signing secret. */
   readonly rotateSecret: (

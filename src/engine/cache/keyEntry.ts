@@ -26,7 +26,7 @@ export interface KeyExtras {
   readonly meta: string | null;
   readonly environment: string | null;
   readonly allowedBlocks: readonly AddressBlock[] | null;
-  readonly access: EntryPermissions | null;
+  readonly permissions: EntryPermissions | null;
   /** Until when the secret is valid that this entry was found by. Infinity = it was not replaced. */
   readonly secretUntilMs: number;
   /** From this instant on the key itself is on another plan. Infinity = it stays. */

@@ -111,13 +111,13 @@ const NO_EXTRAS: KeyExtras = {
   meta: null,
   environment: null,
   allowedBlocks: null,
-  access: null,
+  permissions: null,
   secretUntilMs: Infinity,
   planMovesAtMs: Infinity,
 };
 
 export function withPermissions(extras: KeyExtras | null, permissions: EntryPermissions | null): KeyExtras | null {
-  return extras === null && permissions === null ? null : { ...(extras ?? NO_EXTRAS), access: permissions };
+  return extras === null && permissions === null ? null : { ...(extras ?? NO_EXTRAS), permissions };
 }
 
 /** What the key has itself, and what its plan or that of its identity gives. */
@@ -181,7 +181,7 @@ export function toExtras({ key, permissions, secretUntilMs }: KeyWithIdentity): 
     meta,
     environment,
     allowedBlocks: ipAllowlist.length === 0 ? null : ipAllowlist.flatMap((text) => parseBlock(text) ?? []),
-    access: permissions === null ? null : toEntryPermissions(permissions),
+    permissions: permissions === null ? null : toEntryPermissions(permissions),
     secretUntilMs: secretUntilMs ?? Infinity,
     planMovesAtMs: planMove?.atMs ?? Infinity,
   };

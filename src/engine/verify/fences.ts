@@ -52,7 +52,7 @@ function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
 
 /** The permissions that let the key pass, and the roles that brought them. */
 function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
-  const held = entry.extras?.access?.held ?? NO_PERMISSIONS;
+  const held = entry.extras?.permissions?.held ?? NO_PERMISSIONS;
   return grantsFor(held, query).flatMap(({ permissionId, role }) => [
     permissionFence(permissionId),
     ...(role === null ? [] : [recordFence('role', role.id, role.revision)]),

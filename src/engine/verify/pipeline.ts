@@ -85,5 +85,5 @@ function isOutsideAllowlist(key: KeyEntry, { caller }: VerifyRequest): boolean {
 }
 
 function lacksPermissions(key: KeyEntry, { permissions }: VerifyRequest): boolean {
-  return permissions !== null && !satisfies(key.extras?.access?.held ?? NO_PERMISSIONS, permissions);
+  return permissions !== null && !satisfies(key.extras?.permissions?.held ?? NO_PERMISSIONS, permissions);
 }

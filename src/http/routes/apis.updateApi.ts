@@ -2,7 +2,7 @@ import { defineRoute } from './route.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
 import { optional } from '../shapes/schema/described.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
-import { DefaultRatelimit } from '../shapes/counters/rateLimitFields.ts';
+import { DefaultRatelimit } from '../shapes/counters/keyLimitFields.ts';
 import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../shapes/schema/schemas.ts';
 
 export const updateApi = defineRoute({

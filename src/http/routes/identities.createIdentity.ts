@@ -7,7 +7,7 @@ import { field, optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { IdentityId } from '../shapes/schema/idFields.ts';
 import { toIdentityPatch } from '../shapes/holders/identityObject.ts';
-import { SharedRatelimits } from '../shapes/counters/rateLimitFields.ts';
+import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
 import { Count, Flag, Meta, Name, strict, words } from '../shapes/schema/schemas.ts';
 
 export const createIdentity = defineRoute({

@@ -5,7 +5,7 @@ import {
   toIdentityDetails,
   toIdentityReference,
 } from '../shapes/holders/identityObject.ts';
-import { USED_EXAMPLE } from '../shapes/counters/rateLimitFields.ts';
+import { USED_EXAMPLE } from '../shapes/counters/keyLimitFields.ts';
 import { strict } from '../shapes/schema/schemas.ts';
 
 export const getIdentity = defineRoute({

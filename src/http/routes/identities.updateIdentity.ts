@@ -9,7 +9,7 @@ import {
   toIdentityPatch,
   toIdentityReference,
 } from '../shapes/holders/identityObject.ts';
-import { SharedRatelimits } from '../shapes/counters/rateLimitFields.ts';
+import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
 import { Count, EnvironmentOrNone, Flag, Meta, Name, orNull, strict } from '../shapes/schema/schemas.ts';
 
 export const updateIdentity = defineRoute({

@@ -5,7 +5,7 @@ import { field, optional } from '../shapes/schema/described.ts';
 import { NamespaceId, OverrideId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
-import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/counters/rateLimitFields.ts';
+import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/counters/keyLimitFields.ts';
 import { Count, DurationMs, Flag, strict } from '../shapes/schema/schemas.ts';
 
 export const setOverride = defineRoute({

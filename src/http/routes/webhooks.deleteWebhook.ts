@@ -6,7 +6,7 @@ import { WebhookId } from '../shapes/webhookObject.ts';
 export const deleteWebhook = defineRoute({
   path: '/v1/webhooks.deleteWebhook',
   method: 'POST',
-  summary: 'Delete a webhook, with all that waits for it and its log.',
+  summary: 'Delete a webhook, and its waiting deliveries and its log.',
   rights: ['webhook.<webhookId>.delete_webhook'],
   request: strict({ webhookId: WebhookId }),
   response: Empty,

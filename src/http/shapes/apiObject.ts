@@ -2,7 +2,7 @@ import type { ApiRecord } from '../../core/records.ts';
 import { component, field, optional } from './schema/described.ts';
 import { EXAMPLE } from './schema/examples.ts';
 import { ApiId, WorkspaceId } from './schema/idFields.ts';
-import { DefaultRatelimitObject } from './counters/rateLimitFields.ts';
+import { DefaultRatelimitObject } from './counters/keyLimitFields.ts';
 import { ApiName, Flag, strict, Text, Whole } from './schema/schemas.ts';
 
 export const ApiNameField = field(

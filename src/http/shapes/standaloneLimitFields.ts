@@ -10,7 +10,7 @@ import { badFields, toMetaText } from './keys/keyFields.ts';
 import { component, field, optional } from './schema/described.ts';
 import { EXAMPLE } from './schema/examples.ts';
 import { NamespaceId, OverrideId } from './schema/idFields.ts';
-import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './counters/rateLimitFields.ts';
+import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './counters/keyLimitFields.ts';
 import { Count, DurationMs, Flag, Meta, Name, Positive, strict, Text, Whole, words } from './schema/schemas.ts';
 
 const IdentifierText = words(1, MAX_IDENTIFIER_LENGTH);

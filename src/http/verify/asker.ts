@@ -4,7 +4,7 @@ import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
 import type { Asking, Service } from '../service.ts';
 
-type RootKey = Awaited<ReturnType<Service['engine']['rootKeyAccess']['authenticate']>>['rootKey'];
+type RootKey = Awaited<ReturnType<Service['engine']['rootKeyAuthenticator']['authenticate']>>['rootKey'];
 
 /** Who asks for a verification. One request has one asker, also when it verifies many keys. */
 export class Asker implements Caller {
@@ -39,8 +39,11 @@ export function authenticateAsker(service: Service, asking: Asking): Asker | Pro
 }
 
 async function authenticate(service: Service, asking: Asking): Promise<Asker> {
-  const { rootKeyAccess, storage } = service.engine;
-  const { rootKey } = await rootKeyAccess.authenticate(service.rootDigests(asking.headers), storage.ledger.nowMs());
+  const { rootKeyAuthenticator, storage } = service.engine;
+  const { rootKey } = await rootKeyAuthenticator.authenticate(
+    service.rootDigests(asking.headers),
+    storage.ledger.nowMs(),
+  );
   if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
     throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
   }

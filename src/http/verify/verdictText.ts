@@ -60,7 +60,7 @@ function describe(key: KeyEntry): WireText {
   if (key.expiresAtMs !== Infinity) text += `,"expires":${key.expiresAtMs}`;
   text += `,"enabled":${key.enabled}`;
   if (extras?.environment != null) text += `,"environment":${JSON.stringify(extras.environment)}`;
-  const access = extras?.access ?? null;
+  const access = extras?.permissions ?? null;
   if (access === null) text += NO_ACCESS;
   else text += `,"permissions":${JSON.stringify(access.permissions)},"roles":${JSON.stringify(access.roles)}`;
   if (owner !== null) text += owner.identity;

@@ -12,7 +12,7 @@ import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { QUERY_WORDS } from './permissionQuery.ts';
-import { again, component, EXPECTED, field, optional, recursive } from '../shapes/schema/described.ts';
+import { component, EXPECTED, field, optional, recursive, recursiveReference } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import {
@@ -30,7 +30,7 @@ export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
 const PARTS_WORDS =
   'Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400.';
-const Parts = Type.Array(again('PermissionQuery'));
+const Parts = Type.Array(recursiveReference('PermissionQuery'));
 
 /** Any JSON value. `toPermissionQuery` reads and checks it. */
 const PermissionQuery = recursive(

@@ -6,7 +6,7 @@ import { makeSecret } from '../../../src/core/secret.ts';
 import { explain } from '../../../src/http/request/explain.ts';
 import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/http/shapes/schema/schemas.ts';
 import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
-import { NamedRatelimits } from '../../../src/http/shapes/counters/rateLimitFields.ts';
+import { NamedRatelimits } from '../../../src/http/shapes/counters/keyLimitFields.ts';
 import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
 
 const schema = strict({

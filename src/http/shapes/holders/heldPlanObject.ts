@@ -7,7 +7,7 @@ import { component, field, listOf, optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
 import { PlanId } from '../schema/idFields.ts';
 import { toNamedRatelimit, toRefillObject } from '../keys/keyObject.ts';
-import { UsedRatelimitObject } from '../counters/rateLimitFields.ts';
+import { UsedRatelimitObject } from '../counters/keyLimitFields.ts';
 import { strict, Text, Whole } from '../schema/schemas.ts';
 
 export const HeldPlanObject = component(

@@ -15,7 +15,7 @@ import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from '
 import { IdentityId } from '../schema/idFields.ts';
 import { ExternalIdObject, toMeta, toRefillObject } from '../keys/keyObject.ts';
 import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
-import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/rateLimitFields.ts';
+import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/keyLimitFields.ts';
 import { ExternalId, Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
 
 /** An identity is named by one of these two. */

@@ -12,7 +12,7 @@ import { toSharedCounters } from './identityObject.ts';
 import { badFields, checkedReferences, toMetaText } from '../keys/keyFields.ts';
 import { toMeta, toRefillObject } from '../keys/keyObject.ts';
 import { PermissionReferences, RoleReferences } from '../keys/permissionObject.ts';
-import { SharedRatelimitObject, SharedRatelimits } from '../counters/rateLimitFields.ts';
+import { SharedRatelimitObject, SharedRatelimits } from '../counters/keyLimitFields.ts';
 import { Count, Flag, Meta, orNull, strict, Text, Whole } from '../schema/schemas.ts';
 
 export const PlanObject = component(

@@ -4,7 +4,7 @@ import { ChangedMetered, Refill } from '../counters/creditFields.ts';
 import { optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
 import { PermissionReferences, RoleReferences } from './permissionObject.ts';
-import { NamedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
+import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
 import {
   Count,
   EnvironmentOrNone,

@@ -5,7 +5,7 @@ import { AlertsInput } from '../counters/alertFields.ts';
 import { NewMetered, Refill } from '../counters/creditFields.ts';
 import { optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
-import { NamedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
+import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
 import { Count, EnvironmentOrNone, ExternalIdOrNone, Flag, Meta, NameOrNone } from '../schema/schemas.ts';
 import { PermissionName, Prefix, UnixMs, words } from '../schema/schemas.ts';
 

@@ -10,7 +10,7 @@ import { badFields, placed, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { CREATION_FIELDS } from './creationFields.ts';
 import { component, EXPECTED, field, optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
-import type { Ratelimit } from '../counters/rateLimitFields.ts';
+import type { Ratelimit } from '../counters/keyLimitFields.ts';
 import { Prefix, strict, words } from '../schema/schemas.ts';
 
 const MAX_START_LENGTH = 64;

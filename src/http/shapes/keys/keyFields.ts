@@ -10,7 +10,7 @@ import { MAX_ISSUES } from '../../request/explain.ts';
 import type { AlertsInput } from '../counters/alertFields.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from '../counters/creditFields.ts';
-import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/rateLimitFields.ts';
+import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {

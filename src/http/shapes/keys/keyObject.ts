@@ -15,7 +15,7 @@ import { component, field, optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
 import { ApiId, IdentityId, KeyId, WorkspaceId } from '../schema/idFields.ts';
 import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
-import { RatelimitObject, ShownRatelimits } from '../counters/rateLimitFields.ts';
+import { RatelimitObject, ShownRatelimits } from '../counters/keyLimitFields.ts';
 import { Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
 
 const Texts = Type.Array(Text);

@@ -5,7 +5,7 @@ import { component, field, optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
 import { KeyId, RequestId } from '../schema/idFields.ts';
 import { SHOWN_KEY_FIELDS } from './keyObject.ts';
-import { NamedRatelimitResult, RatelimitResult } from '../counters/rateLimitFields.ts';
+import { NamedRatelimitResult, RatelimitResult } from '../counters/keyLimitFields.ts';
 import { Flag, strict, Text, Whole } from '../schema/schemas.ts';
 
 const Texts = Type.Array(Text);

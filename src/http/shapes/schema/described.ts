@@ -61,7 +61,7 @@ export function recursive<const S extends Type.TSchema>(name: string, schema: S)
 }
 
 /** The inside of a recursive schema: any value for the validator, which reads no further. The document shows the schema again. */
-export function again(name: string) {
+export function recursiveReference(name: string) {
   return Object.defineProperty(Type.Unknown(), RECURSIVE, { value: name });
 }
 
