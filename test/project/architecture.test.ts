@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { ROOT, FILES, CODE, type Import, IMPORTS, TARGETS, folderImports, inCycles } from './importGraph.ts';
+import { FILES, CODE, type Import, IMPORTS, TARGETS, folderImports, inCycles } from './importGraph.ts';
 
 /** What both adapters are made from. */
 const ADAPTER = ['storage/port', 'storage/sql'];
