@@ -7,7 +7,7 @@ import type { VerifyBody } from './verifyBody.ts';
 import { fullRequest } from './verifyRequest.ts';
 
 /** A body, or a function that reads it. The function is called only when the asker may verify. */
-export type Body<B extends string | object> = B | (() => Promise<B>);
+export type Body<B extends string | VerifyBody> = B | (() => Promise<B>);
 
 /** The verification that a body asks for. */
 type ToRequest<B> = (service: Service, body: B, asker: Asker) => VerifyRequest;
@@ -17,7 +17,7 @@ type ToRequest<B> = (service: Service, body: B, asker: Asker) => VerifyRequest;
  * in the metrics. It answers in the same turn when nothing has to be waited for: no authentication, a body that is there, and an engine
  * that decides from memory.
  */
-export function verify<B extends string | object>(
+export function verify<B extends string | VerifyBody>(
   service: Service,
   asking: Asking,
   body: Body<B>,
@@ -47,13 +47,13 @@ export async function verifyEach(
   return Promise.allSettled(requests.map(async (request) => decide(service, request, service.monotonicMs())));
 }
 
-function verifyAs<B extends string | object>(
+function verifyAs<B extends string | VerifyBody>(
   service: Service,
   asker: Asker,
   body: Body<B>,
   toRequest: ToRequest<B>,
 ): Verdict | PromiseLike<Verdict> {
-  if (typeof body === 'function') return body().then((read: B) => verifyAs(service, asker, read, toRequest));
+  if (typeof body === 'function') return body().then((read) => verifyAs(service, asker, read, toRequest));
   const startedAtMs = service.monotonicMs();
   const request = toRequest(service, body, asker);
   asker.take(1);
