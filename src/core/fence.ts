@@ -14,11 +14,6 @@ export interface Fence {
   /** The identifier of `noOverride`; empty for the other kinds. */
   readonly name: string;
   readonly revision: number;
-  /**
-   * Set by the embedded ledger when the fence holds. The fence stays valid while the ledger has this same object. Do not copy it to another
-   * revision.
-   */
-  heldSince?: object;
 }
 
 export type FenceKind = 'key' | 'identity' | 'plan' | 'role' | 'permission' | 'override' | 'noOverride' | 'patterns';

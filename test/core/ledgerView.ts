@@ -10,6 +10,8 @@ export class View implements LedgerView {
   readonly remembered = new Map<string, RememberedAnswer>();
   readonly lines: { account: number; line: StatementLine }[] = [];
 
+  readonly lastChange: number = 0;
+
   /** No fences are drawn here. */
   holds(): boolean {
     return true;

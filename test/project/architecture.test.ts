@@ -56,6 +56,7 @@ const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
   'engine/cache': [
     'engine/cache/accountOf.ts',
     'engine/cache/appliedLimit.ts',
+    'engine/cache/identityEntry.ts',
     'engine/cache/keyCache.ts',
     'engine/cache/keyCounts.ts',
     'engine/cache/keyEntry.ts',

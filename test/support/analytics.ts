@@ -3,7 +3,8 @@ import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/blankRecords.ts';
 import type { ApiRecord } from '../../src/core/records.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
-import { toIdentityEntry, toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
+import { IdentityEntry } from '../../src/engine/cache/identityEntry.ts';
+import { toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../src/engine/cache/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../src/engine/analytics/openCounts.ts';
@@ -137,7 +138,7 @@ export class AnalyticsSetup {
   keep(number: number, identityId: string | null = null): KeyEntry {
     const key = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, name: 'a name', revision: 1 };
     const identity =
-      identityId === null ? null : toIdentityEntry({ ...BLANK_IDENTITY, id: identityId, externalId: identityId });
+      identityId === null ? null : new IdentityEntry({ ...BLANK_IDENTITY, id: identityId, externalId: identityId });
     return toKeyEntry({ key, identity: null, permissions: null, secretUntilMs: null }, key.apiId, identity);
   }
 

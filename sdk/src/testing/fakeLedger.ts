@@ -25,6 +25,7 @@ export class FakeLedger {
   readonly #answers = new Map<string, Map<string, RememberedAnswer>>();
   readonly #view: LedgerView = {
     holds: () => true,
+    lastChange: 0,
     account: (id) => this.#accounts.get(id),
     put: (id, state) => void this.#accounts.set(id, state),
     // The fake has no grants that expire, and no statements.

@@ -1,5 +1,6 @@
 import { MAX_NOTICES } from '../../core/bounds.ts';
-import type { EntryCredits, KeyEntry, PlanEntry } from '../cache/keyEntry.ts';
+import type { EntryCredits, PlanEntry } from '../cache/planEntry.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
 import { dropFirst } from '../../core/dropFirst.ts';
 import { ownerOf } from '../verify/appliedLimits.ts';
 import type { LimitReport } from '../verify/limitReports.ts';
@@ -56,13 +57,13 @@ export class Notices {
   #heedCredits({ key, code }: Verdict, remaining: number): void {
     if (key === null) return;
     const isRefused = code === 'USAGE_EXCEEDED';
-    const { credits, identity } = key;
+    const { credits, sharedCredits, identity } = key;
     if (credits !== null && (isRefused || remaining < credits.tellsBelow)) {
       this.#note(key.id, credits, remaining, isRefused);
     }
-    if (identity === null || identity.credits === null) return;
-    if (isRefused || remaining < identity.credits.tellsBelow) {
-      this.#note(identity.id, identity.credits, remaining, isRefused);
+    if (identity === null || sharedCredits === null) return;
+    if (isRefused || remaining < sharedCredits.tellsBelow) {
+      this.#note(identity.id, sharedCredits, remaining, isRefused);
     }
   }
 

@@ -4,11 +4,11 @@ import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 
 /** The account of a window that was opened for a strict limit of the plan; null = it must be asked for. */
 export function windowOf({ identity, windows }: KeyEntry, limit: AppliedLimit): number | null {
-  const known = identity === null ? windows : identity.windows;
-  return known === null ? null : (known.accounts[known.limits.indexOf(limit)] ?? null);
+  if (identity !== null) return identity.windowOf(limit);
+  return windows === null ? null : (windows.accounts[windows.limits.indexOf(limit)] ?? null);
 }
 
-/** The windows of a holder with one more. Those of a plan that has changed since are forgotten. */
+/** The windows of a key with one more. Those of a plan that has changed since are forgotten. */
 export function withWindow(
   known: PlanWindows | null,
   limits: readonly AppliedLimit[],

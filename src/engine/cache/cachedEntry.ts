@@ -1,8 +1,8 @@
-import type { Fence } from '../../core/fence.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { Alerts, CreditsRecord } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import type { EntryPermissions, IdentitySlot, KeyEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
+import type { EntryPermissions, PlanSlot } from './planEntry.ts';
+import type { IdentitySlot, KeyEntry, PlanWindows } from './keyEntry.ts';
 
 /** What a key has itself, without what its identity or a plan gives. */
 export interface OwnFields {
@@ -40,5 +40,4 @@ export interface CachedEntry extends KeyEntry, Sources {
   readonly own: OwnFields | null;
   local: LocalOwner | null;
   windows: PlanWindows | null;
-  fence: Fence | null;
 }

@@ -1,6 +1,6 @@
 import type { IdentityRecord } from '../../core/records.ts';
-import type { IdentityEntry, IdentitySlot } from './keyEntry.ts';
-import { toIdentityEntry } from './makeEntry.ts';
+import { IdentityEntry } from './identityEntry.ts';
+import type { IdentitySlot } from './keyEntry.ts';
 import type { Plans } from './plans.ts';
 
 /** The identities of cached keys: one object for all keys of an identity, with what its plan gives. */
@@ -21,14 +21,14 @@ export class Identities {
     // Also when the entry was made while the plan was unknown: without its plan nothing would limit it.
     if (entry.planSlot.entry === null) return null;
     if (entry.planSlot.entry === entry.plan) return entry;
-    return (slot.entry = toIdentityEntry(entry.record, entry.planSlot));
+    return (slot.entry = new IdentityEntry(entry.record, entry.planSlot));
   }
 
   /** Keeps the newest version: lookups may finish out of order. */
   keep(record: IdentityRecord): IdentitySlot {
     const slot = this.#slots.get(record.id) ?? this.#add(record.id);
     if (slot.entry === null || slot.entry.revision < record.revision) {
-      slot.entry = toIdentityEntry(record, record.planId === null ? null : this.#plans.slot(record.planId));
+      slot.entry = new IdentityEntry(record, record.planId === null ? null : this.#plans.slot(record.planId));
     }
     return slot;
   }

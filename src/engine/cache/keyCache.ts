@@ -1,5 +1,4 @@
 import { AppError } from '../../core/errors.ts';
-import { type Fence, recordFence } from '../../core/fence.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
 import { dropFirst } from '../../core/dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
@@ -8,7 +7,9 @@ import { withWindow } from './accountOf.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import { type CachedEntry, isByItself, NO_SOURCES, planSlotOf, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, KeyEntry, PlanEntry, PlanSlot } from './keyEntry.ts';
+import type { IdentityEntry } from './identityEntry.ts';
+import type { KeyEntry } from './keyEntry.ts';
+import type { PlanEntry, PlanSlot } from './planEntry.ts';
 import { Identities } from './identities.ts';
 import { toKeyEntry, withSources } from './makeEntry.ts';
 import { PackedKeys } from './packedKeys.ts';
@@ -139,26 +140,14 @@ export class KeyCache {
    * spend on it is then stale, and the holder is looked up again.
    */
   keepWindow(entry: KeyEntry, limit: AppliedLimit, account: number): void {
-    const { identity } = entry;
-    const [plan, known] = identity === null ? [entry.plan, entry.windows] : [identity.plan, identity.windows];
-    const limits = (identity === null ? plan?.forKeys : plan?.forIdentities)?.all ?? [];
+    if (entry.identity !== null) return entry.identity.keepWindow(limit, account);
+    const limits = entry.plan?.forKeys.all ?? [];
     // A limit with the cost of a request is another object with every request.
     if (!limits.includes(limit)) return;
-    const windows = withWindow(known, limits, [limit, account]);
+    const windows = withWindow(entry.windows, limits, [limit, account]);
     const cached = entry as CachedEntry;
-    if (identity !== null) identity.windows = windows;
-    else if (cached.rowNumber < 0) cached.windows = windows;
+    if (cached.rowNumber < 0) cached.windows = windows;
     else this.#packed.keepWindows(cached, windows);
-  }
-
-  /** The fence of a key. It stays with the key, because a ledger notes in it that it holds. */
-  fenceOf(entry: KeyEntry): Fence {
-    if (entry.fence !== null) return entry.fence;
-    const cached = entry as CachedEntry;
-    const fence = recordFence('key', entry.id, entry.revision);
-    if (cached.rowNumber < 0) cached.fence = fence;
-    else this.#packed.keepFence(cached, fence);
-    return fence;
   }
 
   /** The key was created, changed or removed. From now on the old entry is not used any more. */

@@ -1,21 +1,11 @@
 import { parseBlock } from '../../core/address.ts';
-import { tellsBelow } from '../../core/alerts.ts';
-import { recordFence } from '../../core/fence.ts';
 import { type Grant, holdPermissions } from '../../core/permissions.ts';
-import { heldCredits, notReplaced } from '../../core/plan.ts';
-import type { IdentityRecord, LimitRecord, PlanRecord } from '../../core/records.ts';
 import type { KeyPermissions, KeyWithIdentity } from '../../storage/port/records.ts';
-import type { AppliedLimit, LimitAccount } from './appliedLimit.ts';
 import { type CachedEntry, NO_SOURCES, type OwnFields, type Sources } from './cachedEntry.ts';
-import type {
-  EntryPermissions,
-  EntryCredits,
-  IdentityEntry,
-  KeyEntry,
-  KeyExtras,
-  PlanEntry,
-  PlanSlot,
-} from './keyEntry.ts';
+import { entryCredits, type IdentityEntry } from './identityEntry.ts';
+import type { KeyEntry, KeyExtras } from './keyEntry.ts';
+import { asConfigured, joined, orNone, withGiven } from './limitLists.ts';
+import type { EntryPermissions, PlanEntry } from './planEntry.ts';
 
 /** An entry that is kept as an object. `identity` is that of the slot. The plan of a key must have been read. */
 export function toKeyEntry(
@@ -46,7 +36,7 @@ export function toKeyEntry(
     openCount: null,
     local: null,
     windows: null,
-    fence: null,
+    decidedBy: identity === null && sources.planSlot === null ? null : { checkedAt: 0 },
     wire: null,
   };
 }
@@ -64,11 +54,12 @@ export function withSources(
     // The count of the old entry is written separately.
     openCount: null,
     windows: null,
+    decidedBy: { checkedAt: 0 },
     wire: null,
   };
 }
 
-type GivenParts = Pick<KeyEntry, 'identity' | 'plan' | 'credits' | 'limits' | 'alwaysApplied'>;
+type GivenParts = Pick<KeyEntry, 'identity' | 'plan' | 'credits' | 'sharedCredits' | 'limits' | 'alwaysApplied'>;
 
 /** What a key has itself together with what its identity or its plan gives. */
 function partsOf(own: OwnFields, identity: IdentityEntry | null, plan: PlanEntry | null): GivenParts {
@@ -77,33 +68,10 @@ function partsOf(own: OwnFields, identity: IdentityEntry | null, plan: PlanEntry
     identity,
     plan,
     credits: entryCredits(own, plan?.record ?? null),
+    sharedCredits: identity === null ? null : identity.credits,
     limits: withGiven(own.limits, plan?.forKeys.all ?? null),
     alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
   };
-}
-
-/** The credits of a holder under its own rules and those of its plan. */
-function entryCredits(
-  { credits, alerts }: Pick<OwnFields, 'credits' | 'alerts'>,
-  plan: PlanRecord | null,
-): EntryCredits | null {
-  const held = heldCredits(credits, plan);
-  return held === null ? null : { ...held, tellsBelow: held.metered ? 0 : tellsBelow(alerts, plan) };
-}
-
-/** The limits of a holder and those that its plan gives. `own`: all that it has, which replace those of the same name. */
-export function withGiven(
-  limits: readonly AppliedLimit[] | null,
-  given: readonly AppliedLimit[] | null,
-  own: readonly AppliedLimit[] | null = limits,
-): readonly AppliedLimit[] | null {
-  if (given === null || own === null) return joined(limits, given);
-  const added = notReplaced(given, own);
-  return added.length === 0 ? limits : joined(limits, added);
-}
-
-export function orNone(limits: readonly AppliedLimit[]): readonly AppliedLimit[] | null {
-  return limits.length === 0 ? null : limits;
 }
 
 const NO_EXTRAS: KeyExtras = {
@@ -138,40 +106,6 @@ function hasItsIdentity({ key, identity }: KeyWithIdentity): boolean {
   return key.identityId === null || identity !== null;
 }
 
-/** An identity with its plan, which must have been read. */
-export function toIdentityEntry(record: IdentityRecord, planSlot: PlanSlot | null = null): IdentityEntry {
-  const { id, externalId, meta, enabled, planMove, revision } = record;
-  const plan = planSlot?.entry ?? null;
-  const own = record.limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
-  const always = orNone(own.filter((_, i) => record.limits[i]?.autoApply !== false));
-  return {
-    id,
-    externalId,
-    meta,
-    enabled: enabled && (plan === null || plan.record !== null),
-    plan,
-    planSlot,
-    planMovesAtMs: planMove?.atMs ?? Infinity,
-    credits: entryCredits(record, plan?.record ?? null),
-    // Most identities have no limit of their own and share those of their plan.
-    limits: withGiven(orNone(own), plan?.forIdentities.all ?? null),
-    alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
-    revision,
-    record,
-    fence: recordFence('identity', id, revision),
-    local: null,
-    windows: null,
-    wire: null,
-  };
-}
-
-export function joined(
-  own: readonly AppliedLimit[] | null,
-  shared: readonly AppliedLimit[] | null,
-): readonly AppliedLimit[] | null {
-  return own === null || shared === null ? (own ?? shared) : [...own, ...shared];
-}
-
 export function toExtras({ key, permissions, secretUntilMs }: KeyWithIdentity): KeyExtras | null {
   const { name, meta, environment, ipAllowlist, planMove } = key;
   const isPlain = name === null && meta === null && environment === null && ipAllowlist.length === 0;
@@ -196,11 +130,4 @@ export function toEntryPermissions({ roles, grants }: KeyPermissions): EntryPerm
 
 function permissionsOf(roles: readonly string[], grants: readonly Grant[]): EntryPermissions {
   return { roles, grants, permissions: grants.map(({ slug }) => slug), held: holdPermissions(grants) };
-}
-
-/** A limit as configured. It is kept with the key, so that it is not created again for every verification. */
-export function asConfigured(configured: LimitRecord): AppliedLimit {
-  const { name, limit, durationMs, async, notify = false } = configured;
-  const account = configured.account as unknown as LimitAccount | null;
-  return { name, limit, durationMs, async, cost: 1, ofIdentity: false, isAdHoc: false, account, notify, wire: null };
 }

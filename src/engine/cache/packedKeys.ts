@@ -1,12 +1,15 @@
-import type { Fence } from '../../core/fence.ts';
+import type { RecordsNote } from '../../core/spend.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, IdentitySlot, KeyEntry, PlanEntry, PlanSlot, PlanWindows } from './keyEntry.ts';
-import { joined, toExtras, withPermissions, withGiven } from './makeEntry.ts';
+import type { IdentityEntry } from './identityEntry.ts';
+import type { IdentitySlot, KeyEntry, PlanWindows } from './keyEntry.ts';
+import type { PlanEntry, PlanSlot } from './planEntry.ts';
+import { joined, withGiven } from './limitLists.ts';
+import { toExtras, withPermissions } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { PackedCounts, validCount } from './packedCounts.ts';
@@ -35,6 +38,7 @@ import { RowCompanions } from './rowCompanions.ts';
 import { SharedRecords } from './sharedRecords.ts';
 import type { Companions } from './sharedValues.ts';
 import { RowIndex } from './rowIndex.ts';
+import { RowNotes } from './rowNotes.ts';
 
 const FIRST_ROWS = 1024;
 
@@ -50,6 +54,7 @@ export class PackedKeys implements KeyCounts {
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
   #companions = new RowCompanions();
+  #notes = new RowNotes(FIRST_ROWS);
   readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
   #used = 0;
   #live = 0;
@@ -174,10 +179,6 @@ export class PackedKeys implements KeyCounts {
     this.#remember(this.#companions.windows, entry, windows);
   }
 
-  keepFence(entry: KeyEntry, fence: Fence): void {
-    this.#remember(this.#companions.fences, entry, fence);
-  }
-
   /** Until the rows are packed again. */
   #remember<T>(companions: Companions<T>, entry: KeyEntry, companion: T): void {
     const row = this.#rowOf(entry);
@@ -222,6 +223,7 @@ export class PackedKeys implements KeyCounts {
       identity,
       plan,
       credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row, plan),
+      sharedCredits: identity === null ? null : identity.credits,
       limits: plan === null ? own : withGiven(own, plan.forKeys.all),
       alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
       accountsFrom: limits === 0 ? 0 : this.#rows.account(row),
@@ -233,9 +235,13 @@ export class PackedKeys implements KeyCounts {
       openCount: null,
       local: limits === 0 && plan === null ? null : this.#companions.locals.at(row),
       windows: plan === null ? null : this.#companions.windows.at(row),
-      fence: this.#companions.fences.at(row),
+      decidedBy: identity === null && plan === null ? null : this.#noteOf(row, identity, plan),
       wire: null,
     };
+  }
+
+  #noteOf(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): RecordsNote {
+    return this.#notes.of(row, identity?.revision ?? 0, (plan ?? identity?.plan)?.revision ?? 0);
   }
 
   #credits(row: number, plan: PlanEntry | null): KeyEntry['credits'] {
@@ -265,8 +271,9 @@ export class PackedKeys implements KeyCounts {
 
   #growOrPackAgain(): void {
     if (this.#used < this.#rows.capacity) return;
-    if (this.#live * 2 > this.#used) this.#rows.grow();
-    else this.#packAgain();
+    if (this.#live * 2 <= this.#used) return this.#packAgain();
+    this.#rows.grow();
+    this.#notes.grow();
   }
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
@@ -289,6 +296,7 @@ export class PackedKeys implements KeyCounts {
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
     this.#companions = new RowCompanions();
+    this.#notes = new RowNotes(rows);
     [this.#used, this.#oldest] = [0, 0];
   }
 }

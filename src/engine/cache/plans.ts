@@ -2,8 +2,9 @@ import { AppError } from '../../core/errors.ts';
 import { ABSENT, recordFence } from '../../core/fence.ts';
 import type { PlanLimit } from '../../core/records.ts';
 import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
-import type { GivenLimits, PlanEntry, PlanSlot } from './keyEntry.ts';
-import { asConfigured, orNone, toEntryPermissions } from './makeEntry.ts';
+import type { GivenLimits, PlanEntry, PlanSlot } from './planEntry.ts';
+import { asConfigured, orNone } from './limitLists.ts';
+import { toEntryPermissions } from './makeEntry.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;
@@ -107,6 +108,7 @@ function missing(id: string): PlanEntry {
     forKeys: NOTHING_GIVEN,
     permissions: null,
     fence: recordFence('plan', id, ABSENT),
+    traits: new Map(),
   };
 }
 
@@ -124,6 +126,7 @@ function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
     forKeys: given(plan.limits, false),
     permissions: permissions === null ? null : toEntryPermissions(permissions),
     fence: recordFence('plan', plan.id, plan.revision),
+    traits: new Map(),
   };
 }
 

@@ -1,6 +1,6 @@
-import type { Fence } from '../../core/fence.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { IdentitySlot, PlanSlot, PlanWindows } from './keyEntry.ts';
+import type { IdentitySlot, PlanWindows } from './keyEntry.ts';
+import type { PlanSlot } from './planEntry.ts';
 import { Companions } from './sharedValues.ts';
 
 /** The objects that packed rows refer to, each for those rows that need it. */
@@ -9,10 +9,9 @@ export class RowCompanions {
   readonly plans = new Companions<PlanSlot>();
   readonly locals = new Companions<LocalOwner>();
   readonly windows = new Companions<PlanWindows>();
-  readonly fences = new Companions<Fence>();
 
   drop(row: number): void {
-    for (const each of [this.identities, this.plans, this.locals, this.windows, this.fences]) each.put(row, null);
+    for (const each of [this.identities, this.plans, this.locals, this.windows]) each.put(row, null);
   }
 
   /** A row has moved here. Its identity and its plan move with it. Cached objects are not moved; they are rebuilt on use. */

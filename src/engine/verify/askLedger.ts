@@ -1,8 +1,8 @@
 import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
-import type { Charge, Spend, SpendOutcome } from '../../core/spend.ts';
+import type { Fence } from '../../core/fence.ts';
+import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import { windowOf } from '../cache/accountOf.ts';
-import type { KeyCache } from '../cache/keyCache.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
 import type { Counting } from './counting.ts';
@@ -12,13 +12,11 @@ import { exactCharges } from './spendCharges.ts';
 
 /** Asks the ledger for the strict limits and the credits of a verification. */
 export class AskLedger {
-  readonly #keys: KeyCache;
   readonly #ledger: Ledger;
   readonly #adHoc: AdHocLimits;
   readonly #refills: RefillPlans;
 
-  constructor(keys: KeyCache, ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
-    this.#keys = keys;
+  constructor(ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
     this.#ledger = ledger;
     this.#adHoc = adHoc;
     this.#refills = refills;
@@ -46,7 +44,7 @@ export class AskLedger {
     }
     const check = await this.#ledger.spend({
       charges: [],
-      fences: everyFenceOf(counting, this.#keys),
+      fences: everyFenceOf(counting),
       idempotency: null,
     });
     if (check.status === 'stale') return { spend: check, reservation: null };
@@ -62,16 +60,37 @@ export class AskLedger {
 
   /** It names all records that decided it, because an earlier reservation is answered before its charges are looked at. */
   #reservingSpend(counting: Counting, charges: readonly Charge[]): Spend {
-    return { charges, fences: everyFenceOf(counting, this.#keys), idempotency: null };
+    return { charges, fences: everyFenceOf(counting), idempotency: null };
   }
 
   #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
+    const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
+    return new VerificationSpend(counting, charges);
+  }
+}
+
+/** Its fences are made when they are asked for. With a note of the ledger, they are not needed. */
+class VerificationSpend implements Spend {
+  readonly charges: readonly Charge[];
+  readonly idempotency: Spend['idempotency'];
+  readonly #counting: Counting;
+  #fences: readonly Fence[] | null = null;
+
+  constructor(counting: Counting, charges: readonly Charge[]) {
     const { entry, request } = counting;
-    return {
-      charges: exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs()),
-      fences: fencesOf(counting, this.#keys),
-      idempotency: request.idempotency && { scope: entry.id, ...request.idempotency },
-    };
+    this.charges = charges;
+    this.idempotency = request.idempotency && { scope: entry.id, ...request.idempotency };
+    this.#counting = counting;
+  }
+
+  get fences(): readonly Fence[] {
+    return (this.#fences ??= fencesOf(this.#counting));
+  }
+
+  /** Roles and permissions decide too when permissions are asked for. A note says nothing of them. */
+  get decidedBy(): RecordsNote | undefined {
+    const { entry, request } = this.#counting;
+    return request.permissions === null ? (entry.decidedBy ?? undefined) : undefined;
   }
 }
 
@@ -86,13 +105,13 @@ function newReservation(
   { id, ttlMs, onExpiry }: ReservationTerms,
   isOnlyFound: boolean,
 ): NewReservation {
-  const { credits, identity } = entry;
-  const held = [credits, identity?.credits ?? null];
+  const { credits, sharedCredits, identity } = entry;
+  const held = [credits, sharedCredits];
   return {
     id,
     keyId: entry.id,
     apiId: entry.apiId,
-    identityId: identity !== null && identity.credits !== null ? identity.id : null,
+    identityId: identity !== null && sharedCredits !== null ? identity.id : null,
     cost: request.creditCost,
     ttlMs,
     onExpiry,

@@ -19,6 +19,6 @@ export interface Counting {
 }
 
 /** The key has credits of its own, or shares those of its identity. */
-export function hasCredits({ credits, identity }: KeyEntry): boolean {
-  return credits !== null || (identity !== null && identity.credits !== null);
+export function hasCredits({ credits, sharedCredits }: KeyEntry): boolean {
+  return credits !== null || sharedCredits !== null;
 }

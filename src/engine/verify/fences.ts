@@ -1,45 +1,37 @@
 import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
-import type { KeyCache } from '../cache/keyCache.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { accountOf } from '../cache/accountOf.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
 
-/** Knows the fences of keys. */
-type KeyFences = Pick<KeyCache, 'fenceOf'>;
-
 /**
  * The records that decided a verification, except those whose revision a charge of its spend names: every account carries the revision
  * of its record. Most keys have counters of their own and need no fence.
  */
-export function fencesOf(counting: Counting, keys: KeyFences): readonly Fence[] {
+export function fencesOf(counting: Counting): readonly Fence[] {
   const { entry, request, strict } = counting;
-  const { credits, identity, plan } = entry;
+  const { credits, sharedCredits, identity, plan } = entry;
   const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
   if (key && identity === null && plan === null && request.permissions === null) return NO_FENCES;
   const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
-  return fencesBeside(counting, keys, {
+  return fencesBeside(counting, {
     key,
-    identity: ofIdentity || (identity !== null && identity.credits !== null),
+    identity: ofIdentity || sharedCredits !== null,
   });
 }
 
 /** All records that decided a verification, for a spend without charges. */
-export function everyFenceOf(counting: Counting, keys: KeyFences): readonly Fence[] {
-  return fencesBeside(counting, keys, { key: false, identity: false });
+export function everyFenceOf(counting: Counting): readonly Fence[] {
+  return fencesBeside(counting, { key: false, identity: false });
 }
 
-function fencesBeside(
-  { entry, request }: Counting,
-  keys: KeyFences,
-  isNamed: { key: boolean; identity: boolean },
-): readonly Fence[] {
+function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
   const { identity } = entry;
   const plan = entry.plan ?? identity?.plan ?? null;
   const fences: Fence[] = [];
-  if (!isNamed.key) fences.push(keys.fenceOf(entry));
-  if (identity !== null && !isNamed.identity) fences.push(identity.fence);
+  if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
+  if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
   if (plan !== null) fences.push(plan.fence);
   if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
   return fences;

@@ -1,6 +1,7 @@
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import type { IdentityEntry, KeyEntry } from '../cache/keyEntry.ts';
+import type { IdentityEntry } from '../cache/identityEntry.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import { findWindow, type LocalCharge, type LocalOwner } from '../local/localWindow.ts';
 import type { AdHocLimits } from './adHocLimits.ts';

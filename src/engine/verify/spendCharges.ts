@@ -22,11 +22,11 @@ export function exactCharges(
   nowMs: number,
 ): readonly Charge[] {
   const charges: Charge[] = [];
-  const { credits, identity } = entry;
+  const { credits, sharedCredits, identity } = entry;
   for (let i = 0; i < strict.length; i++) charges.push(strictCharge(entry, strict[i] as AppliedLimit, adHoc?.[i] ?? 0));
   if (credits !== null) charges.push(creditCharge(credits, request.creditCost, entry.revision, refills, nowMs));
-  if (identity !== null && identity.credits !== null) {
-    charges.push(creditCharge(identity.credits, request.creditCost, identity.revision, refills, nowMs));
+  if (identity !== null && sharedCredits !== null) {
+    charges.push(creditCharge(sharedCredits, request.creditCost, identity.revision, refills, nowMs));
   }
   return charges;
 }

@@ -69,7 +69,7 @@ export class Verdicts {
   /** A refusal without asking the ledger takes nothing. It shows the balance if this node knows it. */
   refuse(entry: KeyEntry, code: VerdictCode, limits: readonly LimitReport[] | null, nowMs: number): Verdict {
     const own = this.#peek(entry.credits, nowMs);
-    const shared = this.#peek(entry.identity?.credits ?? null, nowMs);
+    const shared = this.#peek(entry.sharedCredits, nowMs);
     // If either balance is unknown, it could be the smaller one. Then the verdict shows none.
     const isKnown = own !== undefined && shared !== undefined;
     const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
@@ -120,8 +120,8 @@ export class Verdicts {
 }
 
 /** How many counters the ledger counts for this verification: strict limits, and the credits of the key and of its identity. */
-function exactCounters({ entry: { credits, identity }, strict }: Counting): number {
-  return strict.length + (credits === null ? 0 : 1) + (identity === null || identity.credits === null ? 0 : 1);
+function exactCounters({ entry: { credits, sharedCredits }, strict }: Counting): number {
+  return strict.length + (credits === null ? 0 : 1) + (sharedCredits === null ? 0 : 1);
 }
 
 function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
@@ -137,7 +137,7 @@ function creditsTaken({ request, strict }: Counting, outcome: SpendOutcome): num
 
 /** The smaller balance of the key and its identity; null = there is none. What is metered has none. */
 function leastLeft(
-  { entry: { credits, identity }, strict }: Counting,
+  { entry: { credits, sharedCredits }, strict }: Counting,
   charges: readonly ChargeResult[],
 ): number | null {
   let next = strict.length;
@@ -146,8 +146,7 @@ function leastLeft(
     if (!credits.metered) least = charges[next]?.left ?? null;
     next++;
   }
-  const shared = identity === null ? null : identity.credits;
-  if (shared === null || shared.metered) return least;
+  if (sharedCredits === null || sharedCredits.metered) return least;
   const left = charges[next]?.left ?? null;
   return least === null || left === null ? (least ?? left) : Math.min(least, left);
 }

@@ -1,5 +1,7 @@
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
-import type { IdentityEntry, IdentityWireText, KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
+import type { IdentityEntry } from '../../engine/cache/identityEntry.ts';
+import type { IdentityWireText } from '../../engine/cache/planEntry.ts';
+import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
 import { toIdentityObject } from '../shapes/keys/keyObject.ts';
@@ -29,7 +31,7 @@ export function verdictBytes({ key, limits }: Verdict, text: string): number {
 
 /** Of a key that nothing but its identity describes. */
 function isPlainAscii({ identity }: KeyEntry): boolean {
-  return identity === null || identity.wire?.isAscii === true;
+  return identity === null || identity.isAscii;
 }
 
 /** Up to the request id, for each code. */
@@ -43,8 +45,10 @@ const USUAL_END = `","meta":{},"enabled":true${NO_ACCESS}`;
 /** A key with nothing of its own to describe. Its identity keeps what answers say of a usual key. */
 function describedPlainly(begun: string, { id, enabled, expiresAtMs, identity }: KeyEntry): string {
   const named = `${begun}","keyId":"${id}`;
-  const owner = identity === null ? null : (identity.wire ??= describeIdentity(identity));
-  if (enabled && expiresAtMs === Infinity) return named + (owner === null ? USUAL_END : owner.usualEnd);
+  if (enabled && expiresAtMs === Infinity) {
+    return named + (identity === null ? USUAL_END : (identity.usualEnd ?? usualEndOf(identity)));
+  }
+  const owner = identity === null ? null : describeIdentity(identity);
   const expires = expiresAtMs === Infinity ? '' : `,"expires":${expiresAtMs}`;
   const described = `"${owner?.ownerId ?? ''},"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
   return named + described + (owner?.identity ?? '');
@@ -52,7 +56,7 @@ function describedPlainly(begun: string, { id, enabled, expiresAtMs, identity }:
 
 function describe(key: KeyEntry): WireText {
   const { extras, identity } = key;
-  const owner = identity === null ? null : (identity.wire ??= describeIdentity(identity));
+  const owner = identity === null ? null : describeIdentity(identity);
   let text = `,"keyId":"${key.id}"`;
   if (extras?.name != null) text += `,"name":${JSON.stringify(extras.name)}`;
   if (owner !== null) text += owner.ownerId;
@@ -67,11 +71,21 @@ function describe(key: KeyEntry): WireText {
   return { text, isAscii: isAscii(text) };
 }
 
+/** Made with the first answer, and kept with the identity. */
 function describeIdentity(entry: IdentityEntry): IdentityWireText {
+  if (entry.wire !== null) return entry.wire;
   const ownerId = `,"ownerId":${JSON.stringify(entry.externalId)}`;
   const identity = `,"identity":${JSON.stringify(toIdentityObject(entry))}`;
-  const usualEnd = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
-  return { ownerId, identity, usualEnd, isAscii: isAscii(usualEnd) };
+  entry.isAscii = isAscii(ownerId) && isAscii(identity);
+  return (entry.wire = { ownerId, identity });
+}
+
+function usualEndOf(entry: IdentityEntry): string {
+  const { ownerId, identity } = describeIdentity(entry);
+  const text = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
+  // To read the text joins its pieces, once for all answers.
+  entry.isAscii = isAscii(text);
+  return (entry.usualEnd = text);
 }
 
 function limitsText(limits: readonly LimitReport[]): string {

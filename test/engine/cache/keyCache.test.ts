@@ -2,7 +2,6 @@ import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../../src/core/errors.ts';
 import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../../src/storage/port/records.ts';
 import { textReader } from '../../../src/system.ts';
 import { found as foundKey, key } from '../../postgres/conformance/samples.ts';
@@ -60,25 +59,6 @@ describe('key cache', () => {
     expect(cache.peek('a')).toMatchObject({ id: 'key_a', revision: 1 });
     expect(cache.peek('b')).toBeNull();
     expect([records.questions.length, cache.size, cache.misses, cache.hits]).toEqual([1, 1, 2, 1]);
-  });
-
-  test.each([
-    ['an object', 'key_a', 'a'],
-    ['packed', 'key_1111111111111111111111', new Bun.CryptoHasher('sha256').update('a').digest('base64')],
-  ])('a key (%s) keeps its fence until it changes', async (_form, id, digest) => {
-    const { cache, records } = make();
-    const read = async (revision: number) => {
-      const lookup = cache.lookUp(digest);
-      (await records.next()).answer(foundKey(key(id, { revision })));
-      return (await lookup) as KeyEntry;
-    };
-    const fence = cache.fenceOf(await read(1));
-    expect(fence).toMatchObject({ kind: 'key', id, revision: 1 });
-    expect(cache.fenceOf(cache.peek(digest) as KeyEntry)).toBe(fence);
-    cache.drop(digest);
-    const entry = await read(2);
-    expect(cache.fenceOf(entry)).toMatchObject({ kind: 'key', id, revision: 2 });
-    expect(cache.fenceOf(cache.peek(digest) as KeyEntry)).not.toBe(fence);
   });
 
   test('one lookup, however many wait for it', async () => {

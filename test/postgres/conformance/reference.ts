@@ -79,6 +79,8 @@ export class ReferenceLedger implements LedgerView {
     this.#credits.addLines(id, lines);
   }
 
+  readonly lastChange = 0;
+
   holds({ revision }: Fence): boolean {
     return revision === this.roleRevision;
   }

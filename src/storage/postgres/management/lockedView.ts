@@ -26,6 +26,8 @@ export class LockedView implements ReservationView {
     this.#broken = broken;
   }
 
+  readonly lastChange = 0;
+
   holds(fence: Fence): boolean {
     return !this.#broken.has(fence);
   }

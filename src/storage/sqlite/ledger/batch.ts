@@ -142,6 +142,10 @@ export class Batch implements ReservationView {
     return this.revisions.holds(fence);
   }
 
+  get lastChange(): number {
+    return this.revisions.lastChange;
+  }
+
   account(id: number): AccountState | undefined {
     const own = this.accounts.get(id);
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);

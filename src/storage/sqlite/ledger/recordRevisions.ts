@@ -14,22 +14,19 @@ export class RecordRevisions {
   readonly #db: Database;
   /** By kind, then by id. One text of both would be made again for every fence. */
   readonly #kept = new Map<FenceKind, Map<string, number>>();
-  /** Another object after each change of a record. */
-  #lastChange = {};
+  /** Counts the commits that changed a record, from 1 on. */
+  #lastChange = 1;
 
   constructor(db: Database) {
     this.#db = db;
   }
 
-  /**
-   * The engine uses a fence many times, and records seldom change. So the answer is noted in the fence (`heldSince`): to find one of
-   * 100,000 records takes longer than the rest of the spend.
-   */
+  get lastChange(): number {
+    return this.#lastChange;
+  }
+
   holds(fence: Fence): boolean {
-    if (fence.heldSince === this.#lastChange) return true;
-    if (this.#revisionOf(fence) !== fence.revision) return false;
-    fence.heldSince = this.#lastChange;
-    return true;
+    return this.#revisionOf(fence) === fence.revision;
   }
 
   #revisionOf(fence: Fence): number {
@@ -44,7 +41,7 @@ export class RecordRevisions {
 
   /** What is not kept is read from the database, which has these by now. */
   adopt(revised: Iterable<Fence>): void {
-    const change = {};
+    const change = this.#lastChange + 1;
     for (const fence of revised) {
       this.#lastChange = change;
       const kept = this.#keptOf(fence);
@@ -88,6 +85,11 @@ export class BatchRevisions {
 
   revise(fences: readonly Fence[]): void {
     for (const fence of fences) this.#own.set(fencedRecord(fence), fence);
+  }
+
+  /** 0: the batch has changed records itself, so that each fence must be looked at. */
+  get lastChange(): number {
+    return this.#own.size === 0 ? this.#committed.lastChange : 0;
   }
 
   /** The records that the batch has changed, as they are now. */

@@ -5,7 +5,8 @@ import { BLANK_IDENTITY, BLANK_KEY } from '../../../../src/core/blankRecords.ts'
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';
-import { toIdentityEntry, toKeyEntry } from '../../../../src/engine/cache/makeEntry.ts';
+import { IdentityEntry } from '../../../../src/engine/cache/identityEntry.ts';
+import { toKeyEntry } from '../../../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../../../src/engine/cache/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../../../src/engine/analytics/openCounts.ts';
@@ -58,7 +59,7 @@ function keyOf(number: number): KeyEntry {
   return toKeyEntry(
     { key: { ...BLANK_KEY, id, apiId, revision: 1 }, identity: null, permissions: null, secretUntilMs: null },
     apiId,
-    toIdentityEntry(identity),
+    new IdentityEntry(identity),
   );
 }
 
