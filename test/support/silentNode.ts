@@ -5,6 +5,7 @@ import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { makeService } from '../../src/http/service.ts';
 import { Log } from '../../src/log.ts';
 import { ALWAYS_FRESH } from '../../src/storage/port/freshness.ts';
+import type { CountedChange } from '../../src/storage/postgres/freshness/seenChange.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import type { Digester } from '../../src/system.ts';
 import { engineOn } from '../postgres/conformance/engineOn.ts';
@@ -72,6 +73,11 @@ export class SilentNode {
     const answer = await this.#client.send({ method: 'POST', target, headers, body: sent, peer: '203.0.113.7' });
     if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
     return JSON.parse(answer.text);
+  }
+
+  /** It learns which change was the last one, and of no change what it was. */
+  see(change: CountedChange): void {
+    this.#storage.seenChange.see(change);
   }
 
   close(): Promise<void> {

@@ -10,14 +10,20 @@ export interface SilentPair {
   readonly changing: SilentNode;
   /** Has seen everything before a change and hears nothing of it. */
   readonly silent: SilentNode;
+  query(sql: string): Promise<Record<string, unknown>[]>;
 }
 
 export function useSilentPair(): () => SilentPair {
   let pair: SilentPair;
   beforeAll(async () => {
-    const url = await (await postgresServer()).createDatabase();
+    const server = await postgresServer();
+    const url = await server.createDatabase();
     const clock = new VirtualClock('2026-03-15T12:00:00Z');
-    pair = { changing: await SilentNode.start(url, clock), silent: await SilentNode.start(url, clock) };
+    pair = {
+      changing: await SilentNode.start(url, clock),
+      silent: await SilentNode.start(url, clock),
+      query: (sql) => server.query(sql, new URL(url).pathname.slice(1)),
+    };
     pair.silent.rootKey = pair.changing.rootKey;
   });
   afterAll(async () => {

@@ -24,6 +24,7 @@ import { Durability } from './connection/durability.ts';
 import { exclusively } from './connection/exclusively.ts';
 import { reasonOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
+import { SeenChange } from './freshness/seenChange.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
@@ -85,6 +86,7 @@ export class PostgresStorage implements Storage {
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
   readonly freshness: PostgresFreshness;
+  readonly seenChange = new SeenChange();
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
@@ -144,7 +146,9 @@ export class PostgresStorage implements Storage {
       monotonicMs,
     });
     this.localCounts = new PostgresLocalCounts(this.#localCountsSession, this.#lookups, options.node);
+    const { seenChange } = this;
     this.freshness = new PostgresFreshness(connector, {
+      seenChange,
       staleMaxMs: options.staleMaxMs,
       clock,
       durability,
@@ -155,6 +159,7 @@ export class PostgresStorage implements Storage {
     this.ledger = new PostgresLedger(connector, management, {
       ...options,
       clock,
+      seenChange,
       silence: () => this.#silence(),
     });
     this.#startedAtMs = options.nowMs();

@@ -7,6 +7,7 @@ import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerCloc
 import type { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../src/storage/postgres/connection/durability.ts';
 import { PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';
+import { SeenChange } from '../../../src/storage/postgres/freshness/seenChange.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -43,7 +44,8 @@ class Setup implements AsyncDisposable {
     const clock = new LedgerClock(clocks, false);
     // Chance says when it polls by itself: not during the test.
     const durability = new Durability(false);
-    const options = { ...clocks, clock, durability, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
+    const seenChange = new SeenChange();
+    const options = { ...clocks, clock, durability, seenChange, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
     this.freshness = new PostgresFreshness(connector, options);
   }
 
@@ -69,7 +71,7 @@ class Setup implements AsyncDisposable {
     const poll = this.line.polls.shift();
     const facts = { fsync: true, full_page_writes: true, awaits_standby: false };
     const changes = news.map((number) => ({ number, keys: [`key ${number}`], root_keys: false, subjects: null }));
-    const row = { ...facts, last: news.at(-1) ?? 1, now: this.wall.nowMs(), timeline: 1, changes };
+    const row = { ...facts, last: news.at(-1) ?? 1, token: 'a', now: this.wall.nowMs(), timeline: 1, changes };
     meanwhile();
     poll?.resolve({ rows: [row] });
     await turn();

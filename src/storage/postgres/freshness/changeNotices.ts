@@ -19,7 +19,7 @@ export interface Subjects {
   readonly rbac: boolean;
 }
 
-const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number + 1 RETURNING number),
+const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number + 1, token = gen_random_uuid()::text RETURNING number),
     noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
       SELECT number, $1::bigint, $2::text[], $3::boolean, $4::text FROM next RETURNING number)
     SELECT pg_notify('${CHANNEL}', number::text) FROM noted`;

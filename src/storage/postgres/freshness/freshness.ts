@@ -10,6 +10,7 @@ import { CHANNEL } from './changeNotices.ts';
 import { reasonOf } from '../connection/databaseError.ts';
 import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
 import { Session } from '../connection/session.ts';
+import type { SeenChange } from './seenChange.ts';
 
 /** How often a node polls when no notification comes. */
 const POLL_MS = 200;
@@ -33,6 +34,7 @@ export interface FreshnessOptions {
   readonly staleMaxMs: number;
   readonly clock: LedgerClock;
   readonly durability: Durability;
+  readonly seenChange: SeenChange;
   readonly monotonicMs: () => number;
   readonly wallClockMs: () => number;
   readonly random: () => number;
@@ -195,7 +197,8 @@ export class PostgresFreshness implements Freshness {
     return durability.facts.awaits_standby && monotonicMs() - this.#beatMs >= BEAT_EVERY_MS;
   }
 
-  #take({ last, changes, timeline }: PollRow): void {
+  #take({ last, token, changes, timeline }: PollRow): void {
+    this.#options.seenChange.see({ number: last, token });
     const seen = this.#seen;
     this.#seen = last;
     if (seen === null) this.#timeline = timeline;

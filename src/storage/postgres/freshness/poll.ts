@@ -7,6 +7,7 @@ const MAX_CHANGES = 1_000;
 
 export interface PollRow extends Record<string, unknown>, DurabilityFacts {
   last: number;
+  token: string;
   now: number;
   timeline: number;
   changes: readonly ChangeRow[] | null;
@@ -21,7 +22,7 @@ interface ChangeRow {
 }
 
 /** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
-export const POLL = `SELECT c.number AS last, ledger_now_v1(NULL) AS now, ${DURABILITY_COLUMNS},
+export const POLL = `SELECT c.number AS last, c.token, ledger_now_v1(NULL) AS now, ${DURABILITY_COLUMNS},
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
     SELECT json_agg(json_build_object('number', n.number, 'keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
     FROM (SELECT number, keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n

@@ -7,7 +7,9 @@ import type { ContendedAccounts } from './contendedAccounts.ts';
 import type { PlannedBatch } from './dispatch/plan.ts';
 import { batchOf } from './generalBatch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
+import { BatchFences } from './fences.ts';
 import { plainBatchOf } from './plainBatch.ts';
+import type { SeenChange } from '../freshness/seenChange.ts';
 import type { Queue, QueuedSpend } from './queue.ts';
 
 const HELD_TOO_LONG = 'Another database transaction has locked the counter for too long; nothing was spent.';
@@ -25,6 +27,7 @@ export interface RunnerContext {
   readonly queue: Queue;
   readonly contended: ContendedAccounts;
   readonly clock: LedgerClock;
+  readonly seenChange: SeenChange;
   readonly management: Pick<Management, 'forgetWindow'>;
   readonly observe: LedgerObserver;
   readonly random: () => number;
@@ -69,7 +72,10 @@ export class BatchRunner {
     const { committer, form, items, waits } = batch;
     try {
       const spends = items.map(({ spend }) => spend);
-      const outcomes = await committer.run(form === 'plain' ? plainBatchOf(spends) : batchOf(spends), waits);
+      const fences = new BatchFences(spends, this.#context.seenChange);
+      const sent = form === 'plain' ? plainBatchOf(spends, fences) : batchOf(spends, fences);
+      const outcomes = await committer.run(sent, waits);
+      fences.note(outcomes);
       this.#lastFailure = null;
       this.#context.observe.committed(items.length, this.#context.monotonicMs() - startedAtMs);
       return await this.#read(batch, outcomes, startedAtMs);

@@ -1,7 +1,8 @@
 import { type Fence, fencedRecord } from '../../../core/fence.ts';
 import type { Spend } from '../../../core/spend.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';
-import { BROKEN } from '../schema/readFences.ts';
+import type { CountedChange, SeenChange } from '../freshness/seenChange.ts';
+import { BROKEN, RECORDS_KIND } from '../schema/readFences.ts';
 import type { BatchOutcome } from './batch.ts';
 
 /** The fences of a batch, each once, as columns. */
@@ -12,36 +13,88 @@ export interface FenceColumns {
   readonly revisions: readonly number[];
 }
 
-export function fenceColumnsOf(spends: readonly Spend[]): FenceColumns {
+/**
+ * What a batch asks about the records that decided its spends. Spends whose records were compared since the last change need no fences of
+ * their own: one for all of them says that there was no other change.
+ */
+export class BatchFences {
+  readonly columns: FenceColumns;
+  readonly #spends: readonly Spend[];
+  /** When the batch was made: while it is under way, another change may be seen. */
+  readonly #sequence: number;
+  /** For each spend: it relies on its note. */
+  readonly #isCovered: readonly boolean[];
+  readonly #distinct: readonly Fence[];
+
+  constructor(spends: readonly Spend[], seen: SeenChange) {
+    this.#spends = spends;
+    this.#sequence = seen.sequence;
+    this.#isCovered = spends.map((spend) => seen.covers(spend));
+    this.#distinct = distinctFences(spends.filter((_, i) => this.#isCovered[i] !== true));
+    this.columns = columnsOf(this.#distinct, this.#isCovered.includes(true) ? seen.change : null);
+  }
+
+  /**
+   * When the answer names broken fences, nothing of the batch was done: the spends that carry one are stale, and the others are sent again.
+   * Otherwise null.
+   */
+  readBroken(numbers: readonly number[]): BatchOutcome[] | null {
+    if (numbers[0] !== BROKEN) return null;
+    const [, nowMs = 0, ...positions] = numbers;
+    const broken = new Set(positions.map((position) => nameOf(this.#distinct[position - 1])));
+    // There was another change. The spends that rely on notes are sent again with their own fences.
+    if (positions.includes(this.#distinct.length + 1)) this.#forgetNotes();
+    return this.#spends.map((spend, i): BatchOutcome => {
+      const fence = this.#isCovered[i] === true ? undefined : spend.fences.find((each) => broken.has(nameOf(each)));
+      return fence === undefined ? 'resend' : { status: 'stale', nowMs, fence };
+    });
+  }
+
+  /** Notes for which spends all records were compared: each that decided has a fence, or its revision is that of a charge. */
+  note(outcomes: readonly BatchOutcome[]): void {
+    if (this.#sequence === 0) return;
+    for (const [i, { decidedBy }] of this.#spends.entries()) {
+      const outcome = outcomes[i];
+      if (decidedBy === undefined || this.#isCovered[i] === true || typeof outcome !== 'object') continue;
+      const isNew = outcome.status === 'refused' || (outcome.status === 'taken' && !outcome.replayed);
+      if (isNew) decidedBy.checkedAt = this.#sequence;
+    }
+  }
+
+  #forgetNotes(): void {
+    for (const [i, { decidedBy }] of this.#spends.entries()) {
+      if (decidedBy !== undefined && this.#isCovered[i] === true) decidedBy.checkedAt = 0;
+    }
+  }
+}
+
+/** How many fences a spend adds to a batch. */
+export function fenceCount(spend: Spend, seen: SeenChange): number {
+  return seen.covers(spend) ? 0 : spend.fences.length;
+}
+
+function columnsOf(fences: readonly Fence[], change: CountedChange | null): FenceColumns {
   const columns = { kinds: [] as number[], ids: [] as string[], names: [] as string[], revisions: [] as number[] };
-  for (const { kind, id, name, revision } of distinctFences(spends)) {
+  for (const { kind, id, name, revision } of fences) {
     columns.kinds.push(FENCE_KINDS.indexOf(kind));
     columns.ids.push(id);
     columns.names.push(name);
     columns.revisions.push(revision);
   }
+  if (change === null) return columns;
+  columns.kinds.push(RECORDS_KIND);
+  columns.ids.push('');
+  columns.names.push(change.token);
+  columns.revisions.push(change.number);
   return columns;
 }
 
-/** In the order of the columns. */
 function distinctFences(spends: readonly Spend[]): Fence[] {
   const distinct = new Map<string, Fence>();
   for (const { fences } of spends) for (const fence of fences) distinct.set(nameOf(fence), fence);
   return [...distinct.values()];
 }
 
-function nameOf(fence: Fence): string {
-  return `${fencedRecord(fence)} ${fence.revision}`;
-}
-
-/** When the answer names broken fences: the spends that carry one are stale, and the others are sent again. Otherwise null. */
-export function readBroken(numbers: readonly number[], spends: readonly Spend[]): BatchOutcome[] | null {
-  if (numbers[0] !== BROKEN) return null;
-  const [, nowMs = 0, ...positions] = numbers;
-  const all = distinctFences(spends);
-  const broken = new Set(positions.map((position) => nameOf(all[position - 1] as Fence)));
-  return spends.map(({ fences }): BatchOutcome => {
-    const fence = fences.find((each) => broken.has(nameOf(each)));
-    return fence === undefined ? 'resend' : { status: 'stale', nowMs, fence };
-  });
+function nameOf(fence: Fence | undefined): string {
+  return fence === undefined ? '' : `${fencedRecord(fence)} ${fence.revision}`;
 }

@@ -2,7 +2,7 @@ import type { AccountMark, ChargeRule, RefillStep } from '../../../core/account.
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
 import type { ChargeResult, Spend, SpendOutcome } from '../../../core/spend.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
-import { fenceColumnsOf, readBroken } from './fences.ts';
+import type { BatchFences } from './fences.ts';
 import { CHARGE_RULE, STATUS, STEP_MODE } from '../schema/generalSpendFunction.ts';
 
 const STATEMENT = {
@@ -15,19 +15,22 @@ const STATEMENT = {
 };
 
 /** A batch of any spends: one call of ledger_spend_v1. */
-export function batchOf(spends: readonly Spend[]): Batch {
+export function batchOf(spends: readonly Spend[], fences: BatchFences): Batch {
   const { ids, spendCharges, charges, steps, spendIdem, idemScope, idemId, idemDigest, scopes } = writeBatch(spends);
   const written = [ids, spendCharges, ...charges, ...steps, spendIdem, idemScope, idemId, idemDigest, scopes];
-  const { kinds, ids: fenceIds, names, revisions } = fenceColumnsOf(spends);
-  const fences = [kinds, fenceIds, names, revisions];
+  const { kinds, ids: fenceIds, names, revisions } = fences.columns;
+  const asked = [kinds, fenceIds, names, revisions];
   return {
     size: spends.length,
     async ask(client, { committer, number, waits, givenMs }) {
-      const values = [committer, number, waits !== 'never', givenMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...fences];
+      const values = [committer, number, waits !== 'never', givenMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...asked];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },
-    read: (text) => readVerdicts(text, spends),
+    read(text) {
+      const numbers = text.split(',').map(Number);
+      return fences.readBroken(numbers) ?? readVerdicts(numbers, spends);
+    },
   };
 }
 
@@ -113,10 +116,7 @@ function stepColumns(steps: readonly RefillStep[]): string[] {
 }
 
 /** The outcomes, in the order of the spends. */
-function readVerdicts(text: string, spends: readonly Spend[]): BatchOutcome[] {
-  const numbers = text.split(',').map(Number);
-  const broken = readBroken(numbers, spends);
-  if (broken !== null) return broken;
+function readVerdicts(numbers: readonly number[], spends: readonly Spend[]): BatchOutcome[] {
   const nowMs = numbers[0] ?? 0;
   const outcomes: BatchOutcome[] = [];
   for (let at = 1; at < numbers.length;) {

@@ -14,6 +14,7 @@ import type {
   WindowCursor,
 } from '../../port/storage.ts';
 import type { Connector } from '../connection/connector.ts';
+import type { SeenChange } from '../freshness/seenChange.ts';
 import type { Management } from '../management/management.ts';
 import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
 import { Committer } from './committer.ts';
@@ -31,6 +32,7 @@ const CROWD_DECAY = 0.98;
 export interface LedgerOptions {
   readonly maxWaiting: number;
   readonly clock: LedgerClock;
+  readonly seenChange: SeenChange;
   readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly observe: LedgerObserver;

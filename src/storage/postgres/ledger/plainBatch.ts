@@ -3,7 +3,7 @@ import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
 import type { Batch, BatchEnvelope, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
-import { type FenceColumns, fenceColumnsOf, readBroken } from './fences.ts';
+import type { BatchFences, FenceColumns } from './fences.ts';
 import { STATUS } from '../schema/generalSpendFunction.ts';
 import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
 
@@ -51,19 +51,18 @@ function isSameRule(a: ChargeRule, b: ChargeRule): boolean {
 }
 
 /** Plain spends, those of one account alike (`isAlike`): one call of ledger_take_v1. */
-export function plainBatchOf(spends: readonly Spend[]): Batch {
+export function plainBatchOf(spends: readonly Spend[], fences: BatchFences): Batch {
   const groups = groupByAccount(spends);
-  const fences = fenceColumnsOf(spends);
   return {
     size: spends.length,
     async ask(client, envelope) {
-      const values = valuesOf(groups, fences, envelope);
+      const values = valuesOf(groups, fences.columns, envelope);
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },
     read(text) {
       const numbers = numbersOf(text);
-      return readBroken(numbers, spends) ?? readAnswer(numbers, groups, spends.length);
+      return fences.readBroken(numbers) ?? readAnswer(numbers, groups, spends.length);
     },
   };
 }

@@ -3,6 +3,8 @@ import { Deferred } from '../../port/deferred.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { type Lock, locksOfSpend } from './locks.ts';
 import { isPlain } from './plainBatch.ts';
+import type { SeenChange } from '../freshness/seenChange.ts';
+import { fenceCount } from './fences.ts';
 
 /** How long an item waits in the queue before it is refused. */
 const MAX_WAIT_MS = 5_000;
@@ -36,6 +38,7 @@ export type QueueItem = QueuedSpend | QueuedChange;
 export interface QueueOptions {
   /** Spends and changes that may be queued or in flight at one time. */
   readonly maxWaiting: number;
+  readonly seenChange: SeenChange;
   readonly monotonicMs: () => number;
 }
 
@@ -78,7 +81,7 @@ export class Queue {
     if (refusal !== null) return Deferred.failed(refusal);
     const outcome = new Deferred<SpendOutcome>();
     const plainCharge = isPlain(spend) ? (spend.charges[0] ?? null) : null;
-    const { length: fences } = spend.fences;
+    const fences = fenceCount(spend, this.#options.seenChange);
     const locks = locksOfSpend(spend);
     this.#add({ kind: 'spend', spend, locks, queuedAtMs, plainCharge, fences, tries: 0, outcome });
     return outcome;

@@ -11,8 +11,9 @@ export const NODE_TABLES = `
     subjects text
   );
   CREATE INDEX changes_by_time ON changes (at_ms);
-  CREATE TABLE change_counter (number bigint NOT NULL);
-  INSERT INTO change_counter VALUES (0);
+  -- The token names a change even where a promoted standby has given its number a second time.
+  CREATE TABLE change_counter (number bigint NOT NULL, token text NOT NULL);
+  INSERT INTO change_counter VALUES (0, gen_random_uuid()::text);
 
   -- What every node has let through, by window. Not logged: after a crash of the database the nodes go on from memory.
   -- Half of each page is free: the next count of a row goes beside it, and an index changes only when an indexed column does.
