@@ -1,5 +1,6 @@
 import type { AccountState, RefillPlan } from '../../src/core/account.ts';
 import { AccountBook } from '../../src/core/accountBook.ts';
+import type { Fence } from '../../src/core/fence.ts';
 import type { Pockets } from '../../src/core/pockets.ts';
 import type { StatementLine } from '../../src/core/statement.ts';
 import type { LedgerView, SpendOutcome, RememberedAnswer } from '../../src/core/spend.ts';
@@ -13,7 +14,7 @@ export class View implements LedgerView {
   readonly lastChange: number = 0;
 
   /** No fences are drawn here. */
-  holds(): boolean {
+  holds(_fence: Fence): boolean {
     return true;
   }
 

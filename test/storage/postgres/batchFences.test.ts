@@ -1,0 +1,77 @@
+import { describe, expect, test } from 'bun:test';
+
+import { recordFence } from '../../../src/core/fence.ts';
+import type { RecordsNote, Spend, SpendOutcome } from '../../../src/core/spend.ts';
+import { SeenChange } from '../../../src/storage/postgres/freshness/seenChange.ts';
+import { BatchFences, fenceCount } from '../../../src/storage/postgres/ledger/fences.ts';
+import { BROKEN, RECORDS_KIND } from '../../../src/storage/postgres/schema/readFences.ts';
+
+const TAKEN: SpendOutcome = { status: 'taken', charges: [], nowMs: 5, replayed: false };
+
+function spendOf(keyId: string, decidedBy?: RecordsNote): Spend {
+  return { charges: [], fences: [recordFence('key', keyId, 1)], idempotency: null, decidedBy };
+}
+
+function setup() {
+  const seen = new SeenChange();
+  seen.see({ number: 7, token: 'a' });
+  const noted: RecordsNote = { checkedAt: seen.sequence };
+  const fresh: RecordsNote = { checkedAt: 0 };
+  const spends = [spendOf('key_1', noted), spendOf('key_2', fresh), spendOf('key_3'), spendOf('key_4', noted)];
+  return { seen, noted, fresh, spends };
+}
+
+describe('the fences of a batch', () => {
+  test('one for all spends with a note, and their own for the others', () => {
+    const { seen, spends } = setup();
+    const { columns } = new BatchFences(spends, seen);
+    expect(columns).toEqual({
+      kinds: [0, 0, RECORDS_KIND],
+      ids: ['key_2', 'key_3', ''],
+      names: ['', '', 'a'],
+      revisions: [1, 1, 7],
+    });
+    expect(spends.map((spend) => fenceCount(spend, seen))).toEqual([0, 1, 1, 0]);
+  });
+
+  test('are their own before a change was seen, and after another one was', () => {
+    const { spends, seen } = setup();
+    expect(new BatchFences(spends, new SeenChange()).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
+    seen.see({ number: 7, token: 'b' });
+    expect(new BatchFences(spends, seen).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
+  });
+
+  test('a change that was not seen: all are sent again, and those with a note with fences of their own', () => {
+    const { seen, spends, noted } = setup();
+    const fences = new BatchFences(spends, seen);
+    expect(fences.readBroken([BROKEN, 5, 3])).toEqual(['resend', 'resend', 'resend', 'resend']);
+    expect(noted.checkedAt).toBe(0);
+    expect(new BatchFences(spends, seen).columns.ids).toHaveLength(4);
+  });
+
+  test('a broken fence of one spend leaves the notes of the others', () => {
+    const { seen, spends, noted } = setup();
+    const [, second] = spends;
+    const outcomes = new BatchFences(spends, seen).readBroken([BROKEN, 5, 1]);
+    const stale = { status: 'stale', nowMs: 5, fence: second?.fences[0] ?? null } as const;
+    expect(outcomes).toEqual(['resend', stale, 'resend', 'resend']);
+    expect(noted.checkedAt).toBe(1);
+  });
+
+  test('notes what was compared: for new answers, under the change that was seen when the batch was made', () => {
+    const { seen, fresh, spends } = setup();
+    const fences = new BatchFences(spends, seen);
+    seen.see({ number: 8, token: 'b' });
+    const others: Exclude<Parameters<typeof fences.note>[0][number], undefined>[] = [
+      'busy',
+      'resend',
+      'needs general',
+      { status: 'stale', nowMs: 5, fence: null },
+      { ...TAKEN, replayed: true },
+    ];
+    for (const outcome of others) fences.note([TAKEN, outcome, TAKEN, TAKEN]);
+    expect(fresh.checkedAt).toBe(0);
+    fences.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    expect(fresh.checkedAt).toBe(1);
+  });
+});
