@@ -56,13 +56,13 @@ const BREAKS: readonly (readonly [string, Fence, RecordWrite, number])[] = [
   [
     'a key that is deleted with others',
     recordFence('key', 'key_1', 1),
-    { kind: 'retireKeys', keys: [{ id: 'key_1', expect: 1, digests: [], words: [] }], deletedAtMs: 1 },
+    { kind: 'retireKeys', keys: [{ id: 'key_1', expect: 1, digests: ['digest of key_1'], words: [] }], deletedAtMs: 1 },
     2,
   ],
   [
     'a key that is removed with others',
     recordFence('key', 'key_1', 1),
-    { kind: 'removeKeys', apiId: 'api_1', keys: [{ id: 'key_1', expect: 1, digests: [], words: [] }] },
+    { kind: 'removeKeys', apiId: 'api_1', keys: [{ id: 'key_1', expect: 1, digests: ['digest of key_1'], words: [] }] },
     ABSENT,
   ],
   [
@@ -145,6 +145,30 @@ describePort('the fences of a spend', (setup) => {
       expect((await setup().storage.ledger.spend(fenced(account, again))).status).toBe('taken');
     },
   );
+
+  test.each(BREAKS)('%s makes it stale, whatever was noted about its records before', async (_name, fence, change) => {
+    const { storage } = setup();
+    await write(storage, ...RECORDS);
+    const account = await openCredits(storage, 10);
+    const spend = { ...fenced(account, fence), decidedBy: { checkedAt: 0 } };
+    expect(statuses(await spendAll(storage.ledger, [spend, spend, spend]))).toEqual(['taken', 'taken', 'taken']);
+    expect((await write(storage, change)).status).toBe('done');
+    expect((await storage.ledger.spend(spend)).status).toBe('stale');
+    expect(await balance(storage, account)).toBe(7);
+  });
+
+  test.each(BREAKS)('%s at the same time makes it stale from there on', async (_name, fence, change) => {
+    const { storage } = setup();
+    await write(storage, ...RECORDS);
+    const account = await openCredits(storage, 10);
+    const spend = { ...fenced(account, fence), decidedBy: { checkedAt: 0 } };
+    await storage.ledger.spend(spend);
+    // Asked for together. The ledger may decide the spend before the change.
+    const [, after] = await Promise.all([write(storage, change), storage.ledger.spend(spend)]);
+    const isBefore = after.status === 'taken';
+    expect((await storage.ledger.spend(spend)).status).toBe('stale');
+    expect([after.status, await balance(storage, account)]).toEqual(isBefore ? ['taken', 8] : ['stale', 9]);
+  });
 
   test('a change of another record, also of the same kind, leaves it alone', async () => {
     const { storage } = setup();
