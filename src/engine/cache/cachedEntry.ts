@@ -2,7 +2,8 @@ import type { LocalOwner } from '../local/localWindow.ts';
 import type { Alerts, CreditsRecord } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { EntryPermissions, PlanSlot } from './planEntry.ts';
-import type { IdentitySlot, KeyEntry, PlanWindows } from './keyEntry.ts';
+import type { IdentitySlot } from './identityEntry.ts';
+import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 
 /** What a key has itself, without what its identity or a plan gives. */
 export interface OwnFields {
@@ -40,4 +41,6 @@ export interface CachedEntry extends KeyEntry, Sources {
   readonly own: OwnFields | null;
   local: LocalOwner | null;
   windows: PlanWindows | null;
+  /** What is noted about its records; 0 = nothing. Not used of a packed one. */
+  checkedAt: number;
 }

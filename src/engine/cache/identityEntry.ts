@@ -9,6 +9,26 @@ import { asConfigured, orNone, withGiven } from './limitLists.ts';
 /** Instead of an account: there is none. */
 const NONE = -1;
 
+/** Where the keys of an identity find its newest entry. */
+export class IdentitySlot {
+  readonly id: string;
+  #entry: IdentityEntry | null = null;
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** null: its keys must be looked up again. */
+  get entry(): IdentityEntry | null {
+    return this.#entry;
+  }
+
+  replace(entry: IdentityEntry | null): void {
+    if (this.#entry !== null) this.#entry.isReplaced = true;
+    this.#entry = entry;
+  }
+}
+
 /**
  * An identity as verification needs it, with what its plan gives. All its cached keys share one object, which is replaced as a whole when
  * the identity or its plan changes.
@@ -27,6 +47,8 @@ export class IdentityEntry {
   usualEnd: string | null = null;
   /** Every character of `usualEnd` is a byte. */
   isAscii = false;
+  /** The identity has changed, or must be read again. */
+  isReplaced = false;
   /** Where its local limits are counted; null = not known yet. */
   local: LocalOwner | null = null;
   /** What answers say of it otherwise, created with the first such answer. */
@@ -34,13 +56,22 @@ export class IdentityEntry {
   /** The accounts of windows for further limits of its plan, in their order. */
   #furtherWindows: (number | undefined)[] | null = null;
   readonly record: IdentityRecord;
+  /** Where its keys find the newest entry. */
+  readonly slot: IdentitySlot;
 
   /** The plan must have been read. */
-  constructor(record: IdentityRecord, planSlot: PlanSlot | null = null) {
+  constructor(record: IdentityRecord, planSlot: PlanSlot | null = null, slot = new IdentitySlot(record.id)) {
     this.#traits = traitsOf(record, planSlot);
     this.#account = record.credits?.account ?? NONE;
     this.revision = record.revision;
     this.record = record;
+    this.slot = slot;
+  }
+
+  /** Neither the identity nor its plan has changed since. A plan that must be read has. */
+  get isPresent(): boolean {
+    const { plan, planSlot } = this.#traits;
+    return !this.isReplaced && (planSlot === null || (planSlot.entry !== null && planSlot.entry === plan));
   }
 
   get id(): string {

@@ -150,6 +150,18 @@ export class KeyCache {
     else this.#packed.keepWindows(cached, windows);
   }
 
+  /** What a ledger has noted about the records that decide the spends of this entry (RecordsNote); 0 = nothing. */
+  checkedAt(entry: KeyEntry): number {
+    const cached = entry as CachedEntry;
+    return cached.rowNumber < 0 ? cached.checkedAt : this.#packed.checkedAt(entry);
+  }
+
+  keepChecked(entry: KeyEntry, checkedAt: number): void {
+    const cached = entry as CachedEntry;
+    if (cached.rowNumber < 0) cached.checkedAt = checkedAt;
+    else this.#packed.keepChecked(entry, checkedAt);
+  }
+
   /** The key was created, changed or removed. From now on the old entry is not used any more. */
   drop(digest: string): void {
     this.#packed.delete(digest);

@@ -1,5 +1,4 @@
 import type { AddressBlock } from '../../core/address.ts';
-import type { RecordsNote } from '../../core/spend.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { IdentityEntry } from './identityEntry.ts';
@@ -27,13 +26,6 @@ export interface PlanWindows {
   readonly accounts: (number | undefined)[];
 }
 
-/** Where the keys of an identity find it. */
-export interface IdentitySlot {
-  readonly id: string;
-  /** null: its keys must be looked up again. */
-  entry: IdentityEntry | null;
-}
-
 /** A key as verification needs it. Replaced as a whole when the key changes. Only the cache makes one. */
 export interface KeyEntry {
   readonly id: string;
@@ -59,8 +51,6 @@ export interface KeyEntry {
   readonly local: LocalOwner | null;
   /** The windows of its own plan; null = none yet. Set by `KeyCache.keepWindow`. */
   readonly windows: PlanWindows | null;
-  /** About the key, its identity and its plan; null = it has neither of both. */
-  readonly decidedBy: RecordsNote | null;
   /** The descriptive fields as text for answers, created with the first answer. */
   wire: WireText | null;
 }

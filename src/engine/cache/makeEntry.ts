@@ -36,7 +36,7 @@ export function toKeyEntry(
     openCount: null,
     local: null,
     windows: null,
-    decidedBy: identity === null && sources.planSlot === null ? null : { checkedAt: 0 },
+    checkedAt: 0,
     wire: null,
   };
 }
@@ -54,7 +54,7 @@ export function withSources(
     // The count of the old entry is written separately.
     openCount: null,
     windows: null,
-    decidedBy: { checkedAt: 0 },
+    checkedAt: 0,
     wire: null,
   };
 }

@@ -1,12 +1,11 @@
-import type { RecordsNote } from '../../core/spend.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry } from './identityEntry.ts';
-import type { IdentitySlot, KeyEntry, PlanWindows } from './keyEntry.ts';
+import type { IdentityEntry, IdentitySlot } from './identityEntry.ts';
+import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 import type { PlanEntry, PlanSlot } from './planEntry.ts';
 import { joined, withGiven } from './limitLists.ts';
 import { toExtras, withPermissions } from './makeEntry.ts';
@@ -80,9 +79,9 @@ export class PackedKeys implements KeyCounts {
   get(digest: string): CachedEntry | undefined {
     const row = this.#find(digest);
     if (row < 0) return undefined;
-    const slot = this.#identitySlot(row);
-    const identity = slot === null ? null : this.#identityOf(slot);
-    if (slot !== null && identity === null) return undefined;
+    const known = this.#identity(row);
+    const identity = known === null || known.isPresent ? known : this.#presentIdentity(row, known.slot);
+    if (known !== null && identity === null) return undefined;
     const planSlot = this.#planSlot(row);
     const plan = planSlot === null ? null : planSlot.entry;
     return planSlot !== null && plan === null ? undefined : this.#toEntry(row, identity, plan);
@@ -91,11 +90,18 @@ export class PackedKeys implements KeyCounts {
   /** Null: the key is not there. */
   sourcesOf(digest: string): Sources | null {
     const row = this.#find(digest);
-    return row < 0 ? null : { identitySlot: this.#identitySlot(row), planSlot: this.#planSlot(row) };
+    return row < 0 ? null : { identitySlot: this.#identity(row)?.slot ?? null, planSlot: this.#planSlot(row) };
   }
 
-  #identitySlot(row: number): IdentitySlot | null {
+  /** As it was when the row last used it. */
+  #identity(row: number): IdentityEntry | null {
     return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#companions.identities.at(row);
+  }
+
+  #presentIdentity(row: number, slot: IdentitySlot): IdentityEntry | null {
+    const identity = this.#identityOf(slot);
+    if (identity !== null) this.#companions.identities.put(row, identity);
+    return identity;
   }
 
   #planSlot(row: number): PlanSlot | null {
@@ -107,7 +113,8 @@ export class PackedKeys implements KeyCounts {
     const { key } = found;
     const flags = flagsOf(key);
     // A row without the source that its flags name would be a key that nothing limits.
-    if (((flags & HAS_IDENTITY) === 0) !== (identitySlot === null)) return false;
+    const identity = identitySlot?.entry ?? null;
+    if (((flags & HAS_IDENTITY) === 0) !== (identity === null)) return false;
     if (((flags & HAS_PLAN) === 0) !== (planSlot === null) || toExtras(found) !== null) return false;
     const accounts = countAccounts(key);
     if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
@@ -124,7 +131,7 @@ export class PackedKeys implements KeyCounts {
     words[at + LIMITS_AND_CREDITS] = limits | (credits << 16);
     words[at + REVISION] = key.revision;
     words[at + FLAGS] = flags;
-    if (identitySlot !== null) this.#companions.identities.put(this.#used, identitySlot);
+    if (identity !== null) this.#companions.identities.put(this.#used, identity);
     if (planSlot !== null) this.#companions.plans.put(this.#used, planSlot);
     writeLong(words, at + ACCOUNT, accounts.first);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
@@ -179,6 +186,17 @@ export class PackedKeys implements KeyCounts {
     this.#remember(this.#companions.windows, entry, windows);
   }
 
+  /** What was noted about the records of this entry; 0 = nothing. */
+  checkedAt(entry: KeyEntry): number {
+    const row = this.#rowOf(entry);
+    return row < 0 ? 0 : this.#notes.at(row, identityRevision(entry), planRevision(entry));
+  }
+
+  keepChecked(entry: KeyEntry, checkedAt: number): void {
+    const row = this.#rowOf(entry);
+    if (row >= 0) this.#notes.put(row, identityRevision(entry), planRevision(entry), checkedAt);
+  }
+
   /** Until the rows are packed again. */
   #remember<T>(companions: Companions<T>, entry: KeyEntry, companion: T): void {
     const row = this.#rowOf(entry);
@@ -205,7 +223,7 @@ export class PackedKeys implements KeyCounts {
 
   #counted(row: number): CountedKey {
     const apiId = this.#shared.apis.at(this.#rows.word(row, API));
-    return { apiId, keyId: this.#rows.id(row), identityId: this.#identitySlot(row)?.id ?? '' };
+    return { apiId, keyId: this.#rows.id(row), identityId: this.#identity(row)?.id ?? '' };
   }
 
   #toEntry(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): CachedEntry {
@@ -235,13 +253,9 @@ export class PackedKeys implements KeyCounts {
       openCount: null,
       local: limits === 0 && plan === null ? null : this.#companions.locals.at(row),
       windows: plan === null ? null : this.#companions.windows.at(row),
-      decidedBy: identity === null && plan === null ? null : this.#noteOf(row, identity, plan),
+      checkedAt: 0,
       wire: null,
     };
-  }
-
-  #noteOf(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): RecordsNote {
-    return this.#notes.of(row, identity?.revision ?? 0, (plan ?? identity?.plan)?.revision ?? 0);
   }
 
   #credits(row: number, plan: PlanEntry | null): KeyEntry['credits'] {
@@ -299,4 +313,14 @@ export class PackedKeys implements KeyCounts {
     this.#notes = new RowNotes(rows);
     [this.#used, this.#oldest] = [0, 0];
   }
+}
+
+/** 0: there is none. */
+function identityRevision({ identity }: KeyEntry): number {
+  return identity === null ? 0 : identity.revision;
+}
+
+/** Of the plan that the key or its identity is on. */
+function planRevision({ plan, identity }: KeyEntry): number {
+  return (plan ?? identity?.plan)?.revision ?? 0;
 }

@@ -1,11 +1,12 @@
 import type { LocalOwner } from '../local/localWindow.ts';
-import type { IdentitySlot, PlanWindows } from './keyEntry.ts';
+import type { IdentityEntry } from './identityEntry.ts';
+import type { PlanWindows } from './keyEntry.ts';
 import type { PlanSlot } from './planEntry.ts';
 import { Companions } from './sharedValues.ts';
 
 /** The objects that packed rows refer to, each for those rows that need it. */
 export class RowCompanions {
-  readonly identities = new Companions<IdentitySlot>();
+  readonly identities = new Companions<IdentityEntry>();
   readonly plans = new Companions<PlanSlot>();
   readonly locals = new Companions<LocalOwner>();
   readonly windows = new Companions<PlanWindows>();

@@ -1,9 +1,7 @@
-import type { RecordsNote } from '../../core/spend.ts';
-
 /** Of a row: when its records were checked, and the revisions that its identity and its plan had then. */
 const NOTE = 3;
 
-/** For each packed key, what a ledger has noted about the records that decide its spends. A new row has no note. */
+/** For each packed key, what a ledger has noted about the records that decide its spends (RecordsNote). A new row has no note. */
 export class RowNotes {
   #numbers: Uint32Array;
 
@@ -17,35 +15,17 @@ export class RowNotes {
     this.#numbers = numbers;
   }
 
-  /** A note about other revisions is none. */
-  of(row: number, identityRevision: number, planRevision: number): RecordsNote {
-    return new RowNote(this.#numbers, row * NOTE, identityRevision, planRevision);
-  }
-}
-
-/** After its rows were packed again, it writes where nobody reads. */
-class RowNote implements RecordsNote {
-  readonly #numbers: Uint32Array;
-  readonly #at: number;
-  readonly #identityRevision: number;
-  readonly #planRevision: number;
-
-  constructor(numbers: Uint32Array, at: number, identityRevision: number, planRevision: number) {
-    this.#numbers = numbers;
-    this.#at = at;
-    this.#identityRevision = identityRevision;
-    this.#planRevision = planRevision;
-  }
-
-  get checkedAt(): number {
-    const [numbers, at] = [this.#numbers, this.#at];
-    const isOfThese = numbers[at + 1] === this.#identityRevision && numbers[at + 2] === this.#planRevision;
+  /** A note about other revisions is none: 0. */
+  at(row: number, identityRevision: number, planRevision: number): number {
+    const [numbers, at] = [this.#numbers, row * NOTE];
+    const isOfThese = numbers[at + 1] === identityRevision && numbers[at + 2] === planRevision;
     return isOfThese ? (numbers[at] ?? 0) : 0;
   }
 
-  set checkedAt(lastChange: number) {
-    this.#numbers[this.#at] = lastChange;
-    this.#numbers[this.#at + 1] = this.#identityRevision;
-    this.#numbers[this.#at + 2] = this.#planRevision;
+  put(row: number, identityRevision: number, planRevision: number, checkedAt: number): void {
+    const [numbers, at] = [this.#numbers, row * NOTE];
+    numbers[at] = checkedAt;
+    numbers[at + 1] = identityRevision;
+    numbers[at + 2] = planRevision;
   }
 }

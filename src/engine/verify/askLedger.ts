@@ -3,6 +3,7 @@ import type { Fence } from '../../core/fence.ts';
 import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import { windowOf } from '../cache/accountOf.ts';
+import type { KeyCache } from '../cache/keyCache.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import type { AdHocLimits } from './adHocLimits.ts';
 import type { Counting } from './counting.ts';
@@ -12,11 +13,13 @@ import { exactCharges } from './spendCharges.ts';
 
 /** Asks the ledger for the strict limits and the credits of a verification. */
 export class AskLedger {
+  readonly #keys: KeyCache;
   readonly #ledger: Ledger;
   readonly #adHoc: AdHocLimits;
   readonly #refills: RefillPlans;
 
-  constructor(ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
+  constructor(keys: KeyCache, ledger: Ledger, adHoc: AdHocLimits, refills: RefillPlans) {
+    this.#keys = keys;
     this.#ledger = ledger;
     this.#adHoc = adHoc;
     this.#refills = refills;
@@ -65,21 +68,23 @@ export class AskLedger {
 
   #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
     const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
-    return new VerificationSpend(counting, charges);
+    return new VerificationSpend(this.#keys, counting, charges);
   }
 }
 
 /** Its fences are made when they are asked for. With a note of the ledger, they are not needed. */
-class VerificationSpend implements Spend {
+class VerificationSpend implements Spend, RecordsNote {
   readonly charges: readonly Charge[];
   readonly idempotency: Spend['idempotency'];
+  readonly #keys: KeyCache;
   readonly #counting: Counting;
   #fences: readonly Fence[] | null = null;
 
-  constructor(counting: Counting, charges: readonly Charge[]) {
+  constructor(keys: KeyCache, counting: Counting, charges: readonly Charge[]) {
     const { entry, request } = counting;
     this.charges = charges;
     this.idempotency = request.idempotency && { scope: entry.id, ...request.idempotency };
+    this.#keys = keys;
     this.#counting = counting;
   }
 
@@ -87,10 +92,19 @@ class VerificationSpend implements Spend {
     return (this.#fences ??= fencesOf(this.#counting));
   }
 
-  /** Roles and permissions decide too when permissions are asked for. A note says nothing of them. */
+  /** Roles and permissions decide too when permissions are asked for. A note says nothing of them. A key by itself needs none. */
   get decidedBy(): RecordsNote | undefined {
     const { entry, request } = this.#counting;
-    return request.permissions === null ? (entry.decidedBy ?? undefined) : undefined;
+    const isByItself = entry.identity === null && entry.plan === null;
+    return isByItself || request.permissions !== null ? undefined : this;
+  }
+
+  get checkedAt(): number {
+    return this.#keys.checkedAt(this.#counting.entry);
+  }
+
+  set checkedAt(lastChange: number) {
+    this.#keys.keepChecked(this.#counting.entry, lastChange);
   }
 }
 

@@ -58,7 +58,7 @@ export class Verifier {
     const { keys, localLimits, ledger, refills } = context;
     this.#context = context;
     const adHoc = new AdHocLimits(keys, localLimits, ledger);
-    this.#ledger = new AskLedger(ledger, adHoc, refills);
+    this.#ledger = new AskLedger(keys, ledger, adHoc, refills);
     this.#local = new LocalCharges(keys, localLimits, adHoc, ledger);
     this.#verdicts = new Verdicts(localLimits, ledger, refills);
   }

@@ -81,7 +81,6 @@ function withWholeAccounts(entry: CachedEntry): CachedEntry {
   return {
     ...entry,
     accountsFrom: 0,
-    decidedBy: entry.decidedBy && { checkedAt: entry.decidedBy.checkedAt },
     limits: entry.limits?.map(whole) ?? null,
     alwaysApplied: entry.alwaysApplied?.map(whole) ?? null,
   };
