@@ -4,6 +4,7 @@ import type { Alerts, CreditsRecord, IdentityRecord, PlanRecord } from '../../co
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { EntryCredits, IdentityTraits, IdentityWireText, PlanEntry, PlanSlot } from './planEntry.ts';
+import type { KeptTexts, TextBlock } from './keptTexts.ts';
 import { asConfigured, orNone, withGiven } from './limitLists.ts';
 
 /** Instead of an account: there is none. */
@@ -12,10 +13,13 @@ const NONE = -1;
 /** Where the keys of an identity find its newest entry. */
 export class IdentitySlot {
   readonly id: string;
+  /** Where parts of answers are kept; null = as strings. */
+  readonly texts: KeptTexts | null;
   #entry: IdentityEntry | null = null;
 
-  constructor(id: string) {
+  constructor(id: string, texts: KeptTexts | null = null) {
     this.id = id;
+    this.texts = texts;
   }
 
   /** null: its keys must be looked up again. */
@@ -43,9 +47,11 @@ export class IdentityEntry {
   readonly revision: number;
   /** The account of the window for the first limit of its plan. */
   #firstWindow = NONE;
-  /** What answers say of it after the id of a usual key: one that is enabled, does not expire and has nothing to describe. Null = not made yet. */
-  usualEnd: string | null = null;
-  /** Every character of `usualEnd` is a byte. */
+  /** Where `usualEnd` is kept; null = not made yet, or kept as a string. */
+  #endBlock: TextBlock | null = null;
+  #endStart = 0;
+  #endLength = 0;
+  /** Every character of what answers say of it is a byte. */
   isAscii = false;
   /** The identity has changed, or must be read again. */
   isReplaced = false;
@@ -55,6 +61,7 @@ export class IdentityEntry {
   wire: IdentityWireText | null = null;
   /** The accounts of windows for further limits of its plan, in their order. */
   #furtherWindows: (number | undefined)[] | null = null;
+  #usualEnd: string | null = null;
   readonly record: IdentityRecord;
   /** Where its keys find the newest entry. */
   readonly slot: IdentitySlot;
@@ -72,6 +79,18 @@ export class IdentityEntry {
   get isPresent(): boolean {
     const { plan, planSlot } = this.#traits;
     return !this.isReplaced && (planSlot === null || (planSlot.entry !== null && planSlot.entry === plan));
+  }
+
+  /** What answers say of it after the id of a usual key: one that is enabled, does not expire and has nothing to describe. Null = not made yet. */
+  get usualEnd(): string | null {
+    const block = this.#endBlock;
+    return block === null ? this.#usualEnd : block.read(this.#endStart, this.#endStart + this.#endLength);
+  }
+
+  keepUsualEnd(text: string): void {
+    const block = this.isAscii ? (this.slot.texts?.blockFor(text) ?? null) : null;
+    if (block === null) this.#usualEnd = text;
+    else [this.#endBlock, this.#endStart, this.#endLength] = [block, block.add(text), text.length];
   }
 
   get id(): string {

@@ -85,7 +85,8 @@ function usualEndOf(entry: IdentityEntry): string {
   const text = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
   // To read the text joins its pieces, once for all answers.
   entry.isAscii = isAscii(text);
-  return (entry.usualEnd = text);
+  entry.keepUsualEnd(text);
+  return text;
 }
 
 function limitsText(limits: readonly LimitReport[]): string {
