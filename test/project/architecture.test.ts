@@ -61,6 +61,7 @@ const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
     'engine/cache/keyCounts.ts',
     'engine/cache/keyEntry.ts',
     'engine/cache/openCount.ts',
+    'engine/cache/planEntry.ts',
   ],
 };
 

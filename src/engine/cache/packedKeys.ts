@@ -8,9 +8,9 @@ import type { IdentityEntry, IdentitySlot } from './identityEntry.ts';
 import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 import type { PlanEntry, PlanSlot } from './planEntry.ts';
 import { joined, withGiven } from './limitLists.ts';
-import { toExtras, withPermissions } from './makeEntry.ts';
+import { withPermissions } from './makeEntry.ts';
 import { OpenCount } from './openCount.ts';
-import { countAccounts } from './packedAccounts.ts';
+import { packedFields } from './packedFields.ts';
 import { PackedCounts, validCount } from './packedCounts.ts';
 import {
   ACCOUNT,
@@ -20,19 +20,16 @@ import {
   EXPIRES,
   EXPIRES_AT_ALL,
   FLAGS,
-  flagsOf,
   HAS_CREDITS,
   HAS_IDENTITY,
   HAS_PLAN,
-  IS_METERED,
-  isPackableId,
   LIMITS_AND_CREDITS,
   LIVE,
   REVISION,
   ROW,
   RowMemory,
 } from './packedRow.ts';
-import { DIGEST_WORDS, isWord, readDigest, readLong, writeLong } from './packedWords.ts';
+import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
 import { RowCompanions } from './rowCompanions.ts';
 import { SharedRecords } from './sharedRecords.ts';
 import type { Companions } from './sharedValues.ts';
@@ -110,18 +107,10 @@ export class PackedKeys implements KeyCounts {
 
   /** False: the key has more data than fits into a row. */
   add(digest: string, found: KeyWithIdentity, { identitySlot, planSlot }: Sources = NO_SOURCES): boolean {
+    const fields = packedFields(found, { identitySlot, planSlot }, this.#shared);
+    if (fields === null) return false;
     const { key } = found;
-    const flags = flagsOf(key);
-    // A row without the source that its flags name would be a key that nothing limits.
-    const identity = identitySlot?.entry ?? null;
-    if (((flags & HAS_IDENTITY) === 0) !== (identity === null)) return false;
-    if (((flags & HAS_PLAN) === 0) !== (planSlot === null) || toExtras(found) !== null) return false;
-    const accounts = countAccounts(key);
-    if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return false;
-    const api = this.#shared.apis.indexOf(key.apiId, key.apiId);
-    const limits = this.#shared.limitsNumber(accounts.limits);
-    const credits = this.#shared.creditsNumber(key);
-    if (api < 0 || limits < 0 || credits < 0) return false;
+    const { flags, identity, api, limits, credits, firstAccount } = fields;
     this.delete(digest);
     this.#growOrPackAgain();
     const { words } = this.#rows;
@@ -133,7 +122,7 @@ export class PackedKeys implements KeyCounts {
     words[at + FLAGS] = flags;
     if (identity !== null) this.#companions.identities.put(this.#used, identity);
     if (planSlot !== null) this.#companions.plans.put(this.#used, planSlot);
-    writeLong(words, at + ACCOUNT, accounts.first);
+    writeLong(words, at + ACCOUNT, firstAccount);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
     this.#rows.writeId(this.#used, key.id);
     this.#index.link(words, this.#used++);
@@ -189,12 +178,12 @@ export class PackedKeys implements KeyCounts {
   /** What was noted about the records of this entry; 0 = nothing. */
   checkedAt(entry: KeyEntry): number {
     const row = this.#rowOf(entry);
-    return row < 0 ? 0 : this.#notes.at(row, identityRevision(entry), planRevision(entry));
+    return row < 0 ? 0 : this.#notes.at(row, entry);
   }
 
   keepChecked(entry: KeyEntry, checkedAt: number): void {
     const row = this.#rowOf(entry);
-    if (row >= 0) this.#notes.put(row, identityRevision(entry), planRevision(entry), checkedAt);
+    if (row >= 0) this.#notes.put(row, entry, checkedAt);
   }
 
   /** Until the rows are packed again. */
@@ -240,7 +229,10 @@ export class PackedKeys implements KeyCounts {
       expiresAtMs: (flags & EXPIRES_AT_ALL) === 0 ? Infinity : readLong(this.#rows.words, row * ROW + EXPIRES),
       identity,
       plan,
-      credits: (flags & HAS_CREDITS) === 0 ? null : this.#credits(row, plan),
+      credits:
+        (flags & HAS_CREDITS) === 0
+          ? null
+          : this.#shared.creditsOf(this.#rows.account(row), this.#rows.creditRules(row), plan),
       sharedCredits: identity === null ? null : identity.credits,
       limits: plan === null ? own : withGiven(own, plan.forKeys.all),
       alwaysApplied: joined(always, identity?.alwaysApplied ?? null),
@@ -256,12 +248,6 @@ export class PackedKeys implements KeyCounts {
       checkedAt: 0,
       wire: null,
     };
-  }
-
-  #credits(row: number, plan: PlanEntry | null): KeyEntry['credits'] {
-    const isMetered = (this.#rows.word(row, FLAGS) & IS_METERED) !== 0;
-    const rules = isMetered ? null : this.#rows.word(row, LIMITS_AND_CREDITS) >>> 16;
-    return this.#shared.creditsOf(this.#rows.account(row), rules, plan);
   }
 
   /** -1: the entry is kept as an object, or its row was dropped or packed again. */
@@ -313,14 +299,4 @@ export class PackedKeys implements KeyCounts {
     this.#notes = new RowNotes(rows);
     [this.#used, this.#oldest] = [0, 0];
   }
-}
-
-/** 0: there is none. */
-function identityRevision({ identity }: KeyEntry): number {
-  return identity === null ? 0 : identity.revision;
-}
-
-/** Of the plan that the key or its identity is on. */
-function planRevision({ plan, identity }: KeyEntry): number {
-  return (plan ?? identity?.plan)?.revision ?? 0;
 }

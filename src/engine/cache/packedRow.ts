@@ -84,6 +84,11 @@ export class RowMemory {
     return this.word(row, LIMITS_AND_CREDITS) & 0xffff;
   }
 
+  /** The number of its rules of credits; null = they are metered. */
+  creditRules(row: number): number | null {
+    return (this.word(row, FLAGS) & IS_METERED) === 0 ? this.word(row, LIMITS_AND_CREDITS) >>> 16 : null;
+  }
+
   id(row: number): string {
     const start = (row * ROW + ID) * 4;
     return this.#read(start, start + ID_LENGTH);

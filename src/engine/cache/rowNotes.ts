@@ -1,5 +1,9 @@
+import type { KeyEntry } from './keyEntry.ts';
+
 /** Of a row: when its records were checked, and the revisions that its identity and its plan had then. */
 const NOTE = 3;
+
+type Holders = Pick<KeyEntry, 'identity' | 'plan'>;
 
 /** For each packed key, what a ledger has noted about the records that decide its spends (RecordsNote). A new row has no note. */
 export class RowNotes {
@@ -16,16 +20,26 @@ export class RowNotes {
   }
 
   /** A note about other revisions is none: 0. */
-  at(row: number, identityRevision: number, planRevision: number): number {
+  at(row: number, entry: Holders): number {
     const [numbers, at] = [this.#numbers, row * NOTE];
-    const isOfThese = numbers[at + 1] === identityRevision && numbers[at + 2] === planRevision;
+    const isOfThese = numbers[at + 1] === identityRevision(entry) && numbers[at + 2] === planRevision(entry);
     return isOfThese ? (numbers[at] ?? 0) : 0;
   }
 
-  put(row: number, identityRevision: number, planRevision: number, checkedAt: number): void {
+  put(row: number, entry: Holders, checkedAt: number): void {
     const [numbers, at] = [this.#numbers, row * NOTE];
     numbers[at] = checkedAt;
-    numbers[at + 1] = identityRevision;
-    numbers[at + 2] = planRevision;
+    numbers[at + 1] = identityRevision(entry);
+    numbers[at + 2] = planRevision(entry);
   }
+}
+
+/** 0: there is none. */
+function identityRevision({ identity }: Holders): number {
+  return identity === null ? 0 : identity.revision;
+}
+
+/** Of the plan that the key or its identity is on. */
+function planRevision({ plan, identity }: Holders): number {
+  return (plan ?? identity?.plan)?.revision ?? 0;
 }

@@ -206,8 +206,7 @@ export class PostgresFreshness implements Freshness {
     const isSameLine = this.#timeline === timeline;
     this.#timeline = timeline;
     if (seen === null || (last === seen && isSameLine)) return;
-    // Numbers have no gaps. When some are missing (too many, already removed, or another database at this address), all that is kept
-    // is dropped. Polls may overlap: changes that an earlier one brought are not new any more.
+    // When numbers are missing, all that is kept is dropped. Polls may overlap: what an earlier one brought is not new any more.
     const news = (changes ?? []).filter(({ number }) => number > seen);
     const change = isSameLine && news.length === last - seen ? merged(news) : ANYTHING;
     for (const listener of this.#listeners) listener(change);
