@@ -12,7 +12,7 @@ import type { KeyEntry } from './keyEntry.ts';
 import type { PlanEntry, PlanSlot } from './planEntry.ts';
 import { Identities } from './identities.ts';
 import { toKeyEntry, withSources } from './makeEntry.ts';
-import { PackedKeys } from './packedKeys.ts';
+import { PackedKeys } from './packed/packedKeys.ts';
 import { Plans } from './plans.ts';
 import { type Lookup, LookupBatch } from './lookupBatch.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { MAX_PACKED_COST } from '../../../src/engine/cache/packedCounts.ts';
+import { MAX_PACKED_COST } from '../../../src/engine/cache/packed/packedCounts.ts';
 import { addTo, digestOf, type Fate, AnalyticsSetup } from '../../support/analytics.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

@@ -9,7 +9,7 @@ import { accountOf } from '../../../src/engine/cache/accountOf.ts';
 import type { LimitAccount } from '../../../src/engine/cache/appliedLimit.ts';
 import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
-import { PackedKeys } from '../../../src/engine/cache/packedKeys.ts';
+import { PackedKeys } from '../../../src/engine/cache/packed/packedKeys.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
 import { textReader } from '../../../src/system.ts';
 import { found, plan } from '../../postgres/conformance/samples.ts';

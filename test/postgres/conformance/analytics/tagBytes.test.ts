@@ -7,7 +7,7 @@ import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';
 import { IdentityEntry } from '../../../../src/engine/cache/identityEntry.ts';
 import { toKeyEntry } from '../../../../src/engine/cache/makeEntry.ts';
-import { PackedKeys } from '../../../../src/engine/cache/packedKeys.ts';
+import { PackedKeys } from '../../../../src/engine/cache/packed/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../../../src/engine/analytics/openCounts.ts';
 import { SLICE, CountWriting } from '../../../../src/engine/analytics/writeCounts.ts';

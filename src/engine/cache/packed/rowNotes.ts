@@ -1,4 +1,4 @@
-import type { KeyEntry } from './keyEntry.ts';
+import type { KeyEntry } from '../keyEntry.ts';
 
 /** Of a row: when its records were checked, and the revisions that its identity and its plan had then. */
 const NOTE = 3;

@@ -1,9 +1,9 @@
-import { alertsOf, tellsBelow } from '../../core/alerts.ts';
-import { heldRefill } from '../../core/plan.ts';
-import type { Alerts, KeyRecord, LimitRecord, RefillRule } from '../../core/records.ts';
-import type { AppliedLimit } from './appliedLimit.ts';
-import type { EntryCredits, PlanEntry } from './planEntry.ts';
-import { asConfigured } from './limitLists.ts';
+import { alertsOf, tellsBelow } from '../../../core/alerts.ts';
+import { heldRefill } from '../../../core/plan.ts';
+import type { Alerts, KeyRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
+import type { AppliedLimit } from '../appliedLimit.ts';
+import type { EntryCredits, PlanEntry } from '../planEntry.ts';
+import { asConfigured } from '../limitLists.ts';
 import { Shared } from './sharedValues.ts';
 
 /** What keys share of their credits. */

@@ -1,4 +1,4 @@
-import type { KeyRecord, LimitRecord } from '../../core/records.ts';
+import type { KeyRecord, LimitRecord } from '../../../core/records.ts';
 
 /** The first account of a key, and its limits with their accounts counted from there. */
 export interface CountedFrom {

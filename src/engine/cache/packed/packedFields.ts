@@ -1,7 +1,7 @@
-import type { KeyWithIdentity } from '../../storage/port/records.ts';
-import type { Sources } from './cachedEntry.ts';
-import type { IdentityEntry } from './identityEntry.ts';
-import { toExtras } from './makeEntry.ts';
+import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import type { Sources } from '../cachedEntry.ts';
+import type { IdentityEntry } from '../identityEntry.ts';
+import { toExtras } from '../makeEntry.ts';
 import { countAccounts } from './packedAccounts.ts';
 import { flagsOf, HAS_IDENTITY, HAS_PLAN, isPackableId } from './packedRow.ts';
 import { isWord } from './packedWords.ts';

@@ -1,15 +1,15 @@
-import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
-import type { KeyWithIdentity } from '../../storage/port/records.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
-import type { TextReader } from '../system.ts';
-import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
-import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry, IdentitySlot } from './identityEntry.ts';
-import type { KeyEntry, PlanWindows } from './keyEntry.ts';
-import type { PlanEntry, PlanSlot } from './planEntry.ts';
-import { joined, withGiven } from './limitLists.ts';
-import { withPermissions } from './makeEntry.ts';
-import { OpenCount } from './openCount.ts';
+import type { CountColumns, CountedKey } from '../../../core/verificationCounts.ts';
+import type { KeyWithIdentity } from '../../../storage/port/records.ts';
+import type { LocalOwner } from '../../local/localWindow.ts';
+import type { TextReader } from '../../system.ts';
+import { type CachedEntry, NO_SOURCES, type Sources } from '../cachedEntry.ts';
+import type { KeyCounts } from '../keyCounts.ts';
+import type { IdentityEntry, IdentitySlot } from '../identityEntry.ts';
+import type { KeyEntry, PlanWindows } from '../keyEntry.ts';
+import type { PlanEntry, PlanSlot } from '../planEntry.ts';
+import { joined, withGiven } from '../limitLists.ts';
+import { withPermissions } from '../makeEntry.ts';
+import { OpenCount } from '../openCount.ts';
 import { packedFields } from './packedFields.ts';
 import { PackedCounts, validCount } from './packedCounts.ts';
 import {
@@ -90,7 +90,6 @@ export class PackedKeys implements KeyCounts {
     return row < 0 ? null : { identitySlot: this.#identity(row)?.slot ?? null, planSlot: this.#planSlot(row) };
   }
 
-  /** As it was when the row last used it. */
   #identity(row: number): IdentityEntry | null {
     return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#companions.identities.at(row);
   }
@@ -175,7 +174,6 @@ export class PackedKeys implements KeyCounts {
     this.#remember(this.#companions.windows, entry, windows);
   }
 
-  /** What was noted about the records of this entry; 0 = nothing. */
   checkedAt(entry: KeyEntry): number {
     const row = this.#rowOf(entry);
     return row < 0 ? 0 : this.#notes.at(row, entry);

@@ -1,4 +1,4 @@
-import type { ValidCount } from '../../core/verificationCounts.ts';
+import type { ValidCount } from '../../../core/verificationCounts.ts';
 
 const FIRST_ROWS = 64;
 

@@ -1,7 +1,7 @@
-import type { LocalOwner } from '../local/localWindow.ts';
-import type { IdentityEntry } from './identityEntry.ts';
-import type { PlanWindows } from './keyEntry.ts';
-import type { PlanSlot } from './planEntry.ts';
+import type { LocalOwner } from '../../local/localWindow.ts';
+import type { IdentityEntry } from '../identityEntry.ts';
+import type { PlanWindows } from '../keyEntry.ts';
+import type { PlanSlot } from '../planEntry.ts';
 import { Companions } from './sharedValues.ts';
 
 /** The objects that packed rows refer to, each for those rows that need it. */

@@ -1,5 +1,5 @@
-import type { KeyRecord } from '../../core/records.ts';
-import type { TextReader } from '../system.ts';
+import type { KeyRecord } from '../../../core/records.ts';
+import type { TextReader } from '../../system.ts';
 import { COUNT_WORDS } from './packedCounts.ts';
 import { DIGEST_WORDS, readLong } from './packedWords.ts';
 
