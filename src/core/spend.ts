@@ -26,7 +26,7 @@ export interface Charge {
  * seldom change. To find their revisions among 100,000 others takes longer than the rest of a spend.
  */
 export interface RecordsNote {
-  /** When a ledger last found that the records have not changed: the number of the last change of any record then; 0 = never. */
+  /** When a ledger last compared the records: its number of the last change of any record then; 0 = never. */
   checkedAt: number;
 }
 

@@ -146,7 +146,11 @@ describe('architecture', () => {
 
   test('sealed folders are entered by their entry points: nobody else knows how the cache packs keys', () => {
     expect(IMPORTS.filter(breaksSeal)).toEqual([]);
-    const around = { from: 'engine/analytics/openCounts.ts', to: 'engine/cache/packed/packedKeys.ts', isTypeOnly: true };
+    const around = {
+      from: 'engine/analytics/openCounts.ts',
+      to: 'engine/cache/packed/packedKeys.ts',
+      isTypeOnly: true,
+    };
     expect([around, { ...around, from: 'engine/cache/keyCache.ts' }].map(breaksSeal)).toEqual([true, false]);
     for (const entry of Object.values(ENTRY_POINTS).flat()) expect(FILES).toContain(entry);
     // An entry shows these two inside the cache alone.

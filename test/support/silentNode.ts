@@ -5,7 +5,6 @@ import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { makeService } from '../../src/http/service.ts';
 import { Log } from '../../src/log.ts';
 import { ALWAYS_FRESH } from '../../src/storage/port/freshness.ts';
-import type { CountedChange } from '../../src/storage/postgres/freshness/seenChange.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import type { Digester } from '../../src/system.ts';
 import { engineOn } from '../postgres/conformance/engineOn.ts';
@@ -23,7 +22,7 @@ const PLAIN = { digest: (secret: string) => secret, older: () => [] } as unknown
 export class SilentNode {
   readonly #storage: PostgresStorage;
   readonly #client: FrontClient;
-  readonly #see: (change: CountedChange) => void;
+  readonly #see: (token: string) => void;
   rootKey = '';
 
   private constructor(storage: PostgresStorage, engine: Engine, clock: VirtualClock) {
@@ -80,9 +79,9 @@ export class SilentNode {
     return JSON.parse(answer.text);
   }
 
-  /** It learns which change was the last one, and of no change what it was. */
-  see(change: CountedChange): void {
-    this.#see(change);
+  /** It learns that there was a change, and not what it was. */
+  see(token: string): void {
+    this.#see(token);
   }
 
   close(): Promise<void> {

@@ -157,14 +157,15 @@ const IDLE = 0.05;
 const LOOK_EVERY_SECONDS = 1;
 const MAX_LOOKS = 60;
 
-/** Waits until all servers were idle at two looks in a row. */
+/** Waits until every server was idle at two looks in a row, or for a minute. */
 async function untilIdle(children: readonly Child[]): Promise<void> {
-  const used = (): number => children.reduce((sum, { pid }) => sum + processorSeconds(pid), 0);
+  const used = (): readonly number[] => children.map(({ pid }) => processorSeconds(pid));
   let idleLooks = 0;
   for (let look = 0, before = used(); look < MAX_LOOKS && idleLooks < 2; look++) {
     await Bun.sleep(LOOK_EVERY_SECONDS * 1000);
     const now = used();
-    idleLooks = now - before < IDLE * LOOK_EVERY_SECONDS * children.length ? idleLooks + 1 : 0;
+    const isIdle = now.every((seconds, i) => seconds - (before[i] ?? 0) < IDLE * LOOK_EVERY_SECONDS);
+    idleLooks = isIdle ? idleLooks + 1 : 0;
     before = now;
   }
 }

@@ -1,18 +1,14 @@
 import type { IdentityRecord } from '../../core/records.ts';
 import { IdentityEntry, IdentitySlot } from './identityEntry.ts';
-import { KeptTexts } from './keptTexts.ts';
 import type { Plans } from './plans.ts';
-import type { TextReader } from '../system.ts';
 
 /** The identities of cached keys: one object for all keys of an identity, with what its plan gives. */
 export class Identities {
   readonly #slots = new Map<string, IdentitySlot>();
   readonly #plans: Plans;
-  readonly #texts: KeptTexts;
   readonly #max: number;
 
-  constructor(plans: Plans, max: number, textReader: TextReader) {
-    this.#texts = new KeptTexts(textReader);
+  constructor(plans: Plans, max: number) {
     this.#plans = plans;
     this.#max = max;
   }
@@ -54,7 +50,7 @@ export class Identities {
 
   #add(id: string): IdentitySlot {
     if (this.#slots.size >= this.#max) this.#dropOldest();
-    const slot = new IdentitySlot(id, this.#texts);
+    const slot = new IdentitySlot(id);
     this.#slots.set(id, slot);
     return slot;
   }

@@ -4,7 +4,6 @@ import type { Alerts, CreditsRecord, IdentityRecord, PlanRecord } from '../../co
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { EntryCredits, IdentityTraits, IdentityWireText, PlanEntry, PlanSlot } from './planEntry.ts';
-import type { KeptTexts, TextBlock } from './keptTexts.ts';
 import { asConfigured, orNone, withGiven } from './limitLists.ts';
 
 /** Instead of an account: there is none. */
@@ -13,13 +12,10 @@ const NONE = -1;
 /** Where the keys of an identity find its newest entry. */
 export class IdentitySlot {
   readonly id: string;
-  /** Where parts of answers are kept; null = as strings. */
-  readonly texts: KeptTexts | null;
   #entry: IdentityEntry | null = null;
 
-  constructor(id: string, texts: KeptTexts | null = null) {
+  constructor(id: string) {
     this.id = id;
-    this.texts = texts;
   }
 
   /** null: its keys must be looked up again. */
@@ -47,10 +43,8 @@ export class IdentityEntry {
   readonly revision: number;
   /** The account of the window for the first limit of its plan. */
   #firstWindow = NONE;
-  /** Where `usualEnd` is kept; null = not made yet, or kept as a string. */
-  #endBlock: TextBlock | null = null;
-  #endStart = 0;
-  #endLength = 0;
+  /** What answers say of it after the id of a usual key: one that is enabled, does not expire and has nothing to describe. Null = not made yet. */
+  usualEnd: string | null = null;
   /** Every character of what answers say of it is a byte. */
   isAscii = false;
   /** The identity has changed, or must be read again. */
@@ -61,7 +55,6 @@ export class IdentityEntry {
   wire: IdentityWireText | null = null;
   /** The accounts of windows for further limits of its plan, in their order. */
   #furtherWindows: (number | undefined)[] | null = null;
-  #usualEnd: string | null = null;
   readonly record: IdentityRecord;
   /** Where its keys find the newest entry. */
   readonly slot: IdentitySlot;
@@ -79,18 +72,6 @@ export class IdentityEntry {
   get isPresent(): boolean {
     const { plan, planSlot } = this.#traits;
     return !this.isReplaced && (planSlot === null || (planSlot.entry !== null && planSlot.entry === plan));
-  }
-
-  /** What answers say of it after the id of a usual key: one that is enabled, does not expire and has nothing to describe. Null = not made yet. */
-  get usualEnd(): string | null {
-    const block = this.#endBlock;
-    return block === null ? this.#usualEnd : block.read(this.#endStart, this.#endStart + this.#endLength);
-  }
-
-  keepUsualEnd(text: string): void {
-    const block = this.isAscii ? (this.slot.texts?.blockFor(text) ?? null) : null;
-    if (block === null) this.#usualEnd = text;
-    else [this.#endBlock, this.#endStart, this.#endLength] = [block, block.add(text), text.length];
   }
 
   get id(): string {
@@ -127,9 +108,9 @@ export class IdentityEntry {
   get credits(): EntryCredits | null {
     const { credits } = this.#traits;
     if (credits === null) return null;
-    const { refill, metered, tellsBelow } = credits;
-    const account = this.#account;
-    return metered === undefined ? { account, refill, tellsBelow } : { account, refill, metered, tellsBelow };
+    const { refill, metered, tellsBelow: below } = credits;
+    const held = { account: this.#account, refill, tellsBelow: below };
+    return metered === undefined ? held : { ...held, metered };
   }
 
   /** null = none. */
@@ -187,7 +168,7 @@ function makeTraits(record: IdentityRecord, planSlot: PlanSlot | null): Identity
     plan,
     planSlot,
     planMovesAtMs: record.planMove?.atMs ?? Infinity,
-    credits: entryCredits(record, plan?.record ?? null),
+    credits: withoutAccount(entryCredits(record, plan?.record ?? null)),
     limits: withGiven(orNone(own), plan?.forIdentities.all ?? null),
     alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
   };
@@ -200,4 +181,10 @@ export function entryCredits(
 ): EntryCredits | null {
   const held = heldCredits(credits, plan);
   return held === null ? null : { ...held, tellsBelow: held.metered ? 0 : tellsBelow(alerts, plan) };
+}
+
+function withoutAccount(credits: EntryCredits | null): IdentityTraits['credits'] {
+  if (credits === null) return null;
+  const { account: _account, ...shared } = credits;
+  return shared;
 }

@@ -53,7 +53,7 @@ export class KeyCache {
 
   constructor(records: Records, maxKeys: number, textReader: TextReader) {
     this.#plans = new Plans(records);
-    this.#identities = new Identities(this.#plans, maxKeys, textReader);
+    this.#identities = new Identities(this.#plans, maxKeys);
     this.#packed = new PackedKeys(textReader, (slot) => this.#identities.now(slot));
     this.#records = records;
     this.#maxKeys = maxKeys;

@@ -56,8 +56,7 @@ export interface IdentityTraits {
   readonly plan: PlanEntry | null;
   readonly planSlot: PlanSlot | null;
   readonly planMovesAtMs: number;
-  /** The account is that of one of them. */
-  readonly credits: EntryCredits | null;
+  readonly credits: Omit<EntryCredits, 'account'> | null;
   readonly limits: readonly AppliedLimit[] | null;
   readonly alwaysApplied: readonly AppliedLimit[] | null;
 }

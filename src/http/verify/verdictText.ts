@@ -71,22 +71,27 @@ function describe(key: KeyEntry): WireText {
   return { text, isAscii: isAscii(text) };
 }
 
-/** Made with the first answer, and kept with the identity. */
+/** Made with the first answer that needs it, and kept with the identity. */
 function describeIdentity(entry: IdentityEntry): IdentityWireText {
   if (entry.wire !== null) return entry.wire;
-  const ownerId = `,"ownerId":${JSON.stringify(entry.externalId)}`;
-  const identity = `,"identity":${JSON.stringify(toIdentityObject(entry))}`;
-  entry.isAscii = isAscii(ownerId) && isAscii(identity);
-  return (entry.wire = { ownerId, identity });
+  const wire = partsOf(entry);
+  entry.isAscii = isAscii(wire.ownerId) && isAscii(wire.identity);
+  return (entry.wire = wire);
 }
 
+/** The same for the usual answer, in one piece. */
 function usualEndOf(entry: IdentityEntry): string {
-  const { ownerId, identity } = describeIdentity(entry);
+  const { ownerId, identity } = partsOf(entry);
   const text = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
   // To read the text joins its pieces, once for all answers.
   entry.isAscii = isAscii(text);
-  entry.keepUsualEnd(text);
-  return text;
+  return (entry.usualEnd = text);
+}
+
+function partsOf(entry: IdentityEntry): IdentityWireText {
+  const ownerId = `,"ownerId":${JSON.stringify(entry.externalId)}`;
+  const identity = `,"identity":${JSON.stringify(toIdentityObject(entry))}`;
+  return { ownerId, identity };
 }
 
 function limitsText(limits: readonly LimitReport[]): string {

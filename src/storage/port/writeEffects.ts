@@ -139,7 +139,22 @@ export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWr
   return (EFFECTS[write.kind] as EffectsOf<K>)(write);
 }
 
-/** The cached records that these writes change; null = none. */
+/** A new record, which decided nothing before. A new override does not belong here: that there was none has decided. */
+const NEW: ReadonlySet<RecordWrite['kind']> = new Set([
+  'insertIdentity',
+  'insertKey',
+  'insertNamespace',
+  'insertPermission',
+  'insertPlan',
+  'insertRole',
+]);
+
+/** Notes about records that were compared before these writes count no more. */
+export function endsNotes(writes: readonly RecordWrite[]): boolean {
+  return writes.some((write) => !NEW.has(write.kind) && effectsOf(write).revises.length > 0);
+}
+
+/** The cached records that these writes change; null = none, and no note ends. */
 export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | null {
   const drops = writes.map((write) => effectsOf(write).drops);
   const lists = {
@@ -151,6 +166,7 @@ export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | n
   };
   const rbac = drops.some((each) => each.rbac);
   const rootKeys = drops.some((each) => each.rootKeys);
-  if (!rbac && !rootKeys && Object.values(lists).every((list) => list.length === 0)) return null;
+  const isNothing = !rbac && !rootKeys && Object.values(lists).every((list) => list.length === 0);
+  if (isNothing && !endsNotes(writes)) return null;
   return { ...lists, rbac, rootKeys };
 }

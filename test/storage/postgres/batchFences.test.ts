@@ -14,7 +14,7 @@ function spendOf(keyId: string, decidedBy?: RecordsNote): Spend {
 
 function setup() {
   const seen = new SeenChange();
-  seen.see({ number: 7, token: 'a' });
+  seen.see('a');
   const noted: RecordsNote = { checkedAt: seen.sequence };
   const fresh: RecordsNote = { checkedAt: 0 };
   const spends = [spendOf('key_1', noted), spendOf('key_2', fresh), spendOf('key_3'), spendOf('key_4', noted)];
@@ -29,24 +29,31 @@ describe('the fences of a batch', () => {
       kinds: [0, 0, RECORDS_KIND],
       ids: ['key_2', 'key_3', ''],
       names: ['', '', 'a'],
-      revisions: [1, 1, 7],
+      revisions: [1, 1, 0],
     });
-    expect(spends.map((spend) => fenceCount(spend, seen))).toEqual([0, 1, 1, 0]);
+    expect(spends.map((spend) => fenceCount(spend, seen))).toEqual([3, 1, 1, 3]);
   });
 
   test('are their own before a change was seen, and after another one was', () => {
     const { spends, seen } = setup();
     expect(new BatchFences(spends, new SeenChange()).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
-    seen.see({ number: 7, token: 'b' });
+    seen.see('b');
     expect(new BatchFences(spends, seen).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
   });
 
   test('a change that was not seen: all are sent again, and those with a note with fences of their own', () => {
-    const { seen, spends, noted } = setup();
+    const { seen, spends, fresh } = setup();
     const fences = new BatchFences(spends, seen);
     expect(fences.readBroken([BROKEN, 5, 3])).toEqual(['resend', 'resend', 'resend', 'resend']);
-    expect(noted.checkedAt).toBe(0);
-    expect(new BatchFences(spends, seen).columns.ids).toHaveLength(4);
+    const again = new BatchFences(spends, seen);
+    expect(again.columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
+    // Nothing is noted, and no batch is sent twice, until the change is seen.
+    again.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    expect([fresh.checkedAt, new BatchFences(spends, seen).columns.ids.length]).toEqual([0, 4]);
+    seen.see('b');
+    const after = new BatchFences(spends, seen);
+    after.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    expect([after.columns.ids.length, new BatchFences(spends, seen).columns.names]).toEqual([4, ['', 'b']]);
   });
 
   test('a broken fence of one spend leaves the notes of the others', () => {
@@ -61,7 +68,7 @@ describe('the fences of a batch', () => {
   test('notes what was compared: for new answers, under the change that was seen when the batch was made', () => {
     const { seen, fresh, spends } = setup();
     const fences = new BatchFences(spends, seen);
-    seen.see({ number: 8, token: 'b' });
+    seen.see('b');
     const others: Exclude<Parameters<typeof fences.note>[0][number], undefined>[] = [
       'busy',
       'resend',

@@ -1,6 +1,6 @@
 import type { QueryConfig } from 'pg';
 
-import { recordChangeOf } from '../../port/writeEffects.ts';
+import { endsNotes, recordChangeOf } from '../../port/writeEffects.ts';
 import type { RecordChange } from '../../port/freshness.ts';
 import type { Change } from '../../port/storage.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
@@ -19,7 +19,8 @@ export interface Subjects {
   readonly rbac: boolean;
 }
 
-const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number + 1, token = gen_random_uuid()::text RETURNING number),
+const NUMBER_CHANGE = `WITH next AS (UPDATE change_counter SET number = number + 1,
+      token = CASE WHEN $5::boolean THEN gen_random_uuid()::text ELSE token END RETURNING number),
     noted AS (INSERT INTO changes (number, at_ms, keys, root_keys, subjects)
       SELECT number, $1::bigint, $2::text[], $3::boolean, $4::text FROM next RETURNING number)
     SELECT pg_notify('${CHANNEL}', number::text) FROM noted`;
@@ -45,17 +46,17 @@ export function noteChange({ writes, entries = [], events = [] }: Change, nowMs:
   const queries: QueryConfig[] = [];
   // The counter first: entries of changes with a number are then in the order of their commits as well. All changes take the two
   // counters in this order, so that none ends in a deadlock.
-  if (changed !== null) queries.push(numbered(changed, nowMs));
+  if (changed !== null) queries.push(numbered(changed, endsNotes(writes), nowMs));
   if (entries.length > 0) queries.push(logged(entries, nowMs));
   if (events.length > 0) queries.push(sequenced(events, nowMs));
   return queries;
 }
 
 /** One row for each commit, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
-function numbered({ keys, rootKeys, ...others }: RecordChange, nowMs: number): QueryConfig {
+function numbered({ keys, rootKeys, ...others }: RecordChange, ends: boolean, nowMs: number): QueryConfig {
   const { apis, identities, plans, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, plans, namespaces, rbac } satisfies Subjects);
-  return { name: 'number_change', text: NUMBER_CHANGE, values: [nowMs, keys ?? [], rootKeys, subjects] };
+  return { name: 'number_change', text: NUMBER_CHANGE, values: [nowMs, keys ?? [], rootKeys, subjects, ends] };
 }
 
 function logged(entries: readonly AuditEntry[], nowMs: number): QueryConfig {

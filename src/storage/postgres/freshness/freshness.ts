@@ -198,7 +198,7 @@ export class PostgresFreshness implements Freshness {
   }
 
   #take({ last, token, changes, timeline }: PollRow): void {
-    this.#options.seenChange.see({ number: last, token });
+    this.#options.seenChange.see(token);
     const seen = this.#seen;
     this.#seen = last;
     if (seen === null) this.#timeline = timeline;

@@ -1,7 +1,7 @@
 import { type Fence, fencedRecord } from '../../../core/fence.ts';
 import type { Spend } from '../../../core/spend.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';
-import type { CountedChange, SeenChange } from '../freshness/seenChange.ts';
+import type { SeenChange } from '../freshness/seenChange.ts';
 import { BROKEN, RECORDS_KIND } from '../schema/readFences.ts';
 import type { BatchOutcome } from './batch.ts';
 
@@ -20,6 +20,7 @@ export interface FenceColumns {
 export class BatchFences {
   readonly columns: FenceColumns;
   readonly #spends: readonly Spend[];
+  readonly #seen: SeenChange;
   /** When the batch was made: while it is under way, another change may be seen. */
   readonly #sequence: number;
   /** For each spend: it relies on its note. */
@@ -28,10 +29,11 @@ export class BatchFences {
 
   constructor(spends: readonly Spend[], seen: SeenChange) {
     this.#spends = spends;
+    this.#seen = seen;
     this.#sequence = seen.sequence;
     this.#isCovered = spends.map((spend) => seen.covers(spend));
     this.#distinct = distinctFences(spends.filter((_, i) => this.#isCovered[i] !== true));
-    this.columns = columnsOf(this.#distinct, this.#isCovered.includes(true) ? seen.change : null);
+    this.columns = columnsOf(this.#distinct, this.#isCovered.includes(true) ? seen.token : null);
   }
 
   /**
@@ -42,8 +44,8 @@ export class BatchFences {
     if (numbers[0] !== BROKEN) return null;
     const [, nowMs = 0, ...positions] = numbers;
     const broken = new Set(positions.map((position) => nameOf(this.#distinct[position - 1])));
-    // There was another change. The spends that rely on notes are sent again with their own fences.
-    if (positions.includes(this.#distinct.length + 1)) this.#forgetNotes();
+    // There was another change. All spends that rely on notes are sent with their own fences until it is seen.
+    if (positions.includes(this.#distinct.length + 1)) this.#seen.outdate(this.#sequence);
     return this.#spends.map((spend, i): BatchOutcome => {
       const fence = this.#isCovered[i] === true ? undefined : spend.fences.find((each) => broken.has(nameOf(each)));
       return fence === undefined ? 'resend' : { status: 'stale', nowMs, fence };
@@ -60,20 +62,17 @@ export class BatchFences {
       if (isNew) decidedBy.checkedAt = this.#sequence;
     }
   }
-
-  #forgetNotes(): void {
-    for (const [i, { decidedBy }] of this.#spends.entries()) {
-      if (decidedBy !== undefined && this.#isCovered[i] === true) decidedBy.checkedAt = 0;
-    }
-  }
 }
 
-/** How many fences a spend adds to a batch. */
+/** A key, its identity and a plan. */
+const MOST_NOTED = 3;
+
+/** How many fences a spend adds to a batch. With a note it is as many as it may need once there is another change. */
 export function fenceCount(spend: Spend, seen: SeenChange): number {
-  return seen.covers(spend) ? 0 : spend.fences.length;
+  return seen.covers(spend) ? MOST_NOTED : spend.fences.length;
 }
 
-function columnsOf(fences: readonly Fence[], change: CountedChange | null): FenceColumns {
+function columnsOf(fences: readonly Fence[], token: string | null): FenceColumns {
   const columns = { kinds: [] as number[], ids: [] as string[], names: [] as string[], revisions: [] as number[] };
   for (const { kind, id, name, revision } of fences) {
     columns.kinds.push(FENCE_KINDS.indexOf(kind));
@@ -81,11 +80,11 @@ function columnsOf(fences: readonly Fence[], change: CountedChange | null): Fenc
     columns.names.push(name);
     columns.revisions.push(revision);
   }
-  if (change === null) return columns;
+  if (token === null) return columns;
   columns.kinds.push(RECORDS_KIND);
   columns.ids.push('');
-  columns.names.push(change.token);
-  columns.revisions.push(change.number);
+  columns.names.push(token);
+  columns.revisions.push(0);
   return columns;
 }
 

@@ -11,7 +11,8 @@ export const NODE_TABLES = `
     subjects text
   );
   CREATE INDEX changes_by_time ON changes (at_ms);
-  -- The token names a change even where a promoted standby has given its number a second time.
+  -- The token changes with each change of a record that existed before. Unlike the number, it is never given twice: a promoted
+  -- standby can give a number once more that its primary had given to another change.
   CREATE TABLE change_counter (number bigint NOT NULL, token text NOT NULL);
   INSERT INTO change_counter VALUES (0, gen_random_uuid()::text);
 

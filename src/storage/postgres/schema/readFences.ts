@@ -6,7 +6,7 @@ export const FENCE_ARGUMENTS = 'fence_kinds bigint[], fence_ids text[], fence_na
 /** Begins the answer of a batch of which nothing was done, because some of its fences are broken. */
 export const BROKEN = -1;
 
-/** Behind the kinds of records: no record has changed since this change. Its name is the token of the change, its revision the number. */
+/** Behind the kinds of records: notes that were made under the token that is its name still count. */
 export const RECORDS_KIND = FENCE_KINDS.length;
 
 /** Of a fence `f`: its record has another revision. */
@@ -16,7 +16,7 @@ export function isBroken(): string {
   );
   return `CASE f.kind
       ${revisions.join('\n      ')}
-      WHEN ${RECORDS_KIND} THEN (SELECT c.number FROM change_counter c WHERE c.token = f.name)
+      WHEN ${RECORDS_KIND} THEN (SELECT f.revision FROM change_counter c WHERE c.token = f.name)
       END IS DISTINCT FROM nullif(f.revision, ${ABSENT})`;
 }
 

@@ -24,7 +24,7 @@ import {
 } from '../../../core/spend.ts';
 import { BatchCredits, type StoredCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
-import { effectsOf } from '../../port/writeEffects.ts';
+import { effectsOf, endsNotes } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
 import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
@@ -215,7 +215,8 @@ export class Batch implements ReservationView {
       this.#credits.adopt(accountChange, before[i], results[i] as ChangedAccount);
     }
     this.#writes.push(...change.writes);
-    for (const write of change.writes) if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises);
+    for (const write of change.writes)
+      if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises, endsNotes([write]));
     for (const event of withEventBalances(change.events ?? [], results))
       this.#events.push({ ...event, atMs: this.#nowMs });
     for (const entry of withBalances(change.entries ?? [], results))

@@ -265,7 +265,7 @@ export class SqliteLedger implements Ledger {
     this.#number = number;
     this.#refusal = null;
     this.#accounts.adopt(batch.accounts);
-    this.#revisions.adopt(batch.revisions.revised);
+    this.#revisions.adopt(batch.revisions);
     if (batch.rotates) this.#idempotency.rotated(batch.rotation);
     for (const { key } of batch.answers.values()) this.#idempotency.committed(key.scope);
     this.#options.observe.committed(size, performance.now() - startedAt);

@@ -14,7 +14,7 @@ export class RecordRevisions {
   readonly #db: Database;
   /** By kind, then by id. One text of both would be made again for every fence. */
   readonly #kept = new Map<FenceKind, Map<string, number>>();
-  /** Counts the commits that changed a record, from 1 on. */
+  /** Counts the commits that changed a record which existed before, from 1 on. */
   #lastChange = 1;
 
   constructor(db: Database) {
@@ -40,10 +40,9 @@ export class RecordRevisions {
   }
 
   /** What is not kept is read from the database, which has these by now. */
-  adopt(revised: Iterable<Fence>): void {
-    const change = this.#lastChange + 1;
+  adopt({ revised, endsNotes }: Pick<BatchRevisions, 'revised' | 'endsNotes'>): void {
+    if (endsNotes) this.#lastChange++;
     for (const fence of revised) {
-      this.#lastChange = change;
       const kept = this.#keptOf(fence);
       if (kept.has(nameOf(fence))) kept.set(nameOf(fence), fence.revision);
     }
@@ -78,13 +77,20 @@ function nameOf({ id, name }: Fence): string {
 export class BatchRevisions {
   readonly #committed: RecordRevisions;
   readonly #own = new Map<string, Fence>();
+  #endsNotes = false;
 
   constructor(committed: RecordRevisions) {
     this.#committed = committed;
   }
 
-  revise(fences: readonly Fence[]): void {
+  revise(fences: readonly Fence[], endsNotes: boolean): void {
     for (const fence of fences) this.#own.set(fencedRecord(fence), fence);
+    this.#endsNotes ||= endsNotes;
+  }
+
+  /** It has changed a record which existed before. */
+  get endsNotes(): boolean {
+    return this.#endsNotes;
   }
 
   /** 0: the batch has changed records itself, so that each fence must be looked at. */
