@@ -1,52 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 
 import { AppError } from '../../../src/core/errors.ts';
-import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import type { KeyWithIdentity, PoisonedKey, Records } from '../../../src/storage/port/records.ts';
-import { textReader } from '../../../src/system.ts';
-import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
-
-type Found = KeyWithIdentity | PoisonedKey | null;
-
-interface Question {
-  readonly digests: readonly string[];
-  answer(...found: Found[]): void;
-  fail(error: Error): void;
-}
-
-/** A database that answers when the test says so. */
-class SlowRecords {
-  readonly questions: Question[] = [];
-
-  findKeysByDigest(digests: readonly string[]): Promise<readonly Found[]> {
-    const { promise, resolve, reject } = Promise.withResolvers<readonly Found[]>();
-    this.questions.push({ digests, answer: (...found) => resolve(found), fail: reject });
-    return promise;
-  }
-
-  /** Answers whatever is asked until there are no more questions: there is no such key. */
-  async answerAllWithNull(): Promise<void> {
-    for (let answered = -1; answered < this.questions.length;) {
-      answered = this.questions.length;
-      for (const question of this.questions) question.answer(...question.digests.map(() => null));
-      await new Promise((turn) => setImmediate(turn));
-    }
-  }
-
-  /** The question that was asked last, once those who wait for a microtask had their turn. */
-  async next(): Promise<Question> {
-    for (let i = 0; i < 10; i++) await Promise.resolve();
-    const question = this.questions.at(-1);
-    if (question === undefined) throw new Error('nothing was asked');
-    return question;
-  }
-}
-
-function make(maxKeys = 100): { cache: KeyCache; records: SlowRecords } {
-  const records = new SlowRecords();
-  return { cache: new KeyCache(records as unknown as Records, maxKeys, textReader), records };
-}
+import type { KeyWithIdentity } from '../../../src/storage/port/records.ts';
+import { found as foundKey, key } from '../../postgres/conformance/samples.ts';
+import { make } from './slowRecords.ts';
 
 const found = (id: string, revision = 1): KeyWithIdentity => foundKey(key(id, { revision }));
 
@@ -60,39 +17,6 @@ describe('key cache', () => {
     expect(cache.peek('a')).toMatchObject({ id: 'key_a', revision: 1 });
     expect(cache.peek('b')).toBeNull();
     expect([records.questions.length, cache.size, cache.misses, cache.hits]).toEqual([1, 1, 2, 1]);
-  });
-
-  test.each([
-    ['an object', 'key_a', 'a'],
-    ['packed', 'key_1111111111111111111111', new Bun.CryptoHasher('sha256').update('a').digest('base64')],
-  ])('a key (%s) keeps what is noted about its records until one of them changes', async (_form, id, digest) => {
-    const { cache, records } = make();
-    const read = async (revision: number, ofIdentity: number): Promise<KeyEntry> => {
-      const lookup = cache.lookUp(digest);
-      const owner = identity('id_1', 'user', { revision: ofIdentity });
-      (await records.next()).answer(foundKey(key(id, { revision, identityId: 'id_1' }), { identity: owner }));
-      return (await lookup) as KeyEntry;
-    };
-    const noted = () => cache.checkedAt(cache.peek(digest) as KeyEntry);
-    const first = await read(1, 1);
-    expect(noted()).toBe(0);
-    cache.keepChecked(first, 7);
-    expect([noted(), noted()]).toEqual([7, 7]);
-    cache.dropIdentity('id_1');
-    const second = await read(1, 2);
-    expect(noted()).toBe(0);
-    cache.keepChecked(second, 8);
-    cache.drop(digest);
-    await read(2, 2);
-    expect(noted()).toBe(0);
-    // What is still under way with an entry of before notes nothing for the present one.
-    cache.keepChecked(first, 9);
-    cache.keepChecked(second, 9);
-    expect(noted()).toBe(0);
-    cache.keepChecked(cache.peek(digest) as KeyEntry, 9);
-    cache.clear();
-    await read(2, 2);
-    expect(noted()).toBe(0);
   });
 
   test('one lookup, however many wait for it', async () => {

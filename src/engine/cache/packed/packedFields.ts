@@ -3,7 +3,7 @@ import type { Sources } from '../cachedEntry.ts';
 import type { IdentityEntry } from '../identityEntry.ts';
 import { toExtras } from '../makeEntry.ts';
 import { countAccounts } from './packedAccounts.ts';
-import { flagsOf, HAS_IDENTITY, HAS_PLAN, isPackableId } from './packedRow.ts';
+import { flagsOf, HAS_IDENTITY, HAS_PLAN, isPackableId } from './rowLayout.ts';
 import { isWord } from './packedWords.ts';
 import type { SharedRecords } from './sharedRecords.ts';
 

@@ -28,7 +28,7 @@ import {
   REVISION,
   ROW,
   RowMemory,
-} from './packedRow.ts';
+} from './rowLayout.ts';
 import { DIGEST_WORDS, readDigest, readLong, writeLong } from './packedWords.ts';
 import { RowCompanions } from './rowCompanions.ts';
 import { SharedRecords } from './sharedRecords.ts';
@@ -40,7 +40,7 @@ const FIRST_ROWS = 1024;
 
 /**
  * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name, no metadata and no owner,
- * and fit into a row (packedRow.ts). With 100,000 keys as objects every collection walks through all of them, which was measured
+ * and fit into a row (rowLayout.ts). With 100,000 keys as objects every collection walks through all of them, which was measured
  * to cost a quarter of the throughput.
  *
  * Rows are appended and never reused. When half of them are dropped, the others are packed again into new blocks.
