@@ -22,11 +22,11 @@ export interface Charge {
 }
 
 /**
- * The records that decide the spends of one key, and what a ledger in the same process knows of them. The same records decide many spends and
+ * What a ledger in the same process knows about the records that decide the spends of one key. The same records decide many spends and
  * seldom change. To find their revisions among 100,000 others takes longer than the rest of a spend.
  */
 export interface RecordsNote {
-  /** When a ledger last compared the records: its number of the last change of any record then; 0 = never. */
+  /** The last change of any record before the ledger compared these records, as the ledger numbers changes; 0 = it never did. */
   checkedAt: number;
 }
 
@@ -43,8 +43,8 @@ export interface Spend {
   readonly charges: readonly Charge[];
   /** The records that decided this spend, except those whose revision a charge names. */
   readonly fences: readonly Fence[];
-  /** A note about all records that decided this spend. Absent: nothing is noted. */
-  readonly decidedBy?: RecordsNote | undefined;
+  /** About all records that decided this spend. Absent: the ledger notes nothing. */
+  readonly note?: RecordsNote | undefined;
   readonly idempotency: IdempotencyKey | null;
 }
 
@@ -116,7 +116,7 @@ export interface LedgerView {
  */
 export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveKeys: number): SpendOutcome {
   const { lastChange } = view;
-  const note = lastChange === 0 ? undefined : spend.decidedBy;
+  const note = lastChange === 0 ? undefined : spend.note;
   if (note === undefined || note.checkedAt !== lastChange) {
     for (const fence of spend.fences) if (!view.holds(fence)) return { status: 'stale', nowMs, fence };
   }

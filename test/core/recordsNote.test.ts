@@ -28,7 +28,7 @@ function setup() {
   const spend = (fields: Partial<Spend> = {}): string => {
     const charge = { account: 1, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } } as const;
     const fences = [recordFence('identity', 'id_1', 1)];
-    return decideSpend(view, { charges: [charge], fences, idempotency: null, decidedBy: note, ...fields }, 0, 1).status;
+    return decideSpend(view, { charges: [charge], fences, idempotency: null, note, ...fields }, 0, 1).status;
   };
   return { view, note, spend };
 }
@@ -67,7 +67,7 @@ describe('a note about the records that decide spends', () => {
 
   test('is not used where changes are not counted, or without a note', () => {
     const { view, note, spend } = setup();
-    expect([spend({ decidedBy: undefined }), spend({ decidedBy: undefined })]).toEqual(['taken', 'taken']);
+    expect([spend({ note: undefined }), spend({ note: undefined })]).toEqual(['taken', 'taken']);
     expect(view.looks).toBe(2);
     view.lastChange = 0;
     expect([spend(), spend()]).toEqual(['taken', 'taken']);

@@ -3,11 +3,17 @@ import { tellsBelow } from '../../core/alerts.ts';
 import type { Alerts, CreditsRecord, IdentityRecord, PlanRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import type { EntryCredits, IdentityTraits, IdentityWireText, PlanEntry, PlanSlot } from './planEntry.ts';
+import type { EntryCredits, IdentityTraits, PlanEntry, PlanSlot } from './planEntry.ts';
 import { asConfigured, orNone, withGiven } from './limitLists.ts';
 
 /** Instead of an account: there is none. */
 const NONE = -1;
+
+/** Parts of an answer about a key of an identity. */
+export interface IdentityWireText {
+  readonly ownerId: string;
+  readonly identity: string;
+}
 
 /** Where the keys of an identity find its newest entry. */
 export class IdentitySlot {
@@ -38,20 +44,20 @@ export class IdentitySlot {
  */
 export class IdentityEntry {
   readonly #traits: IdentityTraits;
-  /** Of its credits. */
+  /** The account of its credits; NONE = it has no credits. */
   readonly #account: number;
   readonly revision: number;
   /** The account of the window for the first limit of its plan. */
   #firstWindow = NONE;
-  /** What answers say of it after the id of a usual key: one that is enabled, does not expire and has nothing to describe. Null = not made yet. */
+  /** The end of an answer about a usual key: one that is enabled, does not expire and has nothing to describe. null = not made yet. */
   usualEnd: string | null = null;
-  /** Every character of what answers say of it is a byte. */
+  /** The texts about this identity have one byte for each character. */
   isAscii = false;
   /** The identity has changed, or must be read again. */
   isReplaced = false;
   /** Where its local limits are counted; null = not known yet. */
   local: LocalOwner | null = null;
-  /** What answers say of it otherwise, created with the first such answer. */
+  /** The texts for answers about other keys. null = not made yet. */
   wire: IdentityWireText | null = null;
   /** The accounts of windows for further limits of its plan, in their order. */
   #furtherWindows: (number | undefined)[] | null = null;

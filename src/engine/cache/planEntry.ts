@@ -60,9 +60,3 @@ export interface IdentityTraits {
   readonly limits: readonly AppliedLimit[] | null;
   readonly alwaysApplied: readonly AppliedLimit[] | null;
 }
-
-/** Parts of an answer about a key of an identity. */
-export interface IdentityWireText {
-  readonly ownerId: string;
-  readonly identity: string;
-}

@@ -92,8 +92,8 @@ class VerificationSpend implements Spend, RecordsNote {
     return (this.#fences ??= fencesOf(this.#counting));
   }
 
-  /** Roles and permissions decide too when permissions are asked for. A note says nothing of them. A key by itself needs none. */
-  get decidedBy(): RecordsNote | undefined {
+  /** The note covers the key, its identity and its plan. It does not cover the roles of a request that asks for permissions. */
+  get note(): RecordsNote | undefined {
     const { entry, request } = this.#counting;
     const isByItself = entry.identity === null && entry.plan === null;
     return isByItself || request.permissions !== null ? undefined : this;
@@ -103,8 +103,8 @@ class VerificationSpend implements Spend, RecordsNote {
     return this.#keys.checkedAt(this.#counting.entry);
   }
 
-  set checkedAt(lastChange: number) {
-    this.#keys.keepChecked(this.#counting.entry, lastChange);
+  set checkedAt(change: number) {
+    this.#keys.keepChecked(this.#counting.entry, change);
   }
 }
 

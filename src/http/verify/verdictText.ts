@@ -1,6 +1,5 @@
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
-import type { IdentityEntry } from '../../engine/cache/identityEntry.ts';
-import type { IdentityWireText } from '../../engine/cache/planEntry.ts';
+import type { IdentityEntry, IdentityWireText } from '../../engine/cache/identityEntry.ts';
 import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';

@@ -8,8 +8,8 @@ import { BROKEN, RECORDS_KIND } from '../../../src/storage/postgres/schema/readF
 
 const TAKEN: SpendOutcome = { status: 'taken', charges: [], nowMs: 5, replayed: false };
 
-function spendOf(keyId: string, decidedBy?: RecordsNote): Spend {
-  return { charges: [], fences: [recordFence('key', keyId, 1)], idempotency: null, decidedBy };
+function spendOf(keyId: string, note?: RecordsNote): Spend {
+  return { charges: [], fences: [recordFence('key', keyId, 1)], idempotency: null, note };
 }
 
 function setup() {
@@ -48,11 +48,11 @@ describe('the fences of a batch', () => {
     const again = new BatchFences(spends, seen);
     expect(again.columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
     // Nothing is noted, and no batch is sent twice, until the change is seen.
-    again.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    again.noteCompared([TAKEN, TAKEN, TAKEN, TAKEN]);
     expect([fresh.checkedAt, new BatchFences(spends, seen).columns.ids.length]).toEqual([0, 4]);
     seen.see('b');
     const after = new BatchFences(spends, seen);
-    after.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    after.noteCompared([TAKEN, TAKEN, TAKEN, TAKEN]);
     expect([after.columns.ids.length, new BatchFences(spends, seen).columns.names]).toEqual([4, ['', 'b']]);
   });
 
@@ -69,16 +69,16 @@ describe('the fences of a batch', () => {
     const { seen, fresh, spends } = setup();
     const fences = new BatchFences(spends, seen);
     seen.see('b');
-    const others: Exclude<Parameters<typeof fences.note>[0][number], undefined>[] = [
+    const others: Exclude<Parameters<typeof fences.noteCompared>[0][number], undefined>[] = [
       'busy',
       'resend',
       'needs general',
       { status: 'stale', nowMs: 5, fence: null },
       { ...TAKEN, replayed: true },
     ];
-    for (const outcome of others) fences.note([TAKEN, outcome, TAKEN, TAKEN]);
+    for (const outcome of others) fences.noteCompared([TAKEN, outcome, TAKEN, TAKEN]);
     expect(fresh.checkedAt).toBe(0);
-    fences.note([TAKEN, TAKEN, TAKEN, TAKEN]);
+    fences.noteCompared([TAKEN, TAKEN, TAKEN, TAKEN]);
     expect(fresh.checkedAt).toBe(1);
   });
 });

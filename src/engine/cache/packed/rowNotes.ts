@@ -1,6 +1,6 @@
 import type { KeyEntry } from '../keyEntry.ts';
 
-/** Of a row: when its records were checked, and the revisions that its identity and its plan had then. */
+/** The numbers of one note: when the records were compared, and the revisions of the identity and of the plan then. */
 const NOTE = 3;
 
 type Holders = Pick<KeyEntry, 'identity' | 'plan'>;

@@ -31,7 +31,7 @@ export class SeenChange {
   }
 
   /** The records that decided this spend were compared after the change that was seen last. */
-  covers({ decidedBy }: Spend): boolean {
-    return decidedBy !== undefined && this.#token !== null && decidedBy.checkedAt === this.#sequence;
+  covers({ note }: Spend): boolean {
+    return note !== undefined && this.#token !== null && note.checkedAt === this.#sequence;
   }
 }

@@ -75,7 +75,7 @@ export class BatchRunner {
       const fences = new BatchFences(spends, this.#context.seenChange);
       const sent = form === 'plain' ? plainBatchOf(spends, fences) : batchOf(spends, fences);
       const outcomes = await committer.run(sent, waits);
-      fences.note(outcomes);
+      fences.noteCompared(outcomes);
       this.#lastFailure = null;
       this.#context.observe.committed(items.length, this.#context.monotonicMs() - startedAtMs);
       return await this.#read(batch, outcomes, startedAtMs);

@@ -53,13 +53,13 @@ export class BatchFences {
   }
 
   /** Notes for which spends all records were compared: each that decided has a fence, or its revision is that of a charge. */
-  note(outcomes: readonly BatchOutcome[]): void {
+  noteCompared(outcomes: readonly BatchOutcome[]): void {
     if (this.#sequence === 0) return;
-    for (const [i, { decidedBy }] of this.#spends.entries()) {
+    for (const [i, { note }] of this.#spends.entries()) {
       const outcome = outcomes[i];
-      if (decidedBy === undefined || this.#isCovered[i] === true || typeof outcome !== 'object') continue;
+      if (note === undefined || this.#isCovered[i] === true || typeof outcome !== 'object') continue;
       const isNew = outcome.status === 'refused' || (outcome.status === 'taken' && !outcome.replayed);
-      if (isNew) decidedBy.checkedAt = this.#sequence;
+      if (isNew) note.checkedAt = this.#sequence;
     }
   }
 }

@@ -150,7 +150,7 @@ describePort('the fences of a spend', (setup) => {
     const { storage } = setup();
     await write(storage, ...RECORDS);
     const account = await openCredits(storage, 10);
-    const spend = { ...fenced(account, fence), decidedBy: { checkedAt: 0 } };
+    const spend = { ...fenced(account, fence), note: { checkedAt: 0 } };
     expect(statuses(await spendAll(storage.ledger, [spend, spend, spend]))).toEqual(['taken', 'taken', 'taken']);
     expect((await write(storage, change)).status).toBe('done');
     expect((await storage.ledger.spend(spend)).status).toBe('stale');
@@ -161,7 +161,7 @@ describePort('the fences of a spend', (setup) => {
     const { storage } = setup();
     await write(storage, ...RECORDS);
     const account = await openCredits(storage, 10);
-    const spend = { ...fenced(account, fence), decidedBy: { checkedAt: 0 } };
+    const spend = { ...fenced(account, fence), note: { checkedAt: 0 } };
     await storage.ledger.spend(spend);
     // Asked for together. The ledger may decide the spend before the change.
     const [, after] = await Promise.all([write(storage, change), storage.ledger.spend(spend)]);
