@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { Keystile, type KeystileError, type KeystileOptions, type Verdict } from '../../sdk/src/index.ts';
-import { SELF_SIGNED } from './selfSigned.ts';
+import { SELF_SIGNED } from '../support/selfSigned.ts';
 import { answer, error, type Move, patience, ScriptedServer, VALID } from './scriptedServer.ts';
 
 const KEY = 'demo_secretsecretsecret';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { HttpOutgoing } from '../../../src/outgoing/httpOutgoing.ts';
-import { SELF_SIGNED } from '../../sdk/selfSigned.ts';
+import { SELF_SIGNED } from '../../support/selfSigned.ts';
 
 const REQUEST = { id: 'evt_1', timestampMs: 1_700_000_000_123, body: '{"a":"é"}', secrets: ['whsec_AAAA'] };
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { Socket } from 'node:net';
 
 import { Client, type ClientConfig, types } from 'pg';
 
@@ -26,6 +27,7 @@ interface ServerFacts {
   readonly version: number;
   /** Grows with every promotion. */
   readonly timeline: number;
+  readonly pid: number;
   /** Microseconds since 1970. */
   readonly started_at: number;
 }
@@ -53,9 +55,13 @@ const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_o
   set_config('synchronous_commit',
     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false) AS synchronous_commit,
   set_config('client_min_messages', 'warning', false) AS client_min_messages,
+  pg_backend_pid() AS pid,
   (SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_get_activity(pg_backend_pid())) AS started_at,
   CASE WHEN pg_is_in_recovery() THEN 0
     ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`;
+
+/** The driver writes to a socket that it is given. With TLS, it encrypts what it writes there. */
+const SOCKETS = new WeakMap<Client, Socket>();
 
 /** Opens connections to the server that takes writes, whichever of the hosts that is now. */
 export class Connector {
@@ -65,7 +71,7 @@ export class Connector {
   /** The host on which the primary was last found. It is tried first. */
   #first = 0;
   #timeline = 0;
-  readonly #startedAt = new WeakMap<Client, number>();
+  readonly #backends = new WeakMap<Client, Backend>();
 
   constructor(address: DatabaseAddress, node: string) {
     this.#address = address;
@@ -80,9 +86,7 @@ export class Connector {
 
   /** The process behind a connection; null when it is not known. */
   backendOf(client: Client): Backend | null {
-    const { processID: pid } = client as unknown as { processID: number | null };
-    const startedAt = this.#startedAt.get(client);
-    return pid === null || startedAt === undefined ? null : { pid, startedAt };
+    return this.#backends.get(client) ?? null;
   }
 
   /** The name of this node's sessions on the server. */
@@ -128,7 +132,9 @@ export class Connector {
 
   async #open(host: string, port: number, settings: Settings, pipeline = false): Promise<Client> {
     const { user, password, database, connectTimeoutMs } = this.#address;
+    const socket = new Socket();
     const client = new Client({
+      stream: () => socket,
       host,
       port,
       user,
@@ -144,6 +150,7 @@ export class Connector {
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
     });
+    SOCKETS.set(client, socket);
     // A query in flight reports it. Between two queries, the next one notices.
     client.on('error', () => {});
     await client.connect();
@@ -167,7 +174,7 @@ export class Connector {
     if (facts.is_standby) throw new Error('accepts no writes (a standby, or read-only)');
     if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
     this.#timeline = facts.timeline;
-    this.#startedAt.set(client, facts.started_at);
+    this.#backends.set(client, { pid: facts.pid, startedAt: facts.started_at });
   }
 
   #tls(): ClientConfig['ssl'] {
@@ -191,18 +198,17 @@ function readRootFile(path: string): string {
 
 /** Closes a connection at once. What the server does with the last query is unknown. */
 export function destroy(client: Client): void {
-  const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } }).connection;
-  stream.destroy();
+  SOCKETS.get(client)?.destroy();
 }
 
 /** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. */
 export function inOneWrite<T>(client: Client, send: () => T): T {
-  const { stream } = (client as unknown as { connection: { stream: { cork(): void; uncork(): void } } }).connection;
-  stream.cork();
+  const socket = SOCKETS.get(client);
+  socket?.cork();
   try {
     return send();
   } finally {
-    stream.uncork();
+    socket?.uncork();
   }
 }
 
