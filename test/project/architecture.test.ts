@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:path',
     'programFiles.ts',
   ],
-  'storage/postgres': ['core', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs'],
+  'storage/postgres': ['core', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs', 'node:net'],
   engine: ['core', 'storage/port', 'engine'],
   http: [
     'core',

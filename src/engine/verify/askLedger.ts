@@ -9,7 +9,7 @@ import type { AdHocLimits } from './adHocLimits.ts';
 import type { Counting } from './counting.ts';
 import { everyFenceOf, fencesOf } from './fences.ts';
 import type { ReservationTerms } from './request.ts';
-import { exactCharges } from './spendCharges.ts';
+import { ledgerCharges } from './pipeline.ts';
 
 /** Asks the ledger for the strict limits and the credits of a verification. */
 export class AskLedger {
@@ -32,7 +32,7 @@ export class AskLedger {
   /** The same, but the credits are held. */
   async reserve(counting: Counting, terms: ReservationTerms): Promise<ReserveOutcome> {
     const adHoc = areOpen(counting) ? null : await this.#adHoc.accounts(counting.entry, counting.strict);
-    const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
+    const charges = ledgerCharges(counting, { adHoc, refills: this.#refills, nowMs: this.#ledger.nowMs() });
     return this.#ledger.reserve(this.#reservingSpend(counting, charges), newReservation(counting, terms, false));
   }
 
@@ -67,7 +67,7 @@ export class AskLedger {
   }
 
   #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
-    const charges = exactCharges(counting, adHoc, this.#refills, this.#ledger.nowMs());
+    const charges = ledgerCharges(counting, { adHoc, refills: this.#refills, nowMs: this.#ledger.nowMs() });
     return new VerificationSpend(this.#keys, counting, charges);
   }
 }

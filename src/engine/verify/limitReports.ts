@@ -3,6 +3,8 @@ import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalCharge } from '../local/localWindow.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { Counting } from './counting.ts';
+import { firstChargeOf } from './pipeline.ts';
+import { STRICT_LIMITS } from './spendCharges.ts';
 
 /** A limit that was checked, as it is after this verification. */
 export interface LimitReport {
@@ -38,13 +40,15 @@ export function localReports(
  */
 export function allReports(
   localLimits: LocalLimits,
-  { limits, local }: Counting,
+  counting: Counting,
   outcome: Decided,
 ): readonly LimitReport[] | null {
+  const { limits, local } = counting;
   if (limits.length === 0) return null;
   const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
   const reports: LimitReport[] = [];
-  let [nextLocal, nextStrict] = [0, 0];
+  let nextLocal = 0;
+  let nextStrict = firstChargeOf(counting, STRICT_LIMITS);
   for (const limit of limits) {
     if (limit.async) {
       const charge = local[nextLocal++] as LocalCharge;

@@ -43,12 +43,6 @@ export class LocalCharges {
     return charges ?? NO_CHARGES;
   }
 
-  /** The index of the first charge that has not enough left; -1 = none. */
-  firstRefusal(charges: readonly LocalCharge[]): number {
-    for (let i = 0; i < charges.length; i++) if (!this.#localLimits.allows(charges[i] as LocalCharge)) return i;
-    return -1;
-  }
-
   // A method of its own: a closure inside the loop above would be allocated for every verification.
   #loading(owner: string): Preparation {
     return () => this.#localLimits.load(owner, this.#ledger.nowMs());

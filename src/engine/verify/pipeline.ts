@@ -1,27 +1,41 @@
 import { inBlock } from '../../core/address.ts';
 import { NO_PERMISSIONS, satisfies } from '../../core/permissions.ts';
+import type { Charge } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
+import type { LocalCharge } from '../local/localWindow.ts';
+import type { Counting } from './counting.ts';
 import type { VerifyRequest } from './request.ts';
+import { type ChargeContext, type LedgerCounters, OWN_CREDITS, SHARED_CREDITS, STRICT_LIMITS } from './spendCharges.ts';
 
 /** A check that reads the key's record. */
-export interface RecordCheck {
+interface RecordCheck {
   readonly code: VerdictCode;
   refuses(key: KeyEntry, request: VerifyRequest, nowMs: number): boolean;
 }
 
-/** A check that counts. It refuses when its counter has not enough left. */
-export interface CountCheck {
+/** A check that counts in the memory of this node. */
+interface MemoryCheck {
   readonly code: VerdictCode;
-  readonly counts: 'local limits' | 'strict limits' | 'credits';
+  readonly name: string;
+  allows(charge: LocalCharge, localLimits: LocalLimits): boolean;
+}
+
+/** A check that counts in the ledger. */
+interface LedgerCheck {
+  readonly code: VerdictCode;
+  readonly name: string;
+  readonly counts: LedgerCounters;
 }
 
 /**
- * The whole verification of a known key, from the first check to credits. The first row that refuses decides the code, and then nothing is
- * counted. Rows that count are decided together: local limits in memory (localCharges.ts), then strict limits and credits in one spend of
- * the ledger (spendCharges.ts). test/engine/verify/pipeline.test.ts holds that all rows take effect in this order.
+ * The whole verification, from an unknown key to credits. The first row that refuses decides the code, and then nothing is counted.
+ * The rows of the ledger are
+ * charged in one spend, in their order: all of them or none.
  */
-export const PIPELINE: readonly (RecordCheck | CountCheck)[] = [
+export const PIPELINE: readonly (RecordCheck | MemoryCheck | LedgerCheck)[] = [
+  { code: 'NOT_FOUND', refuses: isUnknown },
   { code: 'NOT_FOUND', refuses: isHidden },
   { code: 'NOT_FOUND', refuses: isReplaced },
   { code: 'FORBIDDEN', refuses: isOfAnotherApi },
@@ -29,24 +43,74 @@ export const PIPELINE: readonly (RecordCheck | CountCheck)[] = [
   { code: 'EXPIRED', refuses: isExpired },
   { code: 'FORBIDDEN', refuses: isOutsideAllowlist },
   { code: 'INSUFFICIENT_PERMISSIONS', refuses: lacksPermissions },
-  { code: 'RATE_LIMITED', counts: 'local limits' },
-  { code: 'RATE_LIMITED', counts: 'strict limits' },
-  { code: 'USAGE_EXCEEDED', counts: 'credits' },
+  { code: 'RATE_LIMITED', name: 'local limits', allows: hasLocalLeft },
+  { code: 'RATE_LIMITED', name: 'strict limits', counts: STRICT_LIMITS },
+  { code: 'USAGE_EXCEEDED', name: 'credits of the key', counts: OWN_CREDITS },
+  { code: 'USAGE_EXCEEDED', name: 'credits of the identity', counts: SHARED_CREDITS },
 ];
 
 const RECORD_CHECKS = PIPELINE.filter((row) => 'refuses' in row);
+const MEMORY_CHECKS = PIPELINE.filter((row) => 'allows' in row);
+const LEDGER_CHECKS = PIPELINE.filter((row) => 'counts' in row);
 
-/** The code of the first check that refuses by the record alone; null: the key may be counted. */
-export function refusedByRecord(key: KeyEntry, request: VerifyRequest, nowMs: number): VerdictCode | null {
-  for (const row of RECORD_CHECKS) if (row.refuses(key, request, nowMs)) return row.code;
+/** The code of the first check that refuses by the record alone; null: the key may be counted. `key`: null = none was found. */
+export function refusedByRecord(key: KeyEntry | null, request: VerifyRequest, nowMs: number): VerdictCode | null {
+  // The first row refuses null.
+  for (const row of RECORD_CHECKS) if (row.refuses(key as KeyEntry, request, nowMs)) return row.code;
   return null;
 }
 
-/** The code of a refusal by this kind of counter. */
-export function codeOfCount(counts: CountCheck['counts']): VerdictCode {
-  const row = PIPELINE.find((each) => 'counts' in each && each.counts === counts);
-  if (row === undefined) throw new Error(`no row counts ${counts}`);
+/** The first charge that this node refuses, and the code; null: it allows all of them. */
+export function refusedByMemory(
+  charges: readonly LocalCharge[],
+  localLimits: LocalLimits,
+): { readonly code: VerdictCode; readonly by: number } | null {
+  for (const row of MEMORY_CHECKS) {
+    for (let by = 0; by < charges.length; by++)
+      if (!row.allows(charges[by] as LocalCharge, localLimits)) return { code: row.code, by };
+  }
+  return null;
+}
+
+/** The charges of the one spend that decides all rows of the ledger. */
+export function ledgerCharges(counting: Counting, context: ChargeContext): readonly Charge[] {
+  const charges: Charge[] = [];
+  for (const { counts } of LEDGER_CHECKS) {
+    const number = counts.count(counting);
+    for (let i = 0; i < number; i++) charges.push(counts.charge(counting, i, context));
+  }
+  return charges;
+}
+
+/** How many charges that spend has. */
+export function ledgerChargeCount(counting: Counting): number {
+  return chargesBefore(counting, LEDGER_CHECKS.length);
+}
+
+/** The index of the first charge of these counters in that spend. */
+export function firstChargeOf(counting: Counting, counters: LedgerCounters): number {
+  return chargesBefore(
+    counting,
+    LEDGER_CHECKS.findIndex(({ counts }) => counts === counters),
+  );
+}
+
+/** The code of a refusal by this charge of that spend. */
+export function codeOfCharge(counting: Counting, index: number): VerdictCode {
+  const row = LEDGER_CHECKS.find((_, i) => index < chargesBefore(counting, i + 1));
+  if (row === undefined) throw new Error(`the spend has no charge ${index}`);
   return row.code;
+}
+
+function chargesBefore(counting: Counting, rows: number): number {
+  let sum = 0;
+  for (let i = 0; i < rows; i++) sum += LEDGER_CHECKS[i]?.counts.count(counting) ?? 0;
+  return sum;
+}
+
+/** No key has this secret. */
+function isUnknown(key: KeyEntry | null): boolean {
+  return key === null;
 }
 
 /** The caller may not verify keys of this api. */
@@ -86,4 +150,8 @@ function isOutsideAllowlist(key: KeyEntry, { caller }: VerifyRequest): boolean {
 
 function lacksPermissions(key: KeyEntry, { permissions }: VerifyRequest): boolean {
   return permissions !== null && !satisfies(key.extras?.permissions?.held ?? NO_PERMISSIONS, permissions);
+}
+
+function hasLocalLeft(charge: LocalCharge, localLimits: LocalLimits): boolean {
+  return localLimits.allows(charge);
 }

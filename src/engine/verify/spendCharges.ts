@@ -11,25 +11,45 @@ import type { Counting } from './counting.ts';
 
 const WITHOUT_REFILL: ChargeRule = { kind: 'credits', refill: null };
 
-/**
- * The charges of one spend, in the order of the pipeline: strict limits, then the credits of the key, then those of its identity.
- * `adHoc`: the accounts of the ad-hoc limits among the strict ones, by index.
- */
-export function exactCharges(
-  { entry, request, strict }: Counting,
-  adHoc: readonly (number | null)[] | null,
-  refills: RefillPlans,
-  nowMs: number,
-): readonly Charge[] {
-  const charges: Charge[] = [];
-  const { credits, sharedCredits, identity } = entry;
-  for (let i = 0; i < strict.length; i++) charges.push(strictCharge(entry, strict[i] as AppliedLimit, adHoc?.[i] ?? 0));
-  if (credits !== null) charges.push(creditCharge(credits, request.creditCost, entry.revision, refills, nowMs));
-  if (identity !== null && sharedCredits !== null) {
-    charges.push(creditCharge(sharedCredits, request.creditCost, identity.revision, refills, nowMs));
-  }
-  return charges;
+/** What the charges of one spend are made with. */
+export interface ChargeContext {
+  /** The accounts of the ad-hoc limits among the strict ones, by index; null: there are none. */
+  readonly adHoc: readonly (number | null)[] | null;
+  readonly refills: RefillPlans;
+  readonly nowMs: number;
 }
+
+/** Counters of one kind, which the ledger counts. */
+export interface LedgerCounters {
+  /** How many of them this verification is charged to. */
+  count(counting: Counting): number;
+  charge(counting: Counting, index: number, context: ChargeContext): Charge;
+}
+
+export interface CreditCounter extends LedgerCounters {
+  /** null: the key has none. */
+  credits(entry: KeyEntry): HeldCredits | null;
+}
+
+export const STRICT_LIMITS: LedgerCounters = {
+  count: ({ strict }) => strict.length,
+  charge: ({ entry, strict }, index, { adHoc }) =>
+    strictCharge(entry, strict[index] as AppliedLimit, adHoc?.[index] ?? 0),
+};
+
+export const OWN_CREDITS: CreditCounter = {
+  credits: ({ credits }) => credits,
+  count: ({ entry }) => (entry.credits === null ? 0 : 1),
+  charge: ({ entry, request }, _index, context) =>
+    creditCharge(entry.credits as HeldCredits, request.creditCost, entry.revision, context),
+};
+
+export const SHARED_CREDITS: CreditCounter = {
+  credits: ({ sharedCredits }) => sharedCredits,
+  count: ({ entry }) => (entry.sharedCredits === null ? 0 : 1),
+  charge: ({ entry, request }, _index, context) =>
+    creditCharge(entry.sharedCredits as HeldCredits, request.creditCost, entry.identity?.revision ?? 0, context),
+};
 
 function strictCharge(entry: KeyEntry, applied: AppliedLimit, adHocAccount: number): Charge {
   const { cost, limit, durationMs, ofIdentity } = applied;
@@ -43,8 +63,7 @@ function creditCharge(
   { account, refill, metered }: HeldCredits,
   amount: number,
   revision: number,
-  refills: RefillPlans,
-  nowMs: number,
+  { refills, nowMs }: ChargeContext,
 ): Charge {
   if (metered && amount > MAX_METERED_COST) {
     const most = `A metered verification costs at most ${MAX_METERED_COST}`;

@@ -8,9 +8,10 @@ import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
-import type { Counting } from './counting.ts';
+import { type Counting, hasCredits } from './counting.ts';
 import { allReports, type LimitReport } from './limitReports.ts';
-import { codeOfCount } from './pipeline.ts';
+import { codeOfCharge, firstChargeOf, ledgerChargeCount } from './pipeline.ts';
+import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
 
 /** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {
@@ -43,8 +44,6 @@ export const UNKNOWN_KEY: Verdict = {
 
 const MANY_KEYS = 'This key has too many live idempotency keys; wait until some expire.';
 const MANY_RESERVATIONS = `This key has ${MAX_LIVE_RESERVATIONS} reservations that are held, as many as it may have; settle or release some, or wait until some expire.`;
-const OVER_STRICT_LIMIT = codeOfCount('strict limits');
-const OUT_OF_CREDITS = codeOfCount('credits');
 
 export function valid(key: KeyEntry, limits: readonly LimitReport[] | null, atMs: number): Verdict {
   return { code: 'VALID', key, remaining: null, creditsTaken: 0, limits, replayed: false, atMs };
@@ -84,10 +83,10 @@ export class Verdicts {
       case 'refused': {
         const replayed = outcome.status === 'taken' && outcome.replayed;
         // The key's counters have changed since the first answer, so its numbers cannot be assigned.
-        const isOfOthers = replayed && outcome.charges.length !== exactCounters(counting);
+        const isOfOthers = replayed && outcome.charges.length !== ledgerChargeCount(counting);
         const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
         return {
-          code: codeOf(counting, outcome),
+          code: outcome.status === 'refused' ? codeOfCharge(counting, outcome.by) : 'VALID',
           key: entry,
           remaining: leastLeft(counting, shown.charges),
           creditsTaken: creditsTaken(counting, outcome),
@@ -119,34 +118,21 @@ export class Verdicts {
   }
 }
 
-/** How many counters the ledger counts for this verification: strict limits, and the credits of the key and of its identity. */
-function exactCounters({ entry: { credits, sharedCredits }, strict }: Counting): number {
-  return strict.length + (credits === null ? 0 : 1) + (sharedCredits === null ? 0 : 1);
-}
-
-function codeOf({ strict }: Counting, outcome: SpendOutcome): VerdictCode {
-  if (outcome.status !== 'refused') return 'VALID';
-  return outcome.by < strict.length ? OVER_STRICT_LIMIT : OUT_OF_CREDITS;
-}
-
-/** The charges behind those of strict limits are of credits. A remembered answer takes nothing again. */
-function creditsTaken({ request, strict }: Counting, outcome: SpendOutcome): number {
+/** A remembered answer takes nothing again. */
+function creditsTaken({ entry, request }: Counting, outcome: SpendOutcome): number {
   if (outcome.status !== 'taken' || outcome.replayed) return 0;
-  return outcome.charges.length > strict.length ? request.creditCost : 0;
+  return hasCredits(entry) ? request.creditCost : 0;
 }
 
 /** The smaller balance of the key and its identity; null = there is none. What is metered has none. */
-function leastLeft(
-  { entry: { credits, sharedCredits }, strict }: Counting,
-  charges: readonly ChargeResult[],
-): number | null {
-  let next = strict.length;
-  let least: number | null = null;
-  if (credits !== null) {
-    if (!credits.metered) least = charges[next]?.left ?? null;
-    next++;
-  }
-  if (sharedCredits === null || sharedCredits.metered) return least;
-  const left = charges[next]?.left ?? null;
-  return least === null || left === null ? (least ?? left) : Math.min(least, left);
+function leastLeft(counting: Counting, charges: readonly ChargeResult[]): number | null {
+  const own = leftOf(OWN_CREDITS, counting, charges);
+  const shared = leftOf(SHARED_CREDITS, counting, charges);
+  return own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
+}
+
+function leftOf(counter: CreditCounter, counting: Counting, charges: readonly ChargeResult[]): number | null {
+  const credits = counter.credits(counting.entry);
+  if (credits === null || credits.metered) return null;
+  return charges[firstChargeOf(counting, counter)]?.left ?? null;
 }

@@ -14,7 +14,7 @@ import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
 import { localReports } from './limitReports.ts';
 import { LocalCharges, type Preparation } from './localCharges.ts';
-import { codeOfCount, refusedByRecord } from './pipeline.ts';
+import { refusedByMemory, refusedByRecord } from './pipeline.ts';
 import type { VerifyRequest } from './request.ts';
 import { UNKNOWN_KEY, valid, type Verdict, Verdicts, withReservation } from './verdict.ts';
 
@@ -35,7 +35,6 @@ export interface VerifyContext {
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
-const OVER_LOCAL_LIMIT = codeOfCount('local limits');
 
 /**
  * How often a request is decided again before it gives up: after a change of a record or a refill epoch, or when something was due. After a
@@ -119,11 +118,10 @@ export class Verifier {
 
   /** First the checks that read the record, then those that count. */
   #decide(entry: KeyEntry | null, request: VerifyRequest, reloads: number): Verdict | PromiseLike<Verdict> {
-    if (entry === null) return UNKNOWN_KEY;
     const nowMs = this.#context.ledger.nowMs();
-    if (isMoveDue(entry, nowMs)) return this.#moveAndDecide(entry, request, reloads);
+    if (entry !== null && isMoveDue(entry, nowMs)) return this.#moveAndDecide(entry, request, reloads);
     const code = refusedByRecord(entry, request, nowMs);
-    if (code === 'NOT_FOUND') return UNKNOWN_KEY;
+    if (entry === null || code === 'NOT_FOUND') return UNKNOWN_KEY;
     if (code !== null) return this.#verdicts.refuse(entry, code, null, nowMs);
     const isCounted = entry.alwaysApplied !== null || request.limits !== null || hasCredits(entry);
     if (!isCounted && request.reservation === null) return valid(entry, null, nowMs);
@@ -142,18 +140,18 @@ export class Verifier {
     const limits = appliedLimits(entry, request.limits);
     const local = this.#local.of(entry, limits, nowMs);
     if (typeof local === 'function') return this.#prepareAndCount(local, entry, request, reloads);
-    const refusedBy = this.#local.firstRefusal(local);
+    const refusal = refusedByMemory(local, localLimits);
     const isExact = local.length < limits.length || hasCredits(entry) || request.reservation !== null;
-    if (refusedBy < 0 && !isExact) {
+    if (refusal === null && !isExact) {
       for (const charge of local) localLimits.admit(charge);
       return valid(entry, localReports(localLimits, limits, local, -1), nowMs);
     }
     const strict = strictOf(limits, local.length);
     const counting: Counting = { entry, request, reloads, nowMs, limits, local, strict };
-    if (refusedBy < 0) return this.#spend(counting);
-    const reports = localReports(localLimits, limits, local, refusedBy);
-    const refusal = this.#verdicts.refuse(entry, OVER_LOCAL_LIMIT, reports, nowMs);
-    return request.idempotency !== null && isExact ? this.#earlierAnswerOr(refusal, counting) : refusal;
+    if (refusal === null) return this.#spend(counting);
+    const reports = localReports(localLimits, limits, local, refusal.by);
+    const verdict = this.#verdicts.refuse(entry, refusal.code, reports, nowMs);
+    return request.idempotency !== null && isExact ? this.#earlierAnswerOr(verdict, counting) : verdict;
   }
 
   async #prepareAndCount(

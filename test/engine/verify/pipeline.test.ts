@@ -20,6 +20,8 @@ interface Violation {
   readonly change?: object;
   readonly request?: object;
   readonly limit?: object;
+  /** Of the identity of the key. */
+  readonly identity?: object;
 }
 
 const limit = (async: boolean) => ({ name: async ? 'local' : 'strict', async, duration: HOUR_MS, limit: 1 });
@@ -33,10 +35,11 @@ const VIOLATIONS: Readonly<Record<string, Violation>> = {
   lacksPermissions: { request: { authorization: { permissions: 'never' } } },
   'local limits': { limit: limit(true) },
   'strict limits': { limit: limit(false) },
-  credits: { key: { remaining: 1 } },
+  'credits of the key': { key: { remaining: 1 } },
+  'credits of the identity': { identity: { remaining: 1 } },
 };
 
-const nameOf = (row: (typeof PIPELINE)[number]): string => ('counts' in row ? row.counts : row.refuses.name);
+const nameOf = (row: (typeof PIPELINE)[number]): string => ('refuses' in row ? row.refuses.name : row.name);
 /** Rows that hide the key are not among them: nothing is told of such a key. */
 const ROWS = PIPELINE.filter(({ code }) => code !== 'NOT_FOUND').map((row) => ({ name: nameOf(row), code: row.code }));
 const PAIRS = ROWS.flatMap(({ name, code }, i) =>
@@ -49,7 +52,12 @@ async function codeOf(...names: readonly string[]): Promise<string> {
   const merged = (part: keyof Violation): Record<string, unknown> =>
     Object.assign({}, ...violations.map((each) => each[part]));
   const ratelimits = violations.flatMap((each) => each.limit ?? []);
-  const { key, keyId } = await service.createKey({ ...merged('key'), ratelimits });
+  const identity = merged('identity');
+  const externalId = crypto.randomUUID();
+  const isShared = Object.keys(identity).length > 0;
+  if (isShared) await service.ok('/v1/identities.createIdentity', { externalId, ...identity });
+  const owner = isShared ? { externalId } : {};
+  const { key, keyId } = await service.createKey({ ...merged('key'), ratelimits, ...owner });
   expect(await service.verify(key)).toMatchObject({ valid: true });
   const change = merged('change');
   if (Object.keys(change).length > 0) await service.ok('/v1/keys.updateKey', { keyId, ...change });
@@ -57,6 +65,12 @@ async function codeOf(...names: readonly string[]): Promise<string> {
 }
 
 describe('the pipeline', () => {
+  test('reads the record first, then counts in memory, then asks the ledger', () => {
+    const kinds = PIPELINE.map((row) => ['refuses', 'allows', 'counts'].findIndex((name) => name in row));
+    expect(kinds).toEqual(kinds.toSorted((a, b) => a - b));
+    expect(new Set(kinds).size).toBe(3);
+  });
+
   test('every row that tells of a key has a way to refuse', () => {
     expect(ROWS.map(({ name }) => name)).toEqual(Object.keys(VIOLATIONS));
   });

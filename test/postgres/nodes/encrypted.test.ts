@@ -61,9 +61,9 @@ test('a storage works over encrypted connections', async () => {
 
 test.each(['disable', 'require'])('with sslmode=%s, a destroyed connection ends at once', async (mode) => {
   const client = await connector(`sslmode=${mode}`).connect({});
-  const endless = client.query('SELECT pg_sleep(3600)');
+  const failure = client.query('SELECT pg_sleep(3600)').catch(String);
   destroy(client);
-  await expect(endless).rejects.toThrow('Connection terminated');
+  expect(await failure).toContain('Connection terminated');
 });
 
 test.each(['disable', 'require'])('with sslmode=%s, queries of one write are all answered', async (mode) => {
