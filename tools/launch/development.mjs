@@ -58,7 +58,7 @@ export function check() {
 
 /** @param {string[]} paths */
 export function format(paths) {
-  return afterInstalling(() => runTool('oxfmt', paths));
+  return afterInstalling(() => runTool('oxfmt', ...paths));
 }
 
 /** @param {string[]} selection */

@@ -5,38 +5,29 @@ import { dirname, join } from 'node:path';
 import { fromProjectRoot, projectRoot } from '../project.mjs';
 import { runToEnd } from '../run.mjs';
 
-const CHECKS = [
-  { title: 'types', tool: 'typescript', toolArguments: ['--noEmit', '--pretty', 'false'] },
-  { title: 'lint', tool: 'oxlint', toolArguments: ['--type-aware', '--deny-warnings'] },
-  { title: 'format', tool: 'oxfmt', toolArguments: ['--check'] },
-];
+/** Each tool with its arguments. */
+const CHECKS = {
+  types: ['typescript', '--noEmit', '--pretty', 'false'],
+  lint: ['oxlint', '--type-aware', '--deny-warnings'],
+  format: ['oxfmt', '--check'],
+};
 
-/**
- * All of them, also after one has failed: one run shows everything that is wrong.
- *
- * @returns {Promise<import('./tests.mjs').Result>}
- */
+/** All of them, also after one has failed: one run shows everything that is wrong. */
 export async function runChecks() {
   const startedAtMs = performance.now();
   const failures = [];
-  let interrupted = false;
-  for (const { title, tool, toolArguments } of CHECKS) {
-    const ending = await runTool(tool, toolArguments);
-    interrupted = ending.interrupted;
-    if (ending.code !== 0) failures.push({ group: 'check', title: `check: ${title}`, rerun: 'npm run check' });
-    if (interrupted) break;
+  for (const [title, tool] of Object.entries(CHECKS)) {
+    const { code, interrupted } = await runTool(...tool);
+    if (interrupted) return { interrupted, failures, groups: new Map() };
+    if (code !== 0) failures.push({ file: 'check', title });
   }
-  const count = { seconds: (performance.now() - startedAtMs) / 1_000, passed: CHECKS.length - failures.length };
-  return { interrupted, groups: new Map([['check', count]]), failures };
+  const seconds = (performance.now() - startedAtMs) / 1_000;
+  const passed = Object.keys(CHECKS).length - failures.length;
+  return { interrupted: false, failures, groups: new Map([['check', { seconds, passed }]]) };
 }
 
-/**
- * Runs a development package's command through Node: its file in node_modules/.bin differs by platform.
- *
- * @param {string} tool
- * @param {string[]} toolArguments
- */
-export function runTool(tool, toolArguments) {
+/** Runs a development package's command through Node: its file in node_modules/.bin differs by platform. */
+export function runTool(tool, ...toolArguments) {
   const manifest = createRequire(fromProjectRoot('package.json')).resolve(`${tool}/package.json`);
   const [binary] = Object.values(JSON.parse(readFileSync(manifest, 'utf8')).bin);
   const command = [join(dirname(manifest), binary), ...toolArguments];

@@ -31,9 +31,9 @@ export function select(commandArguments) {
   return { checks: selected.includes('check') && titlePattern === undefined, files: [...new Set(files)], titlePattern };
 }
 
-/** @param {string} file */
+/** @param {string} file a file of test/, or "check" */
 export function groupOf(file) {
-  return file.split(sep)[1];
+  return file.split(sep)[1] ?? file;
 }
 
 /** @param {string} target */
