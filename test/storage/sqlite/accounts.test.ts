@@ -98,7 +98,7 @@ test('numbers up to 2^53-1 come out as they went in', () => {
 
 test('a row of the log that cannot be read is named, and nothing is begun without it', () => {
   const { accounts, db } = make();
-  db.query('INSERT INTO ledger_log VALUES (7, ?)').run(new Uint8Array([3, 0]));
+  db.query('INSERT INTO ledger_log VALUES (7, ?)').run(new Uint8Array([3, 0, 0]));
   expect(() => replayLog(db, accounts)).toThrow(
     "Row 7 of the ledger's log cannot be read (it holds impossible numbers).",
   );
