@@ -174,6 +174,10 @@ describe('architecture', () => {
     expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/asker.ts']);
   });
 
+  test('no private field of the PostgreSQL driver is used', () => {
+    expect(uses(/\bprocessID\b|\.connection\b/, (path) => covers('storage/postgres', path))).toEqual([]);
+  });
+
   test('core and engine use no Bun or Node API: they also run inside the SDK', () => {
     expect(uses(/\bBun\b|\bnode:|\bbun:|\bprocess\.|\bBuffer\b|\brequire\(/, isPure)).toEqual([]);
   });

@@ -20,7 +20,8 @@ export async function makeBundle(folder) {
   const options = ['--target=bun', '--splitting', '--minify-whitespace', '--minify-syntax', '--sourcemap=linked'];
   const paths = [`--root=${fromProjectRoot('src')}`, `--outdir=${join(folder, 'build')}`];
   const command = ['build', ...ENTRIES.map(fromProjectRoot), ...options, ...paths];
-  const { code, output } = await runToEnd(findBun(), command, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const { code, output, interrupted } = await runToEnd(findBun(), command, { stdio: ['ignore', 'pipe', 'pipe'] });
+  if (interrupted) throw new Complaint('Stopped.', 130);
   if (code !== 0) throw new Complaint(`The program could not be bundled:\n${output}`);
   for (const name of ['docs', 'src']) symlinkSync(fromProjectRoot(name), join(folder, name), 'junction');
   return join(folder, 'build', 'main.js');

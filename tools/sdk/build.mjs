@@ -13,7 +13,7 @@ const CORE = /(['"])(?:\.\.\/)+src\/core\//g;
 /** Writes sdk/dist, which the package contains: JavaScript and types, file by file. */
 export async function buildSdk() {
   for (const folder of [BUILT, DIST]) rmSync(folder, { recursive: true, force: true });
-  const { code } = await runTool('typescript', ['-p', fromProjectRoot('sdk/tsconfig.build.json')]);
+  const { code } = await runTool('typescript', '-p', fromProjectRoot('sdk/tsconfig.build.json'));
   if (code !== 0) throw new Complaint('The SDK could not be built.', 1);
   cpSync(join(BUILT, 'sdk/src'), DIST, { recursive: true });
   cpSync(join(BUILT, 'src/core'), join(DIST, 'core'), { recursive: true });

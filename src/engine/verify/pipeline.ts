@@ -9,10 +9,10 @@ import type { Counting } from './counting.ts';
 import type { VerifyRequest } from './request.ts';
 import { type ChargeContext, type LedgerCounters, OWN_CREDITS, SHARED_CREDITS, STRICT_LIMITS } from './spendCharges.ts';
 
-/** A check that reads the key's record. */
+/** A check that reads the key's record. Only the first row, which refuses it, is asked about no key (null). */
 interface RecordCheck {
   readonly code: VerdictCode;
-  refuses(key: KeyEntry, request: VerifyRequest, nowMs: number): boolean;
+  refuses(key: KeyEntry | null, request: VerifyRequest, nowMs: number): boolean;
 }
 
 /** A check that counts in the memory of this node. */
@@ -29,10 +29,11 @@ interface LedgerCheck {
   readonly counts: LedgerCounters;
 }
 
+const LOCAL_LIMITS: MemoryCheck = { code: 'RATE_LIMITED', name: 'local limits', allows: hasLocalLeft };
+
 /**
  * The whole verification, from an unknown key to credits. The first row that refuses decides the code, and then nothing is counted.
- * The rows of the ledger are
- * charged in one spend, in their order: all of them or none.
+ * The rows of the ledger are charged in one spend, in their order: all of them or none.
  */
 export const PIPELINE: readonly (RecordCheck | MemoryCheck | LedgerCheck)[] = [
   { code: 'NOT_FOUND', refuses: isUnknown },
@@ -43,32 +44,29 @@ export const PIPELINE: readonly (RecordCheck | MemoryCheck | LedgerCheck)[] = [
   { code: 'EXPIRED', refuses: isExpired },
   { code: 'FORBIDDEN', refuses: isOutsideAllowlist },
   { code: 'INSUFFICIENT_PERMISSIONS', refuses: lacksPermissions },
-  { code: 'RATE_LIMITED', name: 'local limits', allows: hasLocalLeft },
+  LOCAL_LIMITS,
   { code: 'RATE_LIMITED', name: 'strict limits', counts: STRICT_LIMITS },
   { code: 'USAGE_EXCEEDED', name: 'credits of the key', counts: OWN_CREDITS },
   { code: 'USAGE_EXCEEDED', name: 'credits of the identity', counts: SHARED_CREDITS },
 ];
 
 const RECORD_CHECKS = PIPELINE.filter((row) => 'refuses' in row);
-const MEMORY_CHECKS = PIPELINE.filter((row) => 'allows' in row);
 const LEDGER_CHECKS = PIPELINE.filter((row) => 'counts' in row);
 
 /** The code of the first check that refuses by the record alone; null: the key may be counted. `key`: null = none was found. */
 export function refusedByRecord(key: KeyEntry | null, request: VerifyRequest, nowMs: number): VerdictCode | null {
-  // The first row refuses null.
-  for (const row of RECORD_CHECKS) if (row.refuses(key as KeyEntry, request, nowMs)) return row.code;
+  for (const row of RECORD_CHECKS) if (row.refuses(key, request, nowMs)) return row.code;
   return null;
 }
 
-/** The first charge that this node refuses, and the code; null: it allows all of them. */
+/** The first local limit that has not enough left, by its charge, and the code; null: all of them have. */
 export function refusedByMemory(
   charges: readonly LocalCharge[],
   localLimits: LocalLimits,
 ): { readonly code: VerdictCode; readonly by: number } | null {
-  for (const row of MEMORY_CHECKS) {
-    for (let by = 0; by < charges.length; by++)
-      if (!row.allows(charges[by] as LocalCharge, localLimits)) return { code: row.code, by };
-  }
+  const { code } = LOCAL_LIMITS;
+  for (let by = 0; by < charges.length; by++)
+    if (!LOCAL_LIMITS.allows(charges[by] as LocalCharge, localLimits)) return { code, by };
   return null;
 }
 
@@ -84,28 +82,29 @@ export function ledgerCharges(counting: Counting, context: ChargeContext): reado
 
 /** How many charges that spend has. */
 export function ledgerChargeCount(counting: Counting): number {
-  return chargesBefore(counting, LEDGER_CHECKS.length);
+  let sum = 0;
+  for (const { counts } of LEDGER_CHECKS) sum += counts.count(counting);
+  return sum;
 }
 
 /** The index of the first charge of these counters in that spend. */
 export function firstChargeOf(counting: Counting, counters: LedgerCounters): number {
-  return chargesBefore(
-    counting,
-    LEDGER_CHECKS.findIndex(({ counts }) => counts === counters),
-  );
+  let sum = 0;
+  for (const { counts } of LEDGER_CHECKS) {
+    if (counts === counters) return sum;
+    sum += counts.count(counting);
+  }
+  throw new Error('the pipeline does not count these counters');
 }
 
 /** The code of a refusal by this charge of that spend. */
 export function codeOfCharge(counting: Counting, index: number): VerdictCode {
-  const row = LEDGER_CHECKS.find((_, i) => index < chargesBefore(counting, i + 1));
-  if (row === undefined) throw new Error(`the spend has no charge ${index}`);
-  return row.code;
-}
-
-function chargesBefore(counting: Counting, rows: number): number {
   let sum = 0;
-  for (let i = 0; i < rows; i++) sum += LEDGER_CHECKS[i]?.counts.count(counting) ?? 0;
-  return sum;
+  for (const { code, counts } of LEDGER_CHECKS) {
+    sum += counts.count(counting);
+    if (index < sum) return code;
+  }
+  throw new Error(`the spend has no charge ${index}`);
 }
 
 /** No key has this secret. */

@@ -71,7 +71,7 @@ export class Verdicts {
     const shared = this.#peek(entry.sharedCredits, nowMs);
     // If either balance is unknown, it could be the smaller one. Then the verdict shows none.
     const isKnown = own !== undefined && shared !== undefined;
-    const remaining = !isKnown ? null : own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
+    const remaining = isKnown ? smaller(own, shared) : null;
     return { code, key: entry, remaining, creditsTaken: 0, limits, replayed: false, atMs: nowMs };
   }
 
@@ -128,7 +128,12 @@ function creditsTaken({ entry, request }: Counting, outcome: SpendOutcome): numb
 function leastLeft(counting: Counting, charges: readonly ChargeResult[]): number | null {
   const own = leftOf(OWN_CREDITS, counting, charges);
   const shared = leftOf(SHARED_CREDITS, counting, charges);
-  return own === null || shared === null ? (own ?? shared) : Math.min(own, shared);
+  return smaller(own, shared);
+}
+
+/** null = there is none. */
+function smaller(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 function leftOf(counter: CreditCounter, counting: Counting, charges: readonly ChargeResult[]): number | null {

@@ -71,6 +71,12 @@ describe('the pipeline', () => {
     expect(new Set(kinds).size).toBe(3);
   });
 
+  test('hides a key before anything is told of it', () => {
+    const codes = PIPELINE.map(({ code }) => code);
+    expect(nameOf(PIPELINE[0] as (typeof PIPELINE)[number])).toBe('isUnknown');
+    expect(codes.lastIndexOf('NOT_FOUND')).toBe(codes.filter((code) => code === 'NOT_FOUND').length - 1);
+  });
+
   test('every row that tells of a key has a way to refuse', () => {
     expect(ROWS.map(({ name }) => name)).toEqual(Object.keys(VIOLATIONS));
   });

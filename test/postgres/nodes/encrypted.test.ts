@@ -50,6 +50,21 @@ test.each(['require', 'verify-ca', 'verify-full'])('a connection with sslmode=%s
 test('a certificate that nobody vouches for is refused, unless it is named', () =>
   expect(connector('sslmode=verify-full').connect({})).rejects.toThrow(/self.signed certificate/i));
 
+test('a certificate for another host is refused', () => {
+  const address = parseAddress(
+    `postgres://postgres@localhost:${server.port}/postgres?sslmode=verify-full&sslrootcert=${trusted}`,
+  );
+  return expect(new Connector(address, 'encrypted').connect({})).rejects.toThrow(/altnames|not in the cert/i);
+});
+
+test('a connection that was refused is closed', async () => {
+  await connector('sslmode=verify-full')
+    .connect({})
+    .catch(() => {});
+  const named = `SELECT 1 FROM pg_stat_activity WHERE application_name LIKE '%encrypted'`;
+  await until('the server has none left', async () => (await server.query(named)).length === 0);
+});
+
 test('a storage works over encrypted connections', async () => {
   const database = new URL(await server.createDatabase()).pathname.slice(1);
   const storage = await openStorage(`${server.url(database)}?sslmode=verify-full&sslrootcert=${trusted}`);
@@ -64,6 +79,12 @@ test.each(['disable', 'require'])('with sslmode=%s, a destroyed connection ends 
   const failure = client.query('SELECT pg_sleep(3600)').catch(String);
   destroy(client);
   expect(await failure).toContain('Connection terminated');
+  const idle = await connector(`sslmode=${mode}`).connect({});
+  const { rows } = await idle.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  destroy(idle);
+  await until('the server has noticed', async () => {
+    return (await server.query(`SELECT 1 FROM pg_stat_activity WHERE pid = ${rows[0]?.pid}`)).length === 0;
+  });
 });
 
 test.each(['disable', 'require'])('with sslmode=%s, queries of one write are all answered', async (mode) => {

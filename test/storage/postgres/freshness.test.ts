@@ -17,8 +17,6 @@ const MAX_POLLS = 5;
 
 /** A connection whose polls are answered when the test says so. */
 class Line extends EventEmitter {
-  readonly processID = 1;
-  readonly connection = { stream: { destroy() {} } };
   readonly polls: PromiseWithResolvers<unknown>[] = [];
 
   query(query: string | { text: string }): Promise<unknown> {

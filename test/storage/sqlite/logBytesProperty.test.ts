@@ -6,7 +6,8 @@ import { fromLog, toLog } from '../../../src/storage/sqlite/log/logBytes.ts';
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
 const count = fc.oneof(
-  fc.constantFrom(0, 1, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER),
+  fc.constantFrom(0, 1, 0xffff, 0x1_0000, 2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER),
+  fc.constantFrom((2 ** 32 - 1) * 1000, 2 ** 32 * 1000),
   fc.nat(),
   fc.nat().map((seconds) => seconds * 1000),
   fc.maxSafeNat(),
@@ -35,7 +36,7 @@ test('what is written to the log is read out of it again, whatever the numbers a
   );
 });
 
-test('a credit takes 13 bytes, also with a refill: what it has in common with the account before is left out', () => {
+test('the second credit of a row takes 13 bytes, also with a refill: what it has in common with the first is left out', () => {
   const day = Date.UTC(2026, 10, 17);
   const added = (first: readonly number[], second: readonly number[]): number =>
     toLog(new Float64Array([...first, ...second])).length - toLog(new Float64Array(first)).length;
@@ -46,6 +47,19 @@ test('a credit takes 13 bytes, also with a refill: what it has in common with th
     added([123_456, 0, 999_999, ...refill, 1, 1_000_000, day], [654_321, 0, 99_998, ...refill, 1, 100_000, day]),
   );
   expect([plain, refilled]).toEqual([13, 13]);
+});
+
+test.each([-1, 1.5, Number.NaN])('a number that no account can have (%p) is not read back as another one', (wrong) => {
+  for (const offset of [0, 2, 3, 4, 5, 6, 7]) {
+    const numbers = new Float64Array([1, 0, 2, 0, 0, 1, 2, 0]);
+    numbers[offset] = wrong;
+    expect(() => fromLog(toLog(numbers))).toThrow('it holds impossible numbers');
+  }
+});
+
+test('a form that does not exist, and a first account that refers to one before it, are refused', () => {
+  const impossible = 'it holds impossible numbers';
+  for (const form of [7, 1]) expect(() => fromLog(new Uint8Array([1 | (form << 2), 0, 0]))).toThrow(impossible);
 });
 
 test('bytes that nobody can have written are refused', () => {

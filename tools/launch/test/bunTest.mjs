@@ -15,9 +15,13 @@ const WORKERS = availableParallelism() + 1;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
 const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|faultStandby|credits|crash|stop)\.test\.ts$/;
 
-/** `temporary`: variables that say where temporary files go. */
-export async function runBunTest(files, titlePattern, seed, temporary) {
-  const isParallel = files.length > 1 && files.every((file) => groupOf(file) !== 'alone');
+/**
+ * `temporary`: variables that say where temporary files go.
+ *
+ * @returns {Promise<import('./tests.mjs').Result>}
+ */
+export async function runBunTest(files, { titlePattern, seed, temporary }) {
+  const isParallel = files.length > 1 && groupOf(files[0]) !== 'alone';
   const folder = mkdtempSync(join(tmpdir(), 'keystile-test-'));
   const [junit, timings] = [join(folder, 'junit.xml'), join(folder, 'timings.json')];
   writeFileSync(timings, JSON.stringify({ version: 1, files: Object.fromEntries(files.map(guessMs)) }));
@@ -27,7 +31,8 @@ export async function runBunTest(files, titlePattern, seed, temporary) {
     '--only-failures',
     '--timeout=60000',
     ...PRELOADED.map((path) => `--preload=${fromProjectRoot(path)}`),
-    ...['--reporter=junit', `--reporter-outfile=${junit}`],
+    '--reporter=junit',
+    `--reporter-outfile=${junit}`,
     ...(process.env.KEYSTILE_TEST_SNAPSHOTS === 'write' ? ['--update-snapshots'] : []),
     ...(titlePattern === undefined ? [] : [`--test-name-pattern=${titlePattern}`]),
     // The files that one worker runs share their modules, and with them one PostgreSQL.
@@ -37,7 +42,7 @@ export async function runBunTest(files, titlePattern, seed, temporary) {
     const command = ['test', ...flags, ...files.map((file) => `./${file}`)];
     const env = { ...testEnvironment(seed), ...temporary, KEYSTILE_TEST_PROGRAM: await makeBundle(folder) };
     const ending = await runToEnd(findBun(), command, { cwd: projectRoot, env, stdio: ['ignore', 1, 1] });
-    return { interrupted: ending.interrupted, ...judge(files, ending.code, readJunit(junit), titlePattern) };
+    return { interrupted: ending.interrupted, ...judge(files, ending.code, { titlePattern, ...readJunit(junit) }) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -63,7 +68,7 @@ function testEnvironment(seed) {
  * Bun's exit code alone is no verdict: it is 0 when a test is skipped. A file that does not load is missing from the
  * report, and a process that ends early writes none. With a title, Bun skips all other tests.
  */
-function judge(files, code, { tests, seconds }, titlePattern) {
+function judge(files, code, { titlePattern, tests, seconds }) {
   const groups = new Map(files.map((file) => [groupOf(file), { seconds: 0, passed: 0 }]));
   const failures = [];
   for (const { file, title, outcome } of tests) {

@@ -9,7 +9,12 @@ import { withTemporaryFolder } from './temporaryFolder.mjs';
 import { GROUPS, groupOf, select } from './selection.mjs';
 
 /**
- * Runs the checks, then the files side by side; those of test/alone one after the other. The checks and Bun print what fails and
+ * @typedef {{ file: string, title: string }} Failure file: of a test, or "check"
+ * @typedef {{ interrupted: boolean, groups: Map<string, { seconds: number, passed: number }>, failures: Failure[] }} Result
+ */
+
+/**
+ * Runs the checks, then the files side by side, then those of test/alone one after the other. The checks and Bun print what fails and
  * why; below it stands how to run each failed file alone. The last line counts every test.
  *
  * @param {string[]} commandArguments
@@ -17,10 +22,11 @@ import { GROUPS, groupOf, select } from './selection.mjs';
 export async function runTests(commandArguments) {
   const { checks, files, titlePattern } = select(commandArguments);
   const seed = chooseSeed();
-  const runs = [
-    ...(checks ? [runChecks] : []),
-    ...(files.length > 0 ? [() => withTemporaryFolder((env) => runBunTest(files, titlePattern, seed, env))] : []),
-  ];
+  const isAlone = (file) => groupOf(file) === 'alone';
+  const parts = [files.filter((file) => !isAlone(file)), files.filter(isAlone)].filter(({ length }) => length > 0);
+  const testing = (part) => () =>
+    withTemporaryFolder((temporary) => runBunTest(part, { titlePattern, seed, temporary }));
+  const runs = [...(checks ? [runChecks] : []), ...parts.map(testing)];
   const failures = [];
   const groups = new Map();
   for (const run of runs) {
@@ -39,6 +45,7 @@ export async function runTests(commandArguments) {
     console.log(`${name.padEnd(12)} ${count.padEnd(24)} ${seconds.toFixed(1).padStart(7)} s`);
     sum += passed;
   }
+  if (sum + failures.length === 0) console.log('No test was selected.');
   console.log(`\n${sum} passed, ${failures.length} failed`);
   return { code: failures.length === 0 && sum > 0 ? 0 : 1 };
 }

@@ -153,8 +153,8 @@ export class Connector {
     SOCKETS.set(client, socket);
     // A query in flight reports it. Between two queries, the next one notices.
     client.on('error', () => {});
-    await client.connect();
     try {
+      await client.connect();
       await this.#check(client, connectTimeoutMs);
       return client;
     } catch (error) {
@@ -201,7 +201,7 @@ export function destroy(client: Client): void {
   SOCKETS.get(client)?.destroy();
 }
 
-/** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. */
+/** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. With TLS, each query is a write. */
 export function inOneWrite<T>(client: Client, send: () => T): T {
   const socket = SOCKETS.get(client);
   socket?.cork();

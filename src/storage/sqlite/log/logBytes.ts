@@ -2,9 +2,9 @@ import { ACCOUNT_LENGTH, isCount } from './loggedAccount.ts';
 
 /** The forms of a number. In front of the numbers of an account stands a mark: two bits for its kind, three for the form of each number. */
 const ZERO = 0;
-/** As in the account before. Keys of one row often have the revision, the refill and the day in common. */
+/** The same as in the account before: accounts of one row often have the revision, the refill and the day in common. */
 const SAME = 1;
-/** Not much more than the account's value: so much, in two bytes. The balance at the beginning of the day often is. */
+/** The base, as its distance above the value, in two bytes. */
 const ABOVE_VALUE = 2;
 const TWO_BYTES = 3;
 const FOUR_BYTES = 4;
@@ -15,7 +15,7 @@ const EIGHT_BYTES = 6;
 const BYTES_OF_FORM = [0, 0, 2, 2, 4, 4, 8] as const;
 const MARK_BYTES = 3;
 const MAX_ACCOUNT_BYTES = MARK_BYTES + (ACCOUNT_LENGTH - 1) * 8;
-/** Offsets of the numbers of an account, without its kind, which has no bytes. */
+/** Offsets of the numbers of an account, without its kind, which has no bytes. The value is read before the base. */
 const NUMBERS = [0, 2, 3, 4, 5, 6, 7] as const;
 const KIND = 1;
 const VALUE = 2;
@@ -24,7 +24,7 @@ const BASE = 6;
 let buffer = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
 
 /**
- * Accounts as the bytes of a log row, valid until the next call. Most numbers are small, 0 or the same: a commit of 60 credits has 780
+ * Accounts as the bytes of a log row, valid until the next call. Most numbers are small, 0 or the same: a commit of 60 credits has 790
  * bytes instead of 3,840. So several rows share a page of the database, and fewer pages are flushed. As JSON they took a third of the
  * time of the commit.
  */
@@ -58,8 +58,8 @@ export function toLog(numbers: Float64Array): Uint8Array {
 }
 
 function formOf(number: number, aboveValue: number): number {
-  if (aboveValue >= 0 && aboveValue <= 0xffff) return ABOVE_VALUE;
-  if (number <= 0xffff) return TWO_BYTES;
+  if (aboveValue === (aboveValue & 0xffff)) return ABOVE_VALUE;
+  if (number === (number & 0xffff)) return TWO_BYTES;
   if (number === number >>> 0) return FOUR_BYTES;
   return wholeSeconds(number) * 1000 === number ? SECONDS : EIGHT_BYTES;
 }

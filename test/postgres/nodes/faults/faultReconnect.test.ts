@@ -43,7 +43,8 @@ test('a process of the server that has the number of one given up is left alone'
   const [left, reused] = [connector.backendOf(given), connector.backendOf(kept)];
   if (left === null || reused === null) throw new Error('no process');
   // The number now belongs to another session of the same node, as after a failover to a server whose numbers are as small.
-  Object.assign(given, { processID: reused.pid });
+  const own = connector.backendOf.bind(connector);
+  connector.backendOf = (client) => (client === given ? { ...left, pid: reused.pid } : own(client));
   dropping.drop(given, 'test');
   await dropping.client();
   expect(await isAlive(reused.pid)).toBe(true);
