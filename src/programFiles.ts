@@ -4,6 +4,8 @@
  */
 export const PROGRAM_FILES = {
   docs: new URL('../docs/', import.meta.url),
+  /** The sources of the dashboard. */
+  web: new URL('../web/', import.meta.url),
   assets: new URL('../src/http/docs/', import.meta.url),
   /** The entry of a worker thread, without its extension: a bundle has another one. */
   thread: new URL('./storage/sqlite/thread/thread', import.meta.url),

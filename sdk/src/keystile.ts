@@ -55,6 +55,7 @@ export class Keystile implements Groups {
   readonly permissions: Groups['permissions'];
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
+  readonly sessions: Groups['sessions'];
   readonly audit: Groups['audit'];
   readonly events: Groups['events'];
   readonly webhooks: Groups['webhooks'];
@@ -90,6 +91,7 @@ export class Keystile implements Groups {
     this.permissions = groups.permissions;
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;
+    this.sessions = groups.sessions;
     this.audit = groups.audit;
     this.events = groups.events;
     this.webhooks = groups.webhooks;

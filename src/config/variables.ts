@@ -29,6 +29,12 @@ export const VARIABLES = {
     "The HTTP server: `front` is Keystile's own, `runtime` is Bun's. `runtime` is slower; use it to find out whether `front` causes a problem.",
   ),
   publicUrl: variable('PUBLIC_URL', publicUrl, null, 'The URL of the service for clients; used in links.'),
+  dashboard: variable(
+    'DASHBOARD',
+    flag,
+    null,
+    'Serve the dashboard at /dashboard. Default: on if the service listens on a loopback address, off otherwise.',
+  ),
   data: variable('DATA', text, './data', 'Folder of the embedded database; created with mode 0700.'),
   databaseUrl: secret(
     'DATABASE_URL',

@@ -10,11 +10,11 @@ export const ERRORS = {
   },
   UNAUTHORIZED: {
     status: 401,
-    when: 'The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one.',
+    when: 'The root key is missing, unknown, revoked or expired, or the session of the dashboard has ended; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one.',
   },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,
-    when: 'The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time.',
+    when: 'The root key lacks a right that the call needs, the call would give a root key a longer life than the calling one has, or a session of the dashboard is used by another page. The message says which.',
   },
   NOT_FOUND: {
     status: 404,

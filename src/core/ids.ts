@@ -6,6 +6,7 @@ export type IdPrefix =
   | 'req'
   | 'id'
   | 'rk'
+  | 'ses'
   | 'ws'
   | 'node'
   | 'folder'

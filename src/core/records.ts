@@ -244,6 +244,24 @@ export interface RootKeyRecord {
   readonly revokedAtMs: number | null;
 }
 
+/** A browser that is signed in with a root key. */
+export interface SessionRecord {
+  /** `ses_...` */
+  readonly id: string;
+  /** Of the secret in the browser's cookie. */
+  readonly digest: string;
+  readonly rootKeyId: string;
+  readonly createdAtMs: number;
+  /** Saved now and then, not with every request. */
+  readonly usedAtMs: number;
+  /** When it ends if it is not used again. */
+  readonly untilMs: number;
+  /** The address that signed in. */
+  readonly origin: string | null;
+  /** How the browser names itself. */
+  readonly browser: string | null;
+}
+
 /** A target that events are sent to. */
 export interface WebhookRecord {
   readonly id: string;

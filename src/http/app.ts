@@ -3,7 +3,6 @@ import { Compile } from 'typebox/compile';
 import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
-import type { Actor } from '../engine/admin/change/actor.ts';
 import { type AnswerContext, jsonAnswer, preparedJson } from './answer/answer.ts';
 import { checkContentType, readBodyStrictly } from './request/body.ts';
 import { pathOf } from './routes/bodyBounds.ts';
@@ -12,6 +11,8 @@ import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
+import { authenticateManager } from './dashboard/authenticateManager.ts';
+import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
@@ -37,6 +38,9 @@ interface Endpoint {
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {
   const endpoints = endpointTable(service);
+  const dashboard = dashboardEndpoints(service);
+  for (const [path, endpoint] of dashboard.byPath) endpoints.set(path, endpoint);
+  const find = (path: string): Endpoint | undefined => endpoints.get(path) ?? dashboard.below(path);
   return async (request, peer) => {
     const url = new URL(request.url);
     const context: AnswerContext = {
@@ -48,7 +52,7 @@ export function makeHandler(service: Service): Handler {
     // The pages that a gateway serves do not call this service. What they may read, the gateway says.
     const origins = path === forwardAuth.path ? null : service.config.corsOrigins;
     try {
-      return withCors(await route(endpoints, path, request, peer, context), request, origins);
+      return withCors(await route(endpoints, find(path), { path, request, peer, context }), request, origins);
     } catch (failure) {
       return withCors(answerFailure(service, failure, failedRequest(request), context), request, origins);
     }
@@ -105,12 +109,9 @@ function endpointTable(service: Service): Map<string, Endpoint> {
 
 async function route(
   endpoints: ReadonlyMap<string, Endpoint>,
-  path: string,
-  request: Request,
-  peer: Peer,
-  context: AnswerContext,
+  endpoint: Endpoint | undefined,
+  { path, request, peer, context }: { path: string; request: Request; peer: Peer; context: AnswerContext },
 ): Promise<Response> {
-  const endpoint = endpoints.get(path);
   if (endpoint === undefined) throw unknownRoute(path, [...endpoints.keys()]);
   if (endpoint.methods === 'any') return endpoint.answer(request, peer, context);
   const allow = endpoint.methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method)).join(', ');
@@ -147,17 +148,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const { rootKey, untilMs } = await engine.rootKeyAuthenticator.authenticate(
-        service.rootDigests(request.headers),
-        engine.storage.ledger.nowMs(),
-      );
-      const actor: Actor = {
-        id: rootKey.id,
-        rights: rootKey.rights,
-        untilMs,
-        origin: service.originOf({ headers: request.headers, peer }),
-        requestId: context.requestId,
-      };
+      const { actor } = await authenticateManager(service, request, { peer, requestId: context.requestId });
       const body = await readRequest(service, managed, request);
       if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
       const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));

@@ -11,6 +11,8 @@ export interface BannerFacts {
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
   readonly activeRootKeys: number;
+  /** The token signs in once; null = there is none to show. null: the dashboard is off. */
+  readonly dashboard: { readonly token: string | null } | null;
 }
 
 /** The text that a start prints for a person. The lines to paste need only sh, curl and sed. */
@@ -20,6 +22,7 @@ export function banner(facts: BannerFacts): string {
   const lines = [
     `Keystile ${VERSION}`,
     `  API       ${url.padEnd(28)} docs at /docs`,
+    ...(facts.dashboard === null ? [] : dashboardLines(url, facts.dashboard.token)),
     `  Data      ${facts.where}`,
     `  Verify    ${verify} · refills at midnight ${config.timezone} · ${metrics === null ? 'no metrics' : `metrics on ${metrics}`}`,
     rootKeyLine(facts),
@@ -27,6 +30,12 @@ export function banner(facts: BannerFacts): string {
     'Ctrl-C stops it; nothing is lost.',
   ];
   return lines.join('\n');
+}
+
+function dashboardLines(url: string, token: string | null): string[] {
+  const address = `${url}/dashboard`;
+  if (token === null) return [`  Dashboard ${address.padEnd(28)} sign in with a root key`];
+  return [`  Dashboard ${address}#${token}`, '            (the link signs you in once, within 10 minutes)'];
 }
 
 function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {

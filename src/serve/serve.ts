@@ -2,8 +2,10 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
+import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
+import { isDashboardOn } from '../http/dashboard/isOn.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -11,7 +13,7 @@ import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
-import { banner } from './banner.ts';
+import { banner, type BannerFacts } from './banner.ts';
 import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
@@ -123,6 +125,7 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
       where: storage.where,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
+      dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
@@ -135,6 +138,21 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
       await storage.close();
     },
   };
+}
+
+/** Where the dashboard is. On a terminal, with a token that signs the person in once who reads it. */
+function dashboardLink(
+  { engine, config }: Composed['service'],
+  rootKeys: readonly RootKeyRecord[],
+  showsSecrets: boolean,
+): BannerFacts['dashboard'] {
+  if (!isDashboardOn(config)) return null;
+  const nowMs = engine.storage.ledger.nowMs();
+  const whole = rootKeys.find(
+    ({ rights, revokedAtMs, expiresAtMs }) =>
+      rights.includes('*') && revokedAtMs === null && (expiresAtMs === null || nowMs < expiresAtMs),
+  );
+  return { token: showsSecrets && whole !== undefined ? engine.signInLinks.create(whole.id) : null };
 }
 
 /** The service also runs without metrics, when another program uses their port. */

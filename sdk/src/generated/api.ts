@@ -82,7 +82,7 @@ export type AnalyticsGetVerificationsRequest = {
   readonly start?: number | null | undefined;
   /** Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent. */
   readonly end?: number | null | undefined;
-  /** What each row stands for: one or several of these, but only one of `hour`, `day` and `month`. One row for everything when absent. */
+  /** What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. One row for everything when absent. */
   readonly groupBy?: VerificationGroup | readonly VerificationGroup[] | undefined;
   /** The largest number of rows, from 1 to 10000. When absent, more than 10000 rows are a 400. */
   readonly limit?: number | undefined;
@@ -253,6 +253,8 @@ export type AuditEntry = {
   readonly origin?: string | undefined;
   /** The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request. */
   readonly requestId?: string | undefined;
+  /** Where the actor made the change. Absent when it called the API itself, or used the command line. */
+  readonly via?: 'dashboard' | undefined;
 };
 
 /** The answer of `audit.listEntries`. */
@@ -401,7 +403,7 @@ export type EndedReservation = {
   readonly remaining?: number | undefined;
 };
 
-/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, or the call would give a root key a longer life than the calling one has. The message names the right or the time. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys or reservations, or the root key has reached its quota of verifications. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
+/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired, or the session of the dashboard has ended; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, the call would give a root key a longer life than the calling one has, or a session of the dashboard is used by another page. The message says which. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys or reservations, or the root key has reached its quota of verifications. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
 export type ErrorCode =
   | 'BAD_REQUEST'
   | 'UNAUTHORIZED'
@@ -2108,6 +2110,39 @@ export type RootKeysRotateRootKeyRequest = {
   readonly overlapMs: number;
 };
 
+/** A browser that is signed in to the dashboard with a root key. */
+export type Session = {
+  /** The id of the session. */
+  readonly id: string;
+  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  readonly rootKeyId: string;
+  /** When the browser signed in, in unix milliseconds. */
+  readonly createdAt: number;
+  /** When the session was last used, in unix milliseconds; up to ten minutes too early. */
+  readonly lastUsedAt: number;
+  /** When the session ends if it is not used again, in unix milliseconds. */
+  readonly endsAt: number;
+  /** The address that signed in. Absent when it is not known. */
+  readonly origin?: string | undefined;
+  /** How the browser names itself. Absent when it does not. */
+  readonly browser?: string | undefined;
+};
+
+/** The fields of `sessions.endSession`. */
+export type SessionsEndSessionRequest = {
+  /** The id of a session, as `sessions.listSessions` answers it. */
+  readonly sessionId: string;
+};
+
+/** The answer of `sessions.listSessions`. */
+export type SessionsListSessionsAnswer = {
+  /** The sessions that have not ended, the newest first. */
+  readonly sessions: readonly Session[];
+};
+
+/** The fields of `sessions.listSessions`. */
+export type SessionsListSessionsRequest = Readonly<Record<string, unknown>>;
+
 /** A rate limit that all keys of an identity share. */
 export type SharedRatelimit = {
   /** The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it. */
@@ -2272,7 +2307,7 @@ export type VerdictCode =
 
 /** How many verifications there were with each verdict, and the credits that they took. */
 export type VerificationCounts = {
-  /** When the hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time. */
+  /** When the minute, hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time. */
   readonly time?: number | undefined;
   /** How many verifications were valid. */
   readonly valid: number;
@@ -2314,7 +2349,7 @@ export type VerificationCounts = {
 };
 
 /** What a row of counts can stand for. `tag` counts a verification under each of its tags, `tags` once, under all its tags together. */
-export type VerificationGroup = 'hour' | 'day' | 'month' | 'key' | 'identity' | 'tag' | 'tags';
+export type VerificationGroup = 'minute' | 'hour' | 'day' | 'month' | 'key' | 'identity' | 'tag' | 'tags';
 
 /** A verification: the key, and what the request needs. */
 export type VerifyRequest = {
@@ -2658,7 +2693,7 @@ export interface Ratelimits {
 }
 
 export interface Analytics {
-  /** Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`. */
+  /** Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, identity, single `tag` or whole list of `tags`. */
   readonly getVerifications: (
     request: AnalyticsGetVerificationsRequest,
     options?: CallOptions,
@@ -2691,6 +2726,13 @@ export interface RootKeys {
   readonly revoke: (request: RootKeysRevokeRootKeyRequest, options?: CallOptions) => Promise<Empty>;
   /** Give a root key a new secret. */
   readonly rotate: (request: RootKeysRotateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
+}
+
+export interface Sessions {
+  /** List the browsers that are signed in to the dashboard, the newest first. */
+  readonly list: (request?: SessionsListSessionsRequest, options?: CallOptions) => AsyncIterable<Session>;
+  /** End a session of the dashboard at once, on all nodes. */
+  readonly end: (request: SessionsEndSessionRequest, options?: CallOptions) => Promise<Empty>;
 }
 
 export interface Audit {
@@ -2743,6 +2785,7 @@ export interface Groups {
   readonly usage: Usage;
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
+  readonly sessions: Sessions;
   readonly audit: Audit;
   readonly events: Events;
   readonly webhooks: Webhooks;
@@ -2822,6 +2865,8 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
+  { group: 'sessions', method: 'list', path: '/v1/sessions.listSessions', isRead: true, items: 'sessions' },
+  { group: 'sessions', method: 'end', path: '/v1/sessions.endSession', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },
   { group: 'events', method: 'list', path: '/v1/events.listEvents', isRead: true, items: 'events' },
   { group: 'webhooks', method: 'create', path: '/v1/webhooks.createWebhook', isRead: false },

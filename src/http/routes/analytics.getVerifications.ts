@@ -69,7 +69,7 @@ const Request = strict({
   ...PeriodFields,
   groupBy: optional(
     oneOrMany(Group, GROUPS.length),
-    'What each row stands for: one or several of these, but only one of `hour`, `day` and `month`. One row for everything when absent.',
+    'What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. One row for everything when absent.',
     ['day'],
   ),
   limit: optional(
@@ -94,7 +94,7 @@ const RowObject = component(
   strict({
     time: optional(
       Whole,
-      'When the hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time.',
+      'When the minute, hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time.',
       EXAMPLE.midnight,
     ),
     valid: countOf('VALID', 4200),
@@ -153,7 +153,7 @@ export const getVerifications = defineRoute({
   path: '/v1/analytics.getVerifications',
   method: 'GET',
   summary:
-    'Count the verifications of an api by outcome: in total, or by hour, day or month, key, identity, single `tag` or whole list of `tags`.',
+    'Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, identity, single `tag` or whole list of `tags`.',
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
   isOneRightEnough: true,
   request: Request,

@@ -62,6 +62,11 @@ export const EntryObject = component(
       'The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request.',
       ENTRY_EXAMPLE.requestId,
     ),
+    via: optional(
+      Type.Literal('dashboard'),
+      'Where the actor made the change. Absent when it called the API itself, or used the command line.',
+      'dashboard',
+    ),
   }),
   'One change, as the audit log keeps it. It never contains a secret.',
   ENTRY_EXAMPLE,
@@ -121,7 +126,7 @@ function toNumber(cursor: string | undefined, issues: Issue[]): number | null {
   return null;
 }
 
-function toEntryObject({ number, atMs, actor, action, target, before, after, origin, requestId }: Entry) {
+function toEntryObject({ number, atMs, actor, action, target, before, after, origin, requestId, via }: Entry) {
   return {
     id: String(number),
     time: atMs,
@@ -132,5 +137,6 @@ function toEntryObject({ number, atMs, actor, action, target, before, after, ori
     ...(after === null ? {} : { after: JSON.parse(after) as object }),
     ...(origin === null ? {} : { origin }),
     ...(requestId === null ? {} : { requestId }),
+    ...(via === null ? {} : { via }),
   };
 }

@@ -50,6 +50,8 @@ import { createRootKey } from './rootKeys.createRootKey.ts';
 import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
+import { endSession } from './sessions.endSession.ts';
+import { listSessions } from './sessions.listSessions.ts';
 import { listEntries } from './audit.listEntries.ts';
 import { listEvents } from './events.listEvents.ts';
 import { createWebhook } from './webhooks.createWebhook.ts';
@@ -131,6 +133,8 @@ export const ROUTES: readonly Route[] = [
   listRootKeys,
   revokeRootKey,
   rotateRootKey,
+  listSessions,
+  endSession,
   listEntries,
   listEvents,
   createWebhook,

@@ -16,6 +16,8 @@ export interface AuditEntry {
   /** The address of the caller. */
   readonly origin: string | null;
   readonly requestId: string | null;
+  /** Where the actor made the change; null = by the API, the command line or the service itself. */
+  readonly via: 'dashboard' | null;
 }
 
 export interface StoredEntry extends AuditEntry {

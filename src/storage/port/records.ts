@@ -8,6 +8,7 @@ import type {
   PlanRecord,
   RoleRecord,
   RootKeyRecord,
+  SessionRecord,
 } from '../../core/records.ts';
 import type { Grant } from '../../core/permissions.ts';
 import type { EntryQuery, StoredEntry } from './auditEntries.ts';
@@ -70,6 +71,12 @@ export interface FoundRootKey {
   readonly rootKey: RootKeyRecord;
   /** Until when a former secret is valid that the root key was found by; null = it was found by its present secret. */
   readonly secretUntilMs: number | null;
+}
+
+/** A session, and the root key that signed in. */
+export interface FoundSession {
+  readonly session: SessionRecord;
+  readonly rootKey: RootKeyRecord;
 }
 
 /** A stored key that cannot be read. Only requests for this key fail, and their errors name it. */
@@ -188,6 +195,10 @@ export interface Records {
   findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null>;
   findRootKey(rootKeyId: string): Promise<RootKeyRecord | null>;
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
+  /** Finds a session by its secret, also one that has ended. */
+  findSession(digest: string): Promise<FoundSession | null>;
+  /** Sessions that have not ended, the newest first. */
+  listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
 
   /** When these keys were last verified; null = never. */
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]>;

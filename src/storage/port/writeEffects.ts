@@ -100,6 +100,11 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
   rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
   revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
+  insertSession: () => NOTHING,
+  useSession: () => NOTHING,
+  // Nodes keep sessions with their root keys.
+  endSession: () => ({ ...NOTHING, drops: { rootKeys: true } }),
+  endSessions: () => ({ ...NOTHING, drops: { rootKeys: true } }),
   insertWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   updateWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   removeWebhook: ({ webhookId }) => ({ ...NOTHING, locks: [`webhook ${webhookId}`] }),

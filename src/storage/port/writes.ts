@@ -9,6 +9,7 @@ import type {
   PlanRecord,
   RoleRecord,
   RootKeyRecord,
+  SessionRecord,
   WebhookRecord,
 } from '../../core/records.ts';
 import type { FinishedBatch, ImportBatch } from './imports.ts';
@@ -110,6 +111,11 @@ export type RecordWrite =
       readonly start: string;
     }
   | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
+  | { readonly kind: 'insertSession'; readonly session: SessionRecord }
+  | { readonly kind: 'useSession'; readonly sessionId: string; readonly usedAtMs: number; readonly untilMs: number }
+  | { readonly kind: 'endSession'; readonly sessionId: string }
+  /** Ends all sessions of a root key. */
+  | { readonly kind: 'endSessions'; readonly rootKeyId: string }
   /** The webhook gets the events that are written from now on. */
   | { readonly kind: 'insertWebhook'; readonly webhook: WebhookRecord }
   /** `resumesAtMs`: what waits is tried again from then on, with all its tries; null = it stays as it is. */

@@ -7,6 +7,7 @@ import type {
   PlanRecord,
   RoleRecord,
   RootKeyRecord,
+  SessionRecord,
 } from '../../core/records.ts';
 import type { EntryQuery, StoredEntry } from '../port/auditEntries.ts';
 import type {
@@ -14,6 +15,7 @@ import type {
   FormerSecret,
   FoundRole,
   FoundRootKey,
+  FoundSession,
   KeyQuery,
   KeyWithIdentity,
   NamedQuery,
@@ -33,6 +35,7 @@ import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keys/keyRows.ts';
 import { findPlans, type PlanRow, toPlan } from './holders/plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
+import { findSession, listSessions } from './sessions.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
   type ApiRow,
@@ -241,6 +244,14 @@ export class SqlRecords implements Records {
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {
     return (await this.#find<RootKeyRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
+  }
+
+  findSession(digest: string): Promise<FoundSession | null> {
+    return findSession(this.#reader, digest);
+  }
+
+  listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]> {
+    return listSessions(this.#reader, nowMs, limit);
   }
 
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {

@@ -7,6 +7,7 @@ import { keyColumns, removeKeys, retireKeys } from './keys/keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './query/searchIndex.ts';
 import { creditCallColumns } from './credits/creditCalls.ts';
 import { planStatements } from './holders/plans.ts';
+import { sessionStatements } from './sessions.ts';
 import { toldStatement } from './events/toldWrites.ts';
 import { webhookStatements } from './events/webhookWrites.ts';
 import { insert, listText, type Params, remove, update, type WriteStatement } from './query/statement.ts';
@@ -113,6 +114,11 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
           expects: 1,
         },
       ];
+    case 'insertSession':
+    case 'useSession':
+    case 'endSession':
+    case 'endSessions':
+      return sessionStatements(write);
     case 'insertWebhook':
     case 'updateWebhook':
     case 'removeWebhook':

@@ -99,7 +99,7 @@ export function override(id: string, identifier: string, fields: Partial<Overrid
 }
 
 export function entry(action: string, fields: Partial<AuditEntry> = {}): AuditEntry {
-  const blank = { actor: 'rk_1', target: 'api_1', before: null, after: null, origin: null, requestId: null };
+  const blank = { actor: 'rk_1', target: 'api_1', before: null, after: null, origin: null, requestId: null, via: null };
   return { ...blank, action, ...fields };
 }
 

@@ -32,7 +32,7 @@ export interface VerificationsQuery extends Period {
   readonly externalId: string | null;
   readonly keyIds: readonly string[] | null;
   readonly tags: readonly string[] | null;
-  /** At most one of them is an hour, day or month. */
+  /** At most one of them is a minute, hour, day or month. */
   readonly groupBy: readonly Group[];
   readonly limit: number | null;
   /** null: by time when grouped by time, else the largest total first. */

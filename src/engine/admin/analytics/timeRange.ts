@@ -2,7 +2,7 @@ import { AppError } from '../../../core/errors.ts';
 import { type Span, SPAN_MS } from '../../../storage/port/analytics.ts';
 import type { Retention } from '../../analytics/writeCounts.ts';
 
-export const TIME_GROUPS = ['hour', 'day', 'month'] as const;
+export const TIME_GROUPS = ['minute', 'hour', 'day', 'month'] as const;
 export type TimeGroup = (typeof TIME_GROUPS)[number];
 
 /** The largest number of rows in one answer. */
@@ -10,6 +10,7 @@ export const MAX_ROWS = 10_000;
 /** The last instant that can be asked for: the end of the year 9999. */
 export const MAX_INSTANT_MS = Date.UTC(10_000, 0, 1) - 1;
 
+const DEFAULT_MINUTES = 60;
 const DEFAULT_HOURS = 24;
 const DEFAULT_DAYS = 30;
 /** The largest number of minutes or hours that are read; fewer when each has rows of many keys. */
@@ -35,9 +36,12 @@ export interface Kept {
   readonly retention: Retention;
 }
 
-/** Widens the period to whole hours, days or months (UTC), as far back as they are kept. The default start is 24 hours or 30 days ago. */
+/**
+ * Widens the period to whole minutes, hours, days or months (UTC), as far back as they are kept. The default start is 60 minutes, 24 hours
+ * or 30 days ago.
+ */
 export function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: Kept): Range {
-  const span = group === 'hour' ? 'hour' : 'day';
+  const span = group === 'month' ? 'day' : group;
   const endMs = endOf(period, nowMs);
   const untilMs = nextOf(group, endMs - 1);
   if (period.startMs === null) return { span, fromMs: defaultStart(group, untilMs, endMs), untilMs };
@@ -60,7 +64,7 @@ export function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range
   return { span, fromMs, untilMs: Math.ceil(endMs / SPAN_MS[span]) * SPAN_MS[span] };
 }
 
-/** The start of each hour, day or month of the range. */
+/** The start of each minute, hour, day or month of the range. */
 export function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] {
   const times: number[] = [];
   for (let timeMs = fromMs; timeMs < untilMs; timeMs = nextOf(group, timeMs)) {
@@ -75,7 +79,7 @@ export function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] 
   return times;
 }
 
-/** The start of the hour, day or month that an instant is in. */
+/** The start of the minute, hour, day or month that an instant is in. */
 export function startOf(group: TimeGroup, timeMs: number): number {
   if (group !== 'month') return Math.floor(timeMs / SPAN_MS[group]) * SPAN_MS[group];
   const date = new Date(timeMs);
@@ -94,6 +98,7 @@ function endOf({ startMs, endMs }: Period, nowMs: number): number {
 }
 
 function defaultStart(group: TimeGroup, untilMs: number, endMs: number): number {
+  if (group === 'minute') return Math.max(0, untilMs - DEFAULT_MINUTES * SPAN_MS.minute);
   if (group === 'hour') return Math.max(0, untilMs - DEFAULT_HOURS * SPAN_MS.hour);
   if (group === 'day') return Math.max(0, untilMs - DEFAULT_DAYS * SPAN_MS.day);
   return startOf('month', Math.max(0, endMs - DEFAULT_DAYS * SPAN_MS.day));

@@ -32,6 +32,7 @@ export function auditEntry(
     after: after === null ? null : JSON.stringify(isChange ? differing(after, before) : membersSet(after)),
     origin: actor.origin,
     requestId: actor.requestId,
+    via: actor.via ?? null,
     ...(counter === undefined || counter < 0 ? {} : { counter }),
     ...(ids === undefined ? {} : { ids }),
   };

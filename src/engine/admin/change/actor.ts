@@ -8,6 +8,8 @@ export interface Actor {
   /** The address that the request came from. */
   readonly origin: string | null;
   readonly requestId: string | null;
+  /** Where it makes the change; absent = by the API, the command line or the service itself. */
+  readonly via?: 'dashboard';
 }
 
 /** The service itself, at its start and in the background. */

@@ -102,7 +102,14 @@ export class RootKeyAdmin {
       const facts = auditedRootKey(known);
       const entry = auditEntry(actor, { action: 'rootKey.revoke', target: rootKeyId, before: facts, after: null });
       return {
-        change: { writes: [{ kind: 'revokeRootKey', rootKeyId, revokedAtMs }], accounts: [], entries: [entry] },
+        change: {
+          writes: [
+            { kind: 'revokeRootKey', rootKeyId, revokedAtMs },
+            { kind: 'endSessions', rootKeyId },
+          ],
+          accounts: [],
+          entries: [entry],
+        },
         answer: () => undefined,
       };
     });
@@ -127,8 +134,9 @@ export class RootKeyAdmin {
         { kind: 'rotateRootKey', rootKeyId, expect: known.secretDigest, secretDigest, start },
       ];
       const former = { digest: known.secretDigest, owner: rootKeyId, untilMs: nowMs + overlapMs };
-      // Without an overlap every former secret ends: the caller may have lost one.
-      writes.push(overlapMs > 0 ? { kind: 'insertSecret', secret: former } : { kind: 'endSecrets', owner: rootKeyId });
+      // Without an overlap every former secret and every session ends: the caller may have lost one.
+      if (overlapMs > 0) writes.push({ kind: 'insertSecret', secret: former });
+      else writes.push({ kind: 'endSecrets', owner: rootKeyId }, { kind: 'endSessions', rootKeyId });
       const [before, after] = [{ start: known.start }, { start, overlapMs }];
       const entry = auditEntry(actor, { action: 'rootKey.rotate', target: rootKeyId, before, after });
       return { change: { writes, accounts: [], entries: [entry] }, answer: () => secret };

@@ -33,7 +33,7 @@ const SEQUENCE_EVENTS = `WITH next AS (
 
 const ENTRIES = {
   table: 'audit_entries',
-  columns: ['at_ms', 'actor', 'action', 'target', 'before_json', 'after_json', 'origin', 'request_id'],
+  columns: ['at_ms', 'actor', 'action', 'target', 'before_json', 'after_json', 'origin', 'request_id', 'via'],
 };
 
 /**
@@ -60,8 +60,8 @@ function numbered({ keys, rootKeys, ...others }: RecordChange, ends: boolean, no
 }
 
 function logged(entries: readonly AuditEntry[], nowMs: number): QueryConfig {
-  const rows = entries.map(({ actor, action, target, before, after, origin, requestId }) => {
-    return [nowMs, actor, action, target, before, after, origin, requestId];
+  const rows = entries.map(({ actor, action, target, before, after, origin, requestId, via }) => {
+    return [nowMs, actor, action, target, before, after, origin, requestId, via];
   });
   return insertQuery({ into: ENTRIES, rows });
 }

@@ -13,6 +13,7 @@ const ENDED_BY = [
   ['nodes', 'seen_at_ms'],
   ['changes', 'at_ms'],
   ['former_secrets', 'until_ms'],
+  ['sessions', 'until_ms'],
   ['count_marks', 'at_ms'],
 ] as const;
 

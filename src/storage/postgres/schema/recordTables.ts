@@ -123,6 +123,20 @@ export const RECORD_TABLES = `
     revoked_at_ms bigint
   );
 
+  -- Browsers that are signed in to the dashboard.
+  CREATE TABLE sessions (
+    id ${TEXT} PRIMARY KEY,
+    digest ${TEXT} NOT NULL UNIQUE,
+    root_key_id ${TEXT} NOT NULL,
+    created_at_ms bigint NOT NULL,
+    used_at_ms bigint NOT NULL,
+    until_ms bigint NOT NULL,
+    origin text,
+    browser text
+  );
+  CREATE INDEX sessions_of_root_key ON sessions (root_key_id);
+  CREATE INDEX sessions_ended ON sessions (until_ms);
+
   CREATE TABLE permissions (
     id ${TEXT} PRIMARY KEY,
     name ${TEXT} NOT NULL UNIQUE,
@@ -187,7 +201,8 @@ export const RECORD_TABLES = `
     before_json text,
     after_json text,
     origin text,
-    request_id text
+    request_id text,
+    via text
   );
   CREATE INDEX audit_entries_by_actor ON audit_entries (actor, number);
   CREATE INDEX audit_entries_by_action ON audit_entries (action, number);

@@ -183,7 +183,7 @@ export function entryListing(query: EntryQuery): Statement {
   add('at_ms <', query.untilMs);
   params.push(query.limit + 1);
   return {
-    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id FROM audit_entries
+    sql: `SELECT number, at_ms, actor, action, target, before_json, after_json, origin, request_id, via FROM audit_entries
       WHERE ${conditions.join(' AND ')} ORDER BY number DESC LIMIT $${params.length}`,
     params,
   };

@@ -172,6 +172,7 @@ export interface EntryRow {
   after_json: string | null;
   origin: string | null;
   request_id: string | null;
+  via: 'dashboard' | null;
 }
 
 export function toEntry(row: EntryRow): StoredEntry {
@@ -185,5 +186,6 @@ export function toEntry(row: EntryRow): StoredEntry {
     after: row.after_json,
     origin: row.origin,
     requestId: row.request_id,
+    via: row.via,
   };
 }

@@ -126,6 +126,20 @@ export const SCHEMA = `
     revoked_at_ms INTEGER
   ) STRICT, WITHOUT ROWID;
 
+  -- Browsers that are signed in to the dashboard.
+  CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    root_key_id TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    used_at_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    origin TEXT,
+    browser TEXT
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_of_root_key ON sessions (root_key_id);
+  CREATE INDEX sessions_ended ON sessions (until_ms);
+
   CREATE TABLE permissions (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -209,7 +223,8 @@ export const SCHEMA = `
     before_json TEXT,
     after_json TEXT,
     origin TEXT,
-    request_id TEXT
+    request_id TEXT,
+    via TEXT
   ) STRICT;
   CREATE INDEX audit_entries_by_actor ON audit_entries (actor, number);
   CREATE INDEX audit_entries_by_action ON audit_entries (action, number);

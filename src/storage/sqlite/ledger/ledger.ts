@@ -184,7 +184,13 @@ export class SqliteLedger implements Ledger {
       () => this.#enqueue({ rotateIdempotency: true }).toPromise(),
       () => this.#windows.prune(endedAtMs),
       () =>
-        this.#writer.call('write', [{ sql: 'DELETE FROM former_secrets WHERE until_ms <= $1', params: [endedAtMs] }]),
+        this.#writer.call(
+          'write',
+          ['former_secrets', 'sessions'].map((table) => ({
+            sql: `DELETE FROM ${table} WHERE until_ms <= $1`,
+            params: [endedAtMs],
+          })),
+        ),
       () => this.#options.pruneLocalCounts(endedAtMs),
     ];
     // A part that fails does not keep the others from running.

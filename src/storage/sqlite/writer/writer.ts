@@ -162,11 +162,11 @@ export class Writer {
     }
   }
 
-  #noteEntry({ atMs, actor, action, target, before, after, origin, requestId }: EntryRow): void {
+  #noteEntry({ atMs, actor, action, target, before, after, origin, requestId, via }: EntryRow): void {
     this.#run(
-      `INSERT INTO audit_entries (at_ms, actor, action, target, before_json, after_json, origin, request_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-      [atMs, actor, action, target, before, after, origin, requestId],
+      `INSERT INTO audit_entries (at_ms, actor, action, target, before_json, after_json, origin, request_id, via)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      [atMs, actor, action, target, before, after, origin, requestId, via],
     );
   }
 

@@ -1,0 +1,50 @@
+import { fileURLToPath } from 'node:url';
+
+import { PROGRAM_FILES } from '../../programFiles.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+};
+
+export interface BuiltAsset {
+  readonly type: string;
+  /** Compressed with gzip: every browser takes it. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** The dashboard as a browser loads it. */
+export interface BuiltDashboard {
+  /** By file name. A name changes with its content. */
+  readonly assets: ReadonlyMap<string, BuiltAsset>;
+  /** What the page loads first. */
+  readonly script: string;
+  readonly style: string;
+}
+
+/** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
+export async function buildDashboard(): Promise<BuiltDashboard> {
+  const built = await Bun.build({
+    entrypoints: [fileURLToPath(new URL('main.tsx', PROGRAM_FILES.web))],
+    target: 'browser',
+    minify: true,
+    splitting: true,
+    naming: { entry: '[name]-[hash].[ext]', chunk: '[name]-[hash].[ext]', asset: '[name]-[hash].[ext]' },
+    define: { 'process.env.NODE_ENV': '"production"' },
+    jsx: { runtime: 'automatic', importSource: 'preact' },
+  });
+  const assets = new Map<string, BuiltAsset>();
+  for (const output of built.outputs) {
+    const name = output.path.replace(/^.*[/\\]/, '');
+    const type = TYPES[name.replace(/^.*\./, '')];
+    if (type === undefined) continue;
+    const bytes = Bun.gzipSync(new Uint8Array(await output.arrayBuffer()), { level: 9 });
+    assets.set(name, { type, bytes });
+  }
+  const named = (pattern: RegExp): string => {
+    const name = [...assets.keys()].find((each) => pattern.test(each));
+    if (name === undefined) throw new Error(`the dashboard was built without ${pattern.source}`);
+    return name;
+  };
+  return { assets, script: named(/^main-\w+\.js$/), style: named(/^main-\w+\.css$/) };
+}

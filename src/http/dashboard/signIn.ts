@@ -1,0 +1,101 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+import { AppError } from '../../core/errors.ts';
+import type { RootKeyRecord } from '../../core/records.ts';
+import { VERSION } from '../../version.ts';
+import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
+import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import type { Peer, Service } from '../service.ts';
+import { authenticateManager } from './authenticateManager.ts';
+import { requireSameOrigin } from './sameOrigin.ts';
+import { sessionCookie } from './sessionCookie.ts';
+
+const MAX_BODY_BYTES = 1024;
+const MAX_BROWSER_LENGTH = 200;
+
+/** Either the token of a sign-in link, or nothing: then the Authorization header has a root key. */
+const SignInBody = Compile(Type.Object({ token: Type.Optional(Type.String()) }, { additionalProperties: false }));
+
+/** A request, and what is known of it. */
+interface Asked {
+  readonly request: Request;
+  readonly peer: Peer;
+  readonly context: AnswerContext;
+}
+
+/** Signs the browser in, with a root key or the token of a link. The root key itself is not kept by the browser. */
+export async function signIn(service: Service, { request, peer, context }: Asked): Promise<Response> {
+  const { engine, config } = service;
+  const { headers } = request;
+  requireSameOrigin(headers, config.publicUrl, true);
+  checkContentType(headers);
+  const body = service.readJson(await readBodyStrictly(request, MAX_BODY_BYTES));
+  if (!SignInBody.Check(body)) throw new AppError('BAD_REQUEST', 'Send {} with a root key, or {"token": "..."}.');
+  const rootKey = body.token === undefined ? await bySentKey(service, headers) : await byLink(service, body.token);
+  const origin = service.originOf({ headers, peer });
+  const { id, rights, expiresAtMs: untilMs } = rootKey;
+  const browser = headers.get('user-agent')?.slice(0, MAX_BROWSER_LENGTH) ?? null;
+  const signedIn = await engine.sessions.signIn(
+    rootKey,
+    { id, rights, untilMs, origin, requestId: context.requestId, via: 'dashboard' },
+    browser,
+  );
+  const cookie = sessionCookie(headers, signedIn.secret, isSecure(service, request));
+  return withCookie(jsonAnswer({ session: describe(rootKey, signedIn.id) }, context), cookie);
+}
+
+/** Who is signed in. That nobody is, is no error: the page asks before anybody can be. */
+export async function showSession(service: Service, { request, peer, context }: Asked): Promise<Response> {
+  const manager = await authenticateManager(service, request, { peer, requestId: context.requestId }).catch(
+    unlessUnauthorized,
+  );
+  const session = manager === null || manager.sessionId === null ? null : describe(manager.rootKey, manager.sessionId);
+  return jsonAnswer({ session }, context);
+}
+
+/** Ends the session. A browser whose session has ended already loses its cookie all the same. */
+export async function signOut(service: Service, { request, peer, context }: Asked): Promise<Response> {
+  const cookie = sessionCookie(request.headers, null, isSecure(service, request));
+  requireSameOrigin(request.headers, service.config.publicUrl, true);
+  const manager = await authenticateManager(service, request, { peer, requestId: context.requestId }).catch(
+    unlessUnauthorized,
+  );
+  if (manager !== null && manager.sessionId !== null)
+    await service.engine.sessions.end(manager.sessionId, manager.actor);
+  return withCookie(jsonAnswer({}, context), cookie);
+}
+
+async function bySentKey(service: Service, headers: Headers): Promise<RootKeyRecord> {
+  const { rootKeyAuthenticator, storage } = service.engine;
+  return (await rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs())).rootKey;
+}
+
+async function byLink({ engine }: Service, token: string): Promise<RootKeyRecord> {
+  const rootKeyId = engine.signInLinks.take(token);
+  const rootKey = rootKeyId === null ? null : await engine.storage.records.findRootKey(rootKeyId);
+  if (rootKey === null || rootKey.revokedAtMs !== null) {
+    const why = 'This sign-in link was used before, or has expired.';
+    throw new AppError('UNAUTHORIZED', `${why} Sign in with a root key, or start the service again for a new link.`);
+  }
+  return rootKey;
+}
+
+function unlessUnauthorized(failure: unknown): null {
+  if (failure instanceof AppError && failure.code === 'UNAUTHORIZED') return null;
+  throw failure;
+}
+
+function withCookie(response: Response, cookie: string): Response {
+  response.headers.append('set-cookie', cookie);
+  return response;
+}
+
+function describe({ id, name, rights }: RootKeyRecord, sessionId: string): object {
+  return { sessionId, rootKeyId: id, name, permissions: rights, version: VERSION };
+}
+
+/** A browser keeps a Secure cookie to itself on plain http, so it is set only where TLS is known. */
+function isSecure({ config }: Service, { headers }: Request): boolean {
+  return (config.publicUrl ?? '').startsWith('https:') || headers.get('x-forwarded-proto') === 'https';
+}

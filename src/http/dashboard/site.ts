@@ -1,0 +1,70 @@
+import type { AnswerContext } from '../answer/answer.ts';
+import { type BuiltDashboard, buildDashboard } from './build.ts';
+
+export const DASHBOARD_PATH = '/dashboard';
+export const ASSETS_PATH = `${DASHBOARD_PATH}/assets/`;
+
+/** No inline script or style, nothing from elsewhere, and no page may show this one inside of itself. */
+const POLICY =
+  "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'; img-src 'self' data:";
+const KEPT_FOR_GOOD = 'public, max-age=31536000, immutable';
+
+/** The page of the dashboard and the files that it loads: a closed list of names. It is built for the first request, and kept. */
+export class DashboardSite {
+  #built: Promise<BuiltDashboard> | null = null;
+
+  /** Every address below /dashboard is the same page. The script shows what the address names. */
+  async page({ requestId }: AnswerContext): Promise<Response> {
+    const { script, style } = await this.#dashboard();
+    return new Response(html(script, style), {
+      headers: {
+        'content-type': 'text/html; charset=utf-8',
+        'content-security-policy': POLICY,
+        'referrer-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'keystile-request-id': requestId,
+      },
+    });
+  }
+
+  /** null: there is no such file, or no longer: the page was opened before an upgrade. */
+  async asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
+    const found = (await this.#dashboard()).assets.get(name);
+    if (found === undefined) return null;
+    return new Response(found.bytes, {
+      headers: {
+        'content-type': found.type,
+        'content-encoding': 'gzip',
+        'cache-control': KEPT_FOR_GOOD,
+        'x-content-type-options': 'nosniff',
+        'keystile-request-id': requestId,
+      },
+    });
+  }
+
+  #dashboard(): Promise<BuiltDashboard> {
+    this.#built ??= buildDashboard().catch((error: unknown) => {
+      this.#built = null;
+      throw error;
+    });
+    return this.#built;
+  }
+}
+
+function html(script: string, style: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Keystile</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${ASSETS_PATH}${style}">
+<script type="module" src="${ASSETS_PATH}${script}"></script>
+</head>
+<body><div id="app"><p class="loading">Loading …</p></div><noscript>The dashboard needs JavaScript.</noscript></body>
+</html>
+`;
+}

@@ -1,0 +1,22 @@
+import { defineRoute } from './route.ts';
+import { field } from '../shapes/schema/described.ts';
+import { SESSION_EXAMPLE } from '../shapes/sessionObject.ts';
+import { Empty, Id, strict } from '../shapes/schema/schemas.ts';
+
+export const endSession = defineRoute({
+  path: '/v1/sessions.endSession',
+  method: 'POST',
+  summary: 'End a session of the dashboard at once, on all nodes.',
+  description: 'A root key ends its own sessions, and with `root.*.revoke_root_key` those of other root keys.',
+  rights: [],
+  request: strict({
+    sessionId: field(Id, 'The id of a session, as `sessions.listSessions` answers it.', SESSION_EXAMPLE.id),
+  }),
+  response: Empty,
+  example: { request: { sessionId: SESSION_EXAMPLE.id }, response: {} },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, { sessionId }) {
+    await engine.sessions.end(sessionId, actor);
+    return {};
+  },
+});

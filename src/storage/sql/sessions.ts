@@ -1,0 +1,77 @@
+import type { SessionRecord } from '../../core/records.ts';
+import type { FoundSession } from '../port/records.ts';
+import type { RecordWrite } from '../port/writes.ts';
+import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
+import { insert, remove, type SqlReader, update, type WriteStatement } from './query/statement.ts';
+
+interface SessionRow {
+  id: string;
+  digest: string;
+  root_key_id: string;
+  created_at_ms: number;
+  used_at_ms: number;
+  until_ms: number;
+  origin: string | null;
+  browser: string | null;
+}
+
+type SessionWrite = Extract<RecordWrite, { kind: 'insertSession' | 'useSession' | 'endSession' | 'endSessions' }>;
+
+const FIND = `SELECT s.id AS session_id, s.digest, s.root_key_id, s.created_at_ms AS signed_in_at_ms, s.used_at_ms, s.until_ms,
+  s.origin, s.browser, r.* FROM sessions s JOIN root_keys r ON r.id = s.root_key_id WHERE s.digest = $1`;
+
+/** The session with this secret, and the root key that signed in. It may have ended. */
+export async function findSession(reader: SqlReader, digest: string): Promise<FoundSession | null> {
+  type Found = SessionRow & RootKeyRow & { session_id: string; signed_in_at_ms: number };
+  const [row] = await reader.find<Found>({ sql: FIND, params: [digest] });
+  if (row === undefined) return null;
+  const session = toSession({ ...row, id: row.session_id, created_at_ms: row.signed_in_at_ms });
+  return { session, rootKey: toRootKey(row) };
+}
+
+/** The sessions that have not ended, the newest first; at most `limit`. */
+export async function listSessions(reader: SqlReader, nowMs: number, limit: number): Promise<SessionRecord[]> {
+  const sql = 'SELECT * FROM sessions WHERE until_ms > $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2';
+  return (await reader.scan<SessionRow>({ sql, params: [nowMs, limit] })).map(toSession);
+}
+
+export function sessionStatements(write: SessionWrite): readonly WriteStatement[] {
+  switch (write.kind) {
+    case 'insertSession':
+      return [insert('sessions', sessionColumns(write.session))];
+    case 'useSession': {
+      const { sessionId, usedAtMs, untilMs } = write;
+      return [{ ...update('sessions', { used_at_ms: usedAtMs, until_ms: untilMs }, { id: sessionId }), expects: null }];
+    }
+    case 'endSession':
+      return [{ ...remove('sessions', { id: write.sessionId }), expects: null }];
+    case 'endSessions':
+      return [{ ...remove('sessions', { root_key_id: write.rootKeyId }), expects: null }];
+  }
+}
+
+function sessionColumns(session: SessionRecord): Record<keyof SessionRow, string | number | null> {
+  return {
+    id: session.id,
+    digest: session.digest,
+    root_key_id: session.rootKeyId,
+    created_at_ms: session.createdAtMs,
+    used_at_ms: session.usedAtMs,
+    until_ms: session.untilMs,
+    origin: session.origin,
+    browser: session.browser,
+  };
+}
+
+function toSession(row: SessionRow): SessionRecord {
+  return {
+    id: row.id,
+    digest: row.digest,
+    rootKeyId: row.root_key_id,
+    createdAtMs: row.created_at_ms,
+    usedAtMs: row.used_at_ms,
+    untilMs: row.until_ms,
+    origin: row.origin,
+    browser: row.browser,
+  };
+}

@@ -1,0 +1,93 @@
+import { computed, signal } from '@preact/signals';
+
+import { Keystile } from '../sdk/src/keystile.ts';
+import { KeystileError } from '../sdk/src/errors.ts';
+
+/** Who is signed in. The browser has a cookie that scripts cannot read; it never has the root key. */
+export interface Session {
+  readonly sessionId: string;
+  readonly rootKeyId: string;
+  readonly name: string | null;
+  readonly permissions: readonly string[];
+  readonly version: string;
+}
+
+/** undefined: not asked yet. null: nobody is signed in. */
+export const session = signal<Session | null | undefined>(undefined);
+/** The session has ended while a page was open. The page stays, with what was typed, until somebody signs in again. */
+export const isExpired = signal(false);
+/** The service was upgraded since this page was loaded. */
+export const newVersion = signal<string | null>(null);
+
+export const isSignedIn = computed(() => session.value !== null && session.value !== undefined);
+
+/** Changes must not be sent twice, and what is read may be: the page asks again by itself. */
+export const keystile = new Keystile({
+  url: location.origin,
+  timeoutMs: 15_000,
+  totalTimeoutMs: 20_000,
+  retries: 1,
+  batch: false,
+});
+
+/** The right on all records, or on at least one. */
+export function may(operation: string): boolean {
+  const [kind = '', action = ''] = operation.split('.');
+  return (session.value?.permissions ?? []).some((right) => {
+    if (right === '*') return true;
+    const [ofKind = '', , ofAction = ''] = right.split('.');
+    return (ofKind === kind || ofKind === '*') && (ofAction === action || ofAction === '*');
+  });
+}
+
+/** Asks the service. When the session has ended, the sign-in form opens over the page and nothing is lost. */
+export async function ask<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof KeystileError && error.code === 'UNAUTHORIZED') isExpired.value = true;
+    throw error;
+  }
+}
+
+export async function loadSession(): Promise<void> {
+  const answer = await fetch('/dashboard/session').catch(() => null);
+  if (answer === null) throw new Error('The service cannot be reached.');
+  remember(((await answer.json()) as { session: Session | null }).session);
+}
+
+/** With a root key, or with the token of a sign-in link. Throws an error with a message for the person who signs in. */
+export async function signIn(by: { readonly rootKey: string } | { readonly token: string }): Promise<void> {
+  const answer = await fetch('/dashboard/session', {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...('rootKey' in by ? { authorization: `Bearer ${by.rootKey}` } : {}),
+    },
+    body: JSON.stringify('token' in by ? { token: by.token } : {}),
+  }).catch(() => null);
+  if (answer === null) throw new Error('The service cannot be reached.');
+  const body = (await answer.json()) as { session: Session | null; error?: { message: string } };
+  if (!answer.ok) throw new Error(body.error?.message ?? 'Signing in failed.');
+  const check = (await (await fetch('/dashboard/session')).json()) as { session: Session | null };
+  if (check.session === null) throw new Error('The browser did not keep the cookie. Allow cookies for this page.');
+  remember(check.session);
+}
+
+export async function signOut(): Promise<void> {
+  await fetch('/dashboard/signOut', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  session.value = null;
+}
+
+function remember(found: Session | null): void {
+  const before = session.peek();
+  if (before != null && found !== null && before.version !== found.version) newVersion.value = found.version;
+  session.value = found;
+  isExpired.value = false;
+}
+
+/** What went wrong, in words. */
+export function messageOf(error: unknown): string {
+  if (error instanceof KeystileError) return error.message;
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,39 @@
+import { computed, signal } from '@preact/signals';
+
+const BASE = '/dashboard';
+
+/** The address below /dashboard, such as "/keys/key_1", and its query. */
+const address = signal(readAddress());
+
+export const path = computed(() => address.value.path);
+export const query = computed(() => new URLSearchParams(address.value.query));
+
+function readAddress(): { readonly path: string; readonly query: string } {
+  const { pathname, search } = location;
+  const below = pathname.startsWith(BASE) ? pathname.slice(BASE.length) : '';
+  return { path: below.replace(/\/+$/, '') || '/', query: search };
+}
+
+export function hrefOf(to: string): string {
+  return BASE + (to === '/' ? '' : to);
+}
+
+export function goTo(to: string, how: 'push' | 'replace' = 'push'): void {
+  history[how === 'push' ? 'pushState' : 'replaceState'](null, '', hrefOf(to));
+  address.value = readAddress();
+  if (how === 'push') scrollTo(0, 0);
+}
+
+addEventListener('popstate', () => {
+  address.value = readAddress();
+});
+
+/** Links inside of the dashboard change the page without loading it again. */
+document.addEventListener('click', (event) => {
+  const link = event.target instanceof Element ? event.target.closest('a') : null;
+  if (link === null || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  if (link.origin !== location.origin || link.target !== '' || link.hasAttribute('download')) return;
+  if (link.pathname !== BASE && !link.pathname.startsWith(`${BASE}/`)) return;
+  event.preventDefault();
+  goTo(link.pathname.slice(BASE.length) + link.search);
+});

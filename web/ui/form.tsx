@@ -1,0 +1,173 @@
+import type { ComponentChildren, InputHTMLAttributes } from 'preact';
+import { useId, useRef, useState } from 'preact/hooks';
+
+import { ask } from '../client.ts';
+import { Failure } from './show.tsx';
+
+/** A labelled input. `hint` explains what it does. */
+export function Field({
+  label,
+  hint,
+  children,
+}: {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly children: (ids: { id: string; 'aria-describedby': string | undefined }) => ComponentChildren;
+}) {
+  const id = useId();
+  const hintId = hint === undefined ? undefined : `${id}-hint`;
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children({ id, 'aria-describedby': hintId })}
+      {hintId !== undefined && (
+        <p class="hint" id={hintId}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function TextField({
+  label,
+  hint,
+  ...input
+}: {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly name: string;
+  readonly type?: 'text' | 'number' | 'password' | 'url' | 'datetime-local' | 'search';
+  readonly required?: boolean;
+  readonly min?: number;
+  readonly placeholder?: string;
+  readonly defaultValue?: string;
+  readonly autoComplete?: string;
+}) {
+  return (
+    <Field label={label} hint={hint}>
+      {(ids) => <input {...({ type: 'text', ...ids, ...input } as InputHTMLAttributes)} />}
+    </Field>
+  );
+}
+
+/** A form that sends itself once at a time and says what went wrong. What was typed stays. */
+export function Form({
+  onSend,
+  button,
+  children,
+  kind = 'plain',
+}: {
+  readonly onSend: (data: FormData) => Promise<void>;
+  readonly button: string;
+  readonly children?: ComponentChildren;
+  readonly kind?: 'plain' | 'dangerous';
+}) {
+  const [error, setError] = useState<unknown>(null);
+  const [isBusy, setBusy] = useState(false);
+  const send = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isBusy) return;
+    setBusy(true);
+    setError(null);
+    try {
+      await ask(() => onSend(new FormData(event.target as HTMLFormElement)));
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form onSubmit={(event) => void send(event)}>
+      {children}
+      {error !== null && <Failure error={error} />}
+      <div class="actions">
+        <button type="submit" class={kind === 'dangerous' ? 'dangerous' : 'primary'} disabled={isBusy}>
+          {isBusy ? 'Sending …' : button}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+/** A button that opens a dialog. The dialog closes with Escape, or when its form is done. */
+export function DialogButton({
+  label,
+  title,
+  kind = 'plain',
+  children,
+}: {
+  readonly label: string;
+  readonly title: string;
+  readonly kind?: 'plain' | 'primary' | 'dangerous';
+  readonly children: (close: () => void) => ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [isOpen, setOpen] = useState(false);
+  const titleId = useId();
+  const open = (): void => {
+    setOpen(true);
+    dialog.current?.showModal();
+  };
+  const close = (): void => dialog.current?.close();
+  return (
+    <>
+      <button type="button" class={kind} onClick={open}>
+        {label}
+      </button>
+      <dialog ref={dialog} aria-labelledby={titleId} onClose={() => setOpen(false)}>
+        <div class="dialog-head">
+          <h2 id={titleId}>{title}</h2>
+          <button type="button" class="small" onClick={close} aria-label="Close">
+            ✕
+          </button>
+        </div>
+        {isOpen && children(close)}
+      </dialog>
+    </>
+  );
+}
+
+/** Deletes only after the name was typed. */
+export function DeleteButton({
+  label,
+  name,
+  explains,
+  onDelete,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly explains: string;
+  readonly onDelete: () => Promise<void>;
+}) {
+  return (
+    <DialogButton label={label} title={`${label}?`} kind="dangerous">
+      {(close) => (
+        <Form
+          button={label}
+          kind="dangerous"
+          onSend={async (data) => {
+            if (data.get('typed') !== name) throw new Error(`Type ${name} to confirm.`);
+            await onDelete();
+            close();
+          }}
+        >
+          <p>{explains}</p>
+          <TextField label={`Type ${name} to confirm`} name="typed" required autoComplete="off" />
+        </Form>
+      )}
+    </DialogButton>
+  );
+}
+
+/** A number of a form; undefined where the field is empty. */
+export function numberOf(data: FormData, name: string): number | undefined {
+  const text = String(data.get(name) ?? '').trim();
+  return text === '' ? undefined : Number(text);
+}
+
+export function textOf(data: FormData, name: string): string | undefined {
+  const text = String(data.get(name) ?? '').trim();
+  return text === '' ? undefined : text;
+}

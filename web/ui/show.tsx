@@ -1,0 +1,121 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+
+import { KeystileError } from '../../sdk/src/errors.ts';
+import { messageOf } from '../client.ts';
+import type { Loaded } from './useLoaded.ts';
+
+const NUMBER = new Intl.NumberFormat();
+const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+
+export function Count({ of }: { readonly of: number }) {
+  return <span class="number">{NUMBER.format(of)}</span>;
+}
+
+/** A time in the reader's words, with the exact UTC on hover. */
+export function Time({ at }: { readonly at: number }) {
+  return (
+    <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
+      {TIME.format(at)}
+    </time>
+  );
+}
+
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+];
+
+/** "in 3 hours", "2 days ago", with the exact UTC on hover. */
+export function Ago({ at }: { readonly at: number }) {
+  const distance = at - Date.now();
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? (['second', 1_000] as const);
+  return (
+    <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
+      {RELATIVE.format(Math.round(distance / size), unit)}
+    </time>
+  );
+}
+
+export function duration(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ([null, 1] as const);
+  if (unit === null) return `${NUMBER.format(ms)} ms`;
+  const count = ms / size;
+  return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {
+  const isRight = error instanceof KeystileError && error.code === 'INSUFFICIENT_PERMISSIONS';
+  return (
+    <div class={isRight ? 'notice' : 'notice wrong'} role="alert">
+      <p>{isRight ? `You may not see this. ${messageOf(error)}` : messageOf(error)}</p>
+      {retry !== undefined && !isRight && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What was loaded, or that it is loading, or why it cannot be shown. */
+export function Showing<T>({
+  loaded,
+  children,
+}: {
+  readonly loaded: Loaded<T>;
+  readonly children: (value: T) => ComponentChildren;
+}) {
+  const { value, error, reload } = loaded;
+  return (
+    <>
+      {error !== null && <Failure error={error} retry={reload} />}
+      {value === null ? error === null && <p class="loading">Loading …</p> : children(value)}
+    </>
+  );
+}
+
+export function Empty({ children }: { readonly children: ComponentChildren }) {
+  return <div class="empty">{children}</div>;
+}
+
+/** A text with a button that copies it. */
+export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2_000);
+  };
+  return (
+    <span class="copyable">
+      <code>{text}</code>
+      <button type="button" class="small" onClick={() => void copy()} aria-label={`Copy ${label}`}>
+        {isCopied ? '✓ Copied' : 'Copy'}
+      </button>
+    </span>
+  );
+}
+
+export function Badge({ kind, children }: { readonly kind: 'good' | 'bad' | 'plain'; readonly children: string }) {
+  return <span class={`badge ${kind}`}>{children}</span>;
+}
+
+/** Names and values of one record. */
+export function Facts({ rows }: { readonly rows: readonly (readonly [string, ComponentChildren])[] }) {
+  return (
+    <dl class="facts">
+      {rows
+        .filter(([, value]) => value !== null && value !== undefined && value !== '' && value !== false)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
