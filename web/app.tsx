@@ -21,24 +21,45 @@ const page = <T extends string>(
   name: T,
 ): ComponentType<{ id: string }> => lazy(async () => ({ default: (await load())[name] }));
 
-const keys = () => import('./pages/keys.tsx');
-const records = () => import('./pages/records.tsx');
-const running = () => import('./pages/running.tsx');
-
 /** Pages but the first are loaded when they are opened. */
 const PAGES: readonly Page[] = [
   { path: '/', title: 'Overview', component: Overview, menu: '' },
-  { path: '/keys', title: 'Keys', component: page(keys, 'Keys'), menu: 'api.read_key' },
-  { path: '/keys/new', title: 'Create a key', component: page(keys, 'CreateKey') },
-  { path: '/keys/:', title: 'Key', component: page(keys, 'KeyPage') },
-  { path: '/customers', title: 'Customers', component: page(records, 'Customers'), menu: 'identity.read_identity' },
-  { path: '/customers/:', title: 'Customer', component: page(records, 'CustomerPage') },
-  { path: '/plans', title: 'Plans', component: page(records, 'Plans'), menu: 'plan.read_plan' },
-  { path: '/apis', title: 'Apis', component: page(records, 'Apis'), menu: 'api.read_api' },
-  { path: '/try', title: 'Try it', component: page(keys, 'TryIt'), menu: '' },
-  { path: '/webhooks', title: 'Webhooks', component: page(running, 'Webhooks'), menu: 'webhook.read_webhook' },
-  { path: '/audit', title: 'Audit log', component: page(running, 'Audit'), menu: 'root.read_audit' },
-  { path: '/access', title: 'Root keys and sessions', component: page(running, 'Access'), menu: '' },
+  { path: '/keys', title: 'Keys', component: page(() => import('./pages/keys.tsx'), 'Keys'), menu: 'api.read_key' },
+  { path: '/keys/new', title: 'Create a key', component: page(() => import('./pages/createKey.tsx'), 'CreateKey') },
+  { path: '/keys/:', title: 'Key', component: page(() => import('./pages/key.tsx'), 'KeyPage') },
+  {
+    path: '/customers',
+    title: 'Customers',
+    component: page(() => import('./pages/customers.tsx'), 'Customers'),
+    menu: 'identity.read_identity',
+  },
+  { path: '/customers/:', title: 'Customer', component: page(() => import('./pages/customer.tsx'), 'CustomerPage') },
+  {
+    path: '/plans',
+    title: 'Plans',
+    component: page(() => import('./pages/plans.tsx'), 'Plans'),
+    menu: 'plan.read_plan',
+  },
+  { path: '/apis', title: 'Apis', component: page(() => import('./pages/apis.tsx'), 'Apis'), menu: 'api.read_api' },
+  { path: '/try', title: 'Try it', component: page(() => import('./pages/tryIt.tsx'), 'TryIt'), menu: '' },
+  {
+    path: '/webhooks',
+    title: 'Webhooks',
+    component: page(() => import('./pages/webhooks.tsx'), 'Webhooks'),
+    menu: 'webhook.read_webhook',
+  },
+  {
+    path: '/audit',
+    title: 'Audit log',
+    component: page(() => import('./pages/audit.tsx'), 'Audit'),
+    menu: 'root.read_audit',
+  },
+  {
+    path: '/access',
+    title: 'Root keys and sessions',
+    component: page(() => import('./pages/access.tsx'), 'Access'),
+    menu: 'root.read_root_key',
+  },
 ];
 
 export function App() {

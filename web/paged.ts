@@ -10,8 +10,6 @@ import type {
   IdentitiesListIdentitiesRequest,
   PlansListPlansAnswer,
   PlansListPlansRequest,
-  WebhooksListDeliveriesAnswer,
-  WebhooksListDeliveriesRequest,
 } from '../sdk/src/generated/api.ts';
 
 /** The SDK reads lists to their end. A table reads one page at a time. */
@@ -24,17 +22,19 @@ const transport = new Transport({
   fetch: (input, init) => fetch(input, init),
 });
 
-function paged<Request, Answer>(operation: string): (request: Request) => Promise<Answer> {
-  return async (body) => (await transport.send({ path: `/v1/${operation}`, body, isRepeatable: true })).body as Answer;
+async function read(operation: string, body: object): Promise<unknown> {
+  return (await transport.send({ path: `/v1/${operation}`, body, isRepeatable: true })).body;
 }
 
-export const listApis = paged<ApisListApisRequest, ApisListApisAnswer>('apis.listApis');
-export const listKeys = paged<ApisListKeysRequest, ApisListKeysAnswer>('apis.listKeys');
-export const listCustomers = paged<IdentitiesListIdentitiesRequest, IdentitiesListIdentitiesAnswer>(
-  'identities.listIdentities',
-);
-export const listPlans = paged<PlansListPlansRequest, PlansListPlansAnswer>('plans.listPlans');
-export const listEntries = paged<AuditListEntriesRequest, AuditListEntriesAnswer>('audit.listEntries');
-export const listDeliveries = paged<WebhooksListDeliveriesRequest, WebhooksListDeliveriesAnswer>(
-  'webhooks.listDeliveries',
-);
+export const listApis = async (request: ApisListApisRequest): Promise<ApisListApisAnswer> =>
+  (await read('apis.listApis', request)) as ApisListApisAnswer;
+export const listKeys = async (request: ApisListKeysRequest): Promise<ApisListKeysAnswer> =>
+  (await read('apis.listKeys', request)) as ApisListKeysAnswer;
+export const listCustomers = async (
+  request: IdentitiesListIdentitiesRequest,
+): Promise<IdentitiesListIdentitiesAnswer> =>
+  (await read('identities.listIdentities', request)) as IdentitiesListIdentitiesAnswer;
+export const listPlans = async (request: PlansListPlansRequest): Promise<PlansListPlansAnswer> =>
+  (await read('plans.listPlans', request)) as PlansListPlansAnswer;
+export const listEntries = async (request: AuditListEntriesRequest): Promise<AuditListEntriesAnswer> =>
+  (await read('audit.listEntries', request)) as AuditListEntriesAnswer;

@@ -33,9 +33,7 @@ import type { Outgoing, SecretBox } from './admin/webhooks/outgoing.ts';
 import { WebhookAdmin } from './admin/webhooks/webhookAdmin.ts';
 import { WebhookDeliveries } from './admin/webhooks/webhookDeliveries.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
-import { SessionAdmin } from './admin/sessions/sessionAdmin.ts';
-import { SessionAuthenticator } from './admin/sessions/sessionAuthenticator.ts';
-import { SignInLinks } from './admin/sessions/signInLinks.ts';
+import { makeSessions, type Sessions } from './admin/sessions/makeSessions.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
 import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
@@ -99,9 +97,7 @@ export class Engine {
   readonly assignPlan: AssignPlan;
   readonly deleteIdentity: DeleteIdentity;
   readonly rootKeys: RootKeyAdmin;
-  readonly sessions: SessionAdmin;
-  readonly sessionAuthenticator: SessionAuthenticator;
-  readonly signInLinks: SignInLinks;
+  readonly sessions: Sessions;
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
@@ -187,9 +183,7 @@ export class Engine {
     this.credits = new CreditAdmin(context);
     this.assignPlan = new AssignPlan(context, this.plans);
     this.rootKeys = new RootKeyAdmin(context);
-    this.sessions = new SessionAdmin(context);
-    this.sessionAuthenticator = new SessionAuthenticator(context);
-    this.signInLinks = new SignInLinks(system);
+    this.sessions = makeSessions(context);
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);
@@ -236,7 +230,7 @@ export class Engine {
     for (const subject of namespaces) this.standalone.namespaces.drop(subject);
     if (rbac) this.keyCache.dropAccess();
     if (rootKeys) this.rootKeyAuthenticator.forget();
-    if (rootKeys) this.sessionAuthenticator.forget();
+    if (rootKeys) this.sessions.authenticator.forget();
   }
 
   /** Saves what is only in memory, before the process ends. */

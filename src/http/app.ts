@@ -13,6 +13,7 @@ import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
 import { authenticateManager } from './dashboard/authenticateManager.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
+import { isDashboardOn } from './dashboard/isOn.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
@@ -100,7 +101,7 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     new Set(
       Object.values(document().paths).flatMap((methods) => Object.values(methods).map((each) => each.operationId)),
     );
-  const site = new DocsSite(once(operationIds));
+  const site = new DocsSite(once(operationIds), isDashboardOn(service.config));
   for (const path of site.paths) {
     table.set(path, { methods: ['GET'], answer: (request, _peer, context) => site.answer(path, request, context) });
   }

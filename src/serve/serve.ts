@@ -152,7 +152,7 @@ function dashboardLink(
     ({ rights, revokedAtMs, expiresAtMs }) =>
       rights.includes('*') && revokedAtMs === null && (expiresAtMs === null || nowMs < expiresAtMs),
   );
-  return { token: showsSecrets && whole !== undefined ? engine.signInLinks.create(whole.id) : null };
+  return { token: showsSecrets && whole !== undefined ? engine.sessions.links.create(whole.id) : null };
 }
 
 /** The service also runs without metrics, when another program uses their port. */

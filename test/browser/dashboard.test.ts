@@ -125,10 +125,8 @@ test('a session that ends in the middle of a form loses nothing', async () => {
   await open('Plans');
   await page.getByRole('button', { name: 'Create a plan' }).click();
   await page.getByLabel('Name').fill('pro');
-  await server.call('/v1/sessions.listSessions', {}).then(async ({ body }) => {
-    for (const { id } of (body as { sessions: { id: string }[] }).sessions)
-      await server.call('/v1/sessions.endSession', { sessionId: id });
-  });
+  const { sessions } = (await server.ok('/v1/sessions.listSessions', {})) as { sessions: { id: string }[] };
+  for (const { id: sessionId } of sessions) await server.ok('/v1/sessions.endSession', { sessionId });
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
   expect(complaints.splice(0).every((each) => each.includes('401'))).toBe(true);

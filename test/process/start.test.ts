@@ -14,6 +14,7 @@ function normalised(banner: string, folder: TempFolder): string[] {
   return banner
     .replaceAll(folder.path, '/FOLDER')
     .replaceAll(/root_[1-9A-HJ-NP-Za-km-z]{30,}/g, 'root_SECRET')
+    .replaceAll(/dashboard\#\w+/g, 'dashboard#TOKEN')
     .replaceAll(/(127\.0\.0\.1:)\d+ */g, '$1PORT ')
     .split('\n')
     .map((line) => line.trimEnd());
@@ -40,6 +41,8 @@ describe('the first start', () => {
     expect(normalised(server.child.stdout, folder)).toEqual([
       'Keystile 0.1.0',
       '  API       http://127.0.0.1:PORT docs at /docs',
+      '  Dashboard http://127.0.0.1:PORT /dashboard#TOKEN',
+      '            (the link signs you in once, within 10 minutes)',
       '  Data      /FOLDER/data (new)',
       '  Verify    open · refills at midnight UTC · metrics on 127.0.0.1:PORT',
       '  Root key  root_SECRET shown this once',
@@ -51,6 +54,22 @@ describe('the first start', () => {
       '',
     ]);
     expect(existsSync(folder.join('data/root-key'))).toBe(false);
+  });
+
+  test.concurrent('on a terminal prints a link that signs a browser in, once; otherwise no secret of the kind', async () => {
+    using folder = new TempFolder();
+    const server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
+    const token = /\/dashboard#(\S+)/.exec(server.child.stdout)?.[1];
+    const take = () =>
+      fetch(`${server.url}/dashboard/session`, {
+        method: 'POST',
+        headers: { origin: server.url, 'content-type': 'application/json' },
+        body: JSON.stringify({ token }),
+      });
+    expect([(await take()).status, (await take()).status]).toEqual([200, 401]);
+    await server[Symbol.asyncDispose]();
+    await using silent = await Server.start(folder, { settings: GENERATED });
+    expect(silent.child.stdout).toMatch(/^ {2}Dashboard http:\S+\/dashboard +sign in with a root key$/m);
   });
 
   test.concurrent('its lines work as printed where verifying needs a root key, too', async () => {

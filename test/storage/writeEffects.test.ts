@@ -102,6 +102,9 @@ const TOUCHES: readonly (readonly [string, RecordWrite, Partial<RecordChange> | 
   ['a new root key', { kind: 'insertRootKey', rootKey: rootKey('rk_1') }, { rootKeys: true }],
   ['a rotated root key', rotation, { rootKeys: true }],
   ['a revoked root key', { kind: 'revokeRootKey', rootKeyId: 'rk_1', revokedAtMs: 1 }, { rootKeys: true }],
+  ['the end of a session', { kind: 'endSession', sessionId: 'ses_1' }, { rootKeys: true }],
+  ['the end of all sessions of a root key', { kind: 'endSessions', rootKeyId: 'rk_1' }, { rootKeys: true }],
+  ['the use of a session', { kind: 'useSession', sessionId: 'ses_1', usedAtMs: 1, untilMs: 2 }, null],
   ['an import that waits', { kind: 'enqueueImport', batch }, null],
   ['an import that is done', { kind: 'finishImport', batch: { ...batch, done: 1, errors: [] } }, null],
 ];

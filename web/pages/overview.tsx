@@ -36,8 +36,8 @@ async function loadCounts({ group, ms }: Range) {
 }
 
 function addUp<Row extends object>(one: Row, other: Row): Row {
-  const sum = Object.entries(one).map(([name, value]) => {
-    const more = (other as Record<string, unknown>)[name];
+  const sum = Object.entries(one as Record<string, unknown>).map(([name, value]) => {
+    const more: unknown = (other as Record<string, unknown>)[name];
     return [name, name !== 'time' && typeof value === 'number' && typeof more === 'number' ? value + more : value];
   });
   return Object.fromEntries(sum) as Row;

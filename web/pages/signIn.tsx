@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { messageOf, signIn } from '../client.ts';
 import { goTo, path } from '../router.ts';
-import { Form, TextField } from '../ui/form.tsx';
+import { Form, textOf, TextField } from '../ui/form.tsx';
 
 /** The token of a sign-in link stands behind the #, so that it reaches no log. It is taken out of the address at once. */
 function takeToken(): string | null {
@@ -48,7 +48,7 @@ export function SignIn() {
 
 export function SignInForm() {
   return (
-    <Form button="Sign in" onSend={(data) => signIn({ rootKey: String(data.get('rootKey') ?? '').trim() })}>
+    <Form button="Sign in" onSend={(data) => signIn({ rootKey: textOf(data, 'rootKey') ?? '' })}>
       <TextField
         label="Root key"
         name="rootKey"

@@ -163,11 +163,12 @@ export function DeleteButton({
 
 /** A number of a form; undefined where the field is empty. */
 export function numberOf(data: FormData, name: string): number | undefined {
-  const text = String(data.get(name) ?? '').trim();
-  return text === '' ? undefined : Number(text);
+  const text = textOf(data, name);
+  return text === undefined ? undefined : Number(text);
 }
 
 export function textOf(data: FormData, name: string): string | undefined {
-  const text = String(data.get(name) ?? '').trim();
+  const value = data.get(name);
+  const text = typeof value === 'string' ? value.trim() : '';
   return text === '' ? undefined : text;
 }

@@ -6,7 +6,7 @@ export interface Loaded<T> {
   readonly value: T | null;
   readonly error: unknown;
   readonly isLoading: boolean;
-  reload(): void;
+  readonly reload: () => void;
 }
 
 /**

@@ -30,7 +30,7 @@ export async function authenticateManager(
     return { actor, rootKey, sessionId: null };
   }
   requireSameOrigin(headers, config.publicUrl, method !== 'GET' && method !== 'HEAD');
-  const { rootKey, session } = await engine.sessionAuthenticator.authenticate(engine.system.digestSecret(secret));
+  const { rootKey, session } = await engine.sessions.authenticator.authenticate(engine.system.digestSecret(secret));
   const { id, rights, expiresAtMs: untilMs } = rootKey;
   return { actor: { id, rights, untilMs, origin, requestId, via: 'dashboard' }, rootKey, sessionId: session.id };
 }

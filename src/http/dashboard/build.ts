@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url';
-
 import { PROGRAM_FILES } from '../../programFiles.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -25,12 +23,11 @@ export interface BuiltDashboard {
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
 export async function buildDashboard(): Promise<BuiltDashboard> {
   const built = await Bun.build({
-    entrypoints: [fileURLToPath(new URL('main.tsx', PROGRAM_FILES.web))],
+    entrypoints: [Bun.fileURLToPath(new URL('main.tsx', PROGRAM_FILES.web))],
     target: 'browser',
     minify: true,
     splitting: true,
     naming: { entry: '[name]-[hash].[ext]', chunk: '[name]-[hash].[ext]', asset: '[name]-[hash].[ext]' },
-    define: { 'process.env.NODE_ENV': '"production"' },
     jsx: { runtime: 'automatic', importSource: 'preact' },
   });
   const assets = new Map<string, BuiltAsset>();

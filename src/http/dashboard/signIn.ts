@@ -36,7 +36,7 @@ export async function signIn(service: Service, { request, peer, context }: Asked
   const origin = service.originOf({ headers, peer });
   const { id, rights, expiresAtMs: untilMs } = rootKey;
   const browser = headers.get('user-agent')?.slice(0, MAX_BROWSER_LENGTH) ?? null;
-  const signedIn = await engine.sessions.signIn(
+  const signedIn = await engine.sessions.admin.signIn(
     rootKey,
     { id, rights, untilMs, origin, requestId: context.requestId, via: 'dashboard' },
     browser,
@@ -62,7 +62,7 @@ export async function signOut(service: Service, { request, peer, context }: Aske
     unlessUnauthorized,
   );
   if (manager !== null && manager.sessionId !== null)
-    await service.engine.sessions.end(manager.sessionId, manager.actor);
+    await service.engine.sessions.admin.signOut(manager.sessionId, manager.actor);
   return withCookie(jsonAnswer({}, context), cookie);
 }
 
@@ -72,7 +72,7 @@ async function bySentKey(service: Service, headers: Headers): Promise<RootKeyRec
 }
 
 async function byLink({ engine }: Service, token: string): Promise<RootKeyRecord> {
-  const rootKeyId = engine.signInLinks.take(token);
+  const rootKeyId = engine.sessions.links.take(token);
   const rootKey = rootKeyId === null ? null : await engine.storage.records.findRootKey(rootKeyId);
   if (rootKey === null || rootKey.revokedAtMs !== null) {
     const why = 'This sign-in link was used before, or has expired.';

@@ -20,6 +20,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'webhooks',
     'payments',
     'root-keys',
+    'dashboard',
     'gateways',
     'errors',
     'migrating',
@@ -55,6 +56,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0016-changes-share-commits',
     'adr/0017-events-and-webhooks',
     'adr/0018-statements-grants-and-reservations',
+    'adr/0019-a-session-is-a-record',
   ],
 };
 

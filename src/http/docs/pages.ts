@@ -32,9 +32,13 @@ function head(title: string): string {
 <meta name="color-scheme" content="light dark"><title>${escape(title)}</title>`;
 }
 
-export function homePage(): string {
+/** `hasDashboard`: the dashboard is on. */
+export function homePage(hasDashboard: boolean): string {
+  const dashboard = hasDashboard
+    ? '<li><a href="/dashboard">Dashboard</a>: see verifications as they happen, and manage keys</li>'
+    : '';
   const body = `<h1>Keystile ${VERSION}</h1><p>API keys with exact credits, scheduled refill and rate limits.</p>
-<ul><li><a href="/docs">Reference</a>: every call, with its fields, examples and a form to try it</li>
+<ul>${dashboard}<li><a href="/docs">Reference</a>: every call, with its fields, examples and a form to try it</li>
 <li><a href="${GUIDES_PATH}">Guides</a>: how the calls work together, and how to run the service</li>
 <li><a href="/docs/errors">Errors</a>: every code, and what to do about it</li>
 <li><a href="/openapi.json">OpenAPI description</a></li><li><a href="/v1/liveness">Liveness</a></li></ul>`;

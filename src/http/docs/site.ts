@@ -29,9 +29,9 @@ export class DocsSite {
   readonly #served = new Map<string, Served>();
 
   /** `operations`: the ids that guides link to the reference. */
-  constructor(operations: () => ReadonlySet<string>) {
+  constructor(operations: () => ReadonlySet<string>, hasDashboard: boolean) {
     this.#makers = new Map<string, () => Promise<Served>>([
-      ['/', async () => html(homePage())],
+      ['/', async () => html(homePage(hasDashboard))],
       ['/docs', async () => html(referencePage(), REFERENCE_POLICY)],
       ['/docs/errors', async () => html(errorsPage())],
       [GUIDES_PATH, async () => html(await guidesPage())],

@@ -7,8 +7,8 @@ export const endSession = defineRoute({
   path: '/v1/sessions.endSession',
   method: 'POST',
   summary: 'End a session of the dashboard at once, on all nodes.',
-  description: 'A root key ends its own sessions, and with `root.*.revoke_root_key` those of other root keys.',
-  rights: [],
+  description: 'The browser has to sign in again. The root key that it signed in with stays valid.',
+  rights: ['root.*.revoke_root_key'],
   request: strict({
     sessionId: field(Id, 'The id of a session, as `sessions.listSessions` answers it.', SESSION_EXAMPLE.id),
   }),
@@ -16,7 +16,7 @@ export const endSession = defineRoute({
   example: { request: { sessionId: SESSION_EXAMPLE.id }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { sessionId }) {
-    await engine.sessions.end(sessionId, actor);
+    await engine.sessions.admin.end(sessionId, actor);
     return {};
   },
 });

@@ -197,6 +197,7 @@ export interface Records {
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
   /** Finds a session by its secret, also one that has ended. */
   findSession(digest: string): Promise<FoundSession | null>;
+  findSessionById(sessionId: string): Promise<SessionRecord | null>;
   /** Sessions that have not ended, the newest first. */
   listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
 

@@ -35,7 +35,7 @@ import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keys/keyRows.ts';
 import { findPlans, type PlanRow, toPlan } from './holders/plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
-import { findSession, listSessions } from './sessions.ts';
+import { findSession, findSessionById, listSessions } from './sessions.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
   type ApiRow,
@@ -248,6 +248,10 @@ export class SqlRecords implements Records {
 
   findSession(digest: string): Promise<FoundSession | null> {
     return findSession(this.#reader, digest);
+  }
+
+  findSessionById(sessionId: string): Promise<SessionRecord | null> {
+    return findSessionById(this.#reader, sessionId);
   }
 
   listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]> {

@@ -29,6 +29,11 @@ export async function findSession(reader: SqlReader, digest: string): Promise<Fo
   return { session, rootKey: toRootKey(row) };
 }
 
+export async function findSessionById(reader: SqlReader, sessionId: string): Promise<SessionRecord | null> {
+  const [row] = await reader.find<SessionRow>({ sql: 'SELECT * FROM sessions WHERE id = $1', params: [sessionId] });
+  return row === undefined ? null : toSession(row);
+}
+
 /** The sessions that have not ended, the newest first; at most `limit`. */
 export async function listSessions(reader: SqlReader, nowMs: number, limit: number): Promise<SessionRecord[]> {
   const sql = 'SELECT * FROM sessions WHERE until_ms > $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2';

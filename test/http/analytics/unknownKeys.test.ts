@@ -60,7 +60,7 @@ describe('what is asked for', () => {
     expect(await setup.ask({ start: Date.parse('2027-01-01T00:00:00Z') })).toEqual([ZERO]);
   });
 
-  test('a start from before what is kept is the first hour, day or month that is', async () => {
+  test('a start from before what is kept is the first minute, hour, day or month that is', async () => {
     const { key } = await setup.createKey();
     setup.service.clock.set('2026-03-15T12:30:00Z');
     await setup.service.verify(key);
@@ -70,6 +70,8 @@ describe('what is asked for', () => {
       const [first] = rows;
       return [first === undefined ? null : new Date(first['time'] as number).toISOString(), rows.length, sum];
     };
+    expect(await from('minute')).toEqual(['2026-03-13T12:30:00.000Z', 2 * 1440 + 1, 1]);
+    expect(await from('minute', {})).toEqual(['2026-03-15T11:31:00.000Z', 60, 1]);
     expect(await from('hour')).toEqual(['2026-01-14T13:00:00.000Z', 60 * 24, 1]);
     expect(await from('day')).toEqual(['2024-01-06T00:00:00.000Z', 800, 1]);
     expect(await from('month')).toEqual(['2024-01-01T00:00:00.000Z', 27, 1]);
@@ -129,8 +131,8 @@ describe('what is asked for', () => {
 describe('what is refused', () => {
   test.each([
     [{ start: 5, end: 5 }, 'end', 'end must be after start'],
-    [{ groupBy: ['hour', 'day'] }, 'groupBy', 'groupBy can contain only one of hour, day, month'],
-    [{ orderBy: 'time' }, 'orderBy', 'orderBy "time" needs one of hour, day, month in groupBy'],
+    [{ groupBy: ['hour', 'day'] }, 'groupBy', 'groupBy can contain only one of minute, hour, day, month'],
+    [{ orderBy: 'time' }, 'orderBy', 'orderBy "time" needs one of minute, hour, day, month in groupBy'],
     [{ groupBy: [] }, 'groupBy', null],
     [{ keyId: [] }, 'keyId', null],
     [{ keyId: Array.from({ length: 101 }, () => 'key_1') }, 'keyId', null],

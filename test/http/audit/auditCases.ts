@@ -1,5 +1,6 @@
 import { expect } from 'bun:test';
 
+import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
 import type { AuditSetup, Body } from './auditSetup.ts';
 
 /** One entry; undefined: not there. */
@@ -267,6 +268,15 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
         ['rootKey.rotate', rootKeyId, before, { start: (key as string).slice(0, 9), overlapMs: 0 }],
       ],
     };
+  },
+  'sessions.endSession': async (setup) => {
+    const rootKeyId = await setup.rootKey();
+    const { engine, storage } = setup.service;
+    const rootKey = await storage.records.findRootKey(rootKeyId);
+    if (rootKey === null) throw new Error('no root key');
+    const { id: sessionId } = await engine.sessions.admin.signIn(rootKey, SYSTEM, 'a browser');
+    const before = { rootKeyId, browser: 'a browser' };
+    return { body: { sessionId }, expected: () => [['session.end', sessionId, before, undefined]] };
   },
 };
 

@@ -149,7 +149,7 @@ describe('what a reader of the document learns', () => {
     const { order, orderBy, groupBy } = body('analytics.getVerifications').properties ?? {};
     expect(order?.enum).toEqual(['asc', 'desc']);
     expect(orderBy?.enum?.slice(0, 2)).toEqual(['time', 'valid']);
-    expect(groupBy?.anyOf?.[0]?.enum).toEqual(['hour', 'day', 'month', 'key', 'identity', 'tag', 'tags']);
+    expect(groupBy?.anyOf?.[0]?.enum).toEqual(['minute', 'hour', 'day', 'month', 'key', 'identity', 'tag', 'tags']);
     expect(body('keys.getVerifications').properties?.['granularity']?.enum).toEqual(['day', 'hour']);
   });
 
@@ -160,7 +160,7 @@ describe('what a reader of the document learns', () => {
     const changes = groups.filter((group, i) => group !== groups[i - 1]);
     expect(changes).toEqual(document.tags.map(({ name }) => name));
     expect(changes.join(' ')).toBe(
-      'keys apis identities plans credits reservations permissions ratelimits analytics usage migrations rootKeys audit events webhooks health',
+      'keys apis identities plans credits reservations permissions ratelimits analytics usage migrations rootKeys sessions audit events webhooks health',
     );
   });
 });

@@ -96,7 +96,7 @@ describe('every page', () => {
   test('/ leads to the others', async () => {
     const { text } = await get('/');
     const links = [...(text.split('<main>')[1] ?? '').matchAll(/href="([^"#]+)"/g)].map(([, link = '']) => link);
-    expect(links).toEqual(['/docs', '/docs/guides', '/docs/errors', '/openapi.json', '/v1/liveness']);
+    expect(links).toEqual(['/dashboard', '/docs', '/docs/guides', '/docs/errors', '/openapi.json', '/v1/liveness']);
   });
 
   test('/docs/errors has a section for every code, where the docs link of an error leads', async () => {

@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
 import { MAX_WEBHOOKS } from '../../../src/core/bounds.ts';
 import { OPERATIONS, isRight, rightTo } from '../../../src/core/rights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
@@ -26,6 +27,7 @@ export interface Records {
   readonly webhookId: string;
   readonly eventId: string;
   readonly reservationId: string;
+  readonly sessionId: string;
 }
 
 /** As ids look, and of nothing that exists. */
@@ -49,6 +51,7 @@ export const ABSENT: Records = {
   webhookId: 'wh_1Jm8ZtYn7rWw2LpQ5yXz4Z',
   eventId: 'evt_1Jm8ZtYm6qVv9KoP4xWz3Y',
   reservationId: 'rsv_1Jm8ZtYp8sXx3MqR6zYa5B',
+  sessionId: 'ses_1Jm8ZtYq9tYy4NrS7aZb6C',
 };
 
 let made = 0;
@@ -79,7 +82,17 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
   const { id: identityId } = await service.ok('/v1/identities.updateIdentity', credits);
   const webhookId = await makeWebhook(service, suffix);
   const { eventId } = await service.ok('/v1/webhooks.sendTest', { webhookId });
-  const limited = { namespaceId, namespaceName, identifier, rootKeyId: rootKey.id, migrationId, webhookId, eventId };
+  const { id: sessionId } = await service.engine.sessions.admin.signIn(rootKey, SYSTEM, null);
+  const limited = {
+    sessionId,
+    namespaceId,
+    namespaceName,
+    identifier,
+    rootKeyId: rootKey.id,
+    migrationId,
+    webhookId,
+    eventId,
+  };
   const granted = { planId, permissionId, permission, roleId, role };
   return { apiId, keyId, key, deletedKeyId, reservationId, identityId, externalId, ...granted, ...limited };
 }
@@ -107,7 +120,8 @@ export const recordsFor = (service: TestService, route: Shown): Promise<Records>
 
 /** Deletes everything that can be deleted of what was made. */
 export async function deleteRecords(service: TestService, records: Records): Promise<void> {
-  const { apiId, identityId, planId, permissionId, roleId, namespaceName, identifier, webhookId } = records;
+  const { apiId, identityId, planId, permissionId, roleId, namespaceName, identifier, webhookId, sessionId } = records;
+  await service.ok('/v1/sessions.endSession', { sessionId });
   await service.ok('/v1/webhooks.deleteWebhook', { webhookId });
   await service.ok('/v1/apis.deleteApi', { apiId });
   await service.ok('/v1/identities.deleteIdentity', { identityId });
@@ -142,6 +156,7 @@ const NAMES: Readonly<Record<string, keyof Records>> = {
   webhookId: 'webhookId',
   eventId: 'eventId',
   reservationId: 'reservationId',
+  sessionId: 'sessionId',
 };
 
 /** Fields of what a route makes: they must not name what exists already. */

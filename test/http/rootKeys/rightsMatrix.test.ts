@@ -75,6 +75,8 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.listRootKeys': 'root.*.read_root_key',
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
+  'sessions.listSessions': 'root.*.read_root_key',
+  'sessions.endSession': 'root.*.revoke_root_key',
   'audit.listEntries': 'root.*.read_audit',
   'events.listEvents': 'event.*.read_event',
   'usage.getStatement':
@@ -131,7 +133,7 @@ async function makeOwnable(): Promise<Records> {
 }
 
 /** Routes after which the records that they name are not there any more. */
-const isEnding = ({ path }: Row): boolean => /\.(delete|restore|revoke|rotate)/.test(path);
+const isEnding = ({ path }: Row): boolean => /\.(delete|restore|revoke|rotate|end)/.test(path);
 
 const make = async (rights: readonly string[], expiresAtMs: number | null = null) =>
   service.engine.rootKeys.create({ name: null, rights, expiresAtMs });

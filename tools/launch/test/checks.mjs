@@ -8,6 +8,7 @@ import { runToEnd } from '../run.mjs';
 /** Each tool with its arguments. */
 const CHECKS = {
   types: ['typescript', '--noEmit', '--pretty', 'false'],
+  'types of the dashboard': ['typescript', '-p', 'web', '--noEmit', '--pretty', 'false'],
   lint: ['oxlint', '--type-aware', '--deny-warnings'],
   format: ['oxfmt', '--check'],
 };

@@ -26,5 +26,7 @@ export function readJunit(path) {
 
 function attribute(attributes, name) {
   const text = new RegExp(`\\b${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
-  return text.replace(/&(lt|gt|quot|apos|amp);/g, (_, entity) => ENTITIES[entity]);
+  return text.replace(/&(?:#(\d+)|(lt|gt|quot|apos|amp));/g, (_, code, entity) =>
+    entity ? ENTITIES[entity] : String.fromCodePoint(Number(code)),
+  );
 }

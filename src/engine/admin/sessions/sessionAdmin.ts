@@ -10,6 +10,7 @@ import type { System } from '../../system.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
+import { requireOn, requireSomewhere } from '../change/requireRight.ts';
 import type { ApplyChange } from '../change/applyChange.ts';
 
 const PREFIX = 'session';
@@ -57,16 +58,33 @@ export class SessionAdmin {
     return { id: session.id, secret };
   }
 
-  /** The sessions of the actor's own root key, and of those that it may read; the newest first. */
+  /** The sessions of the root keys that the actor may read; the newest first. */
   async list(actor: Actor): Promise<readonly SessionRecord[]> {
-    return (await this.#live()).filter(({ rootKeyId }) => mayUse(actor, 'root.read_root_key', rootKeyId));
+    requireSomewhere(actor, 'root.read_root_key');
+    return (await this.#live()).filter(({ rootKeyId }) => holdsRight(actor.rights, 'root.read_root_key', rootKeyId));
   }
 
-  /** Those of its own root key, and of those that it may revoke. */
+  /** Signs the actor's own browser out. */
+  async signOut(sessionId: string, actor: Actor): Promise<void> {
+    await this.#end(await this.#find(sessionId), actor);
+  }
+
+  /** Ends a session of a root key that the actor may revoke. */
   async end(sessionId: string, actor: Actor): Promise<void> {
-    const session = (await this.#live()).find(({ id }) => id === sessionId);
-    if (session === undefined || !mayUse(actor, 'root.revoke_root_key', session.rootKeyId))
-      throw notFound('session', sessionId);
+    requireSomewhere(actor, 'root.revoke_root_key');
+    const session = await this.#find(sessionId);
+    requireOn(actor, 'root.revoke_root_key', session.rootKeyId, 'session', sessionId);
+    await this.#end(session, actor);
+  }
+
+  async #find(sessionId: string): Promise<SessionRecord> {
+    const session = await this.#storage.records.findSessionById(sessionId);
+    if (session === null || this.#storage.ledger.nowMs() >= session.untilMs) throw notFound('session', sessionId);
+    return session;
+  }
+
+  async #end(session: SessionRecord, actor: Actor): Promise<void> {
+    const { id: sessionId } = session;
     const before = { rootKeyId: session.rootKeyId, browser: session.browser };
     const entry = auditEntry(actor, { action: 'session.end', target: sessionId, before, after: null });
     await this.#changes.applyOnce({ writes: [{ kind: 'endSession', sessionId }], accounts: [], entries: [entry] });
@@ -75,8 +93,4 @@ export class SessionAdmin {
   #live(): Promise<readonly SessionRecord[]> {
     return this.#storage.records.listSessions(this.#storage.ledger.nowMs(), MAX_LISTED);
   }
-}
-
-function mayUse(actor: Actor, right: 'root.read_root_key' | 'root.revoke_root_key', rootKeyId: string): boolean {
-  return actor.id === rootKeyId || holdsRight(actor.rights, right, rootKeyId);
 }

@@ -188,3 +188,9 @@ export function entryListing(query: EntryQuery): Statement {
     params,
   };
 }
+
+/** Removes former secrets and sessions that have ended. */
+export function deleteEnded(endedAtMs: number): Statement[] {
+  const ended = ['former_secrets', 'sessions'];
+  return ended.map((from) => ({ sql: `DELETE FROM ${from} WHERE until_ms <= $1`, params: [endedAtMs] }));
+}

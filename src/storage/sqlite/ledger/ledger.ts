@@ -38,6 +38,7 @@ import { ReadAccounts } from './readAccounts.ts';
 import { SqliteStoredCredits } from './storedCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
+import { deleteEnded } from '../../sql/query/queries.ts';
 
 /**
  * The embedded ledger: group commit over a copy of the accounts in memory. The queue (batchQueue.ts) hands over one batch at a time:
@@ -183,14 +184,7 @@ export class SqliteLedger implements Ledger {
     const parts: readonly (() => Promise<unknown>)[] = [
       () => this.#enqueue({ rotateIdempotency: true }).toPromise(),
       () => this.#windows.prune(endedAtMs),
-      () =>
-        this.#writer.call(
-          'write',
-          ['former_secrets', 'sessions'].map((table) => ({
-            sql: `DELETE FROM ${table} WHERE until_ms <= $1`,
-            params: [endedAtMs],
-          })),
-        ),
+      () => this.#writer.call('write', deleteEnded(endedAtMs)),
       () => this.#options.pruneLocalCounts(endedAtMs),
     ];
     // A part that fails does not keep the others from running.

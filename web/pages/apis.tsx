@@ -1,0 +1,73 @@
+import { useState } from 'preact/hooks';
+
+import type { Api } from '../../sdk/src/generated/api.ts';
+import { keystile, may } from '../client.ts';
+import { listApis } from '../paged.ts';
+import { hrefOf } from '../router.ts';
+import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
+import { Copyable } from '../ui/show.tsx';
+import { PagedTable } from '../ui/table.tsx';
+import { from } from './pageOf.ts';
+
+export function Apis() {
+  const [changes, setChanges] = useState(0);
+  const reload = (): void => setChanges(changes + 1);
+  return (
+    <>
+      <div class="row">
+        <h1>Apis</h1>
+        {may('api.create_api') && (
+          <DialogButton label="Create an api" title="Create an api" kind="primary">
+            {(close) => (
+              <Form
+                button="Create"
+                onSend={async (data) => {
+                  await keystile.apis.create({ name: textOf(data, 'name') ?? '' });
+                  close();
+                  reload();
+                }}
+              >
+                <TextField
+                  label="Name"
+                  name="name"
+                  required
+                  hint="An api is a group of keys for one of your services."
+                />
+              </Form>
+            )}
+          </DialogButton>
+        )}
+      </div>
+      <PagedTable<Api>
+        caption="Apis"
+        on={[changes]}
+        keyOf={({ id }) => id}
+        empty="There is no api yet."
+        load={async (cursor) => {
+          const { apis, ...page } = await listApis(from(cursor));
+          return { rows: apis, ...page };
+        }}
+        columns={[
+          { title: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
+          { title: 'Id', cell: ({ id }) => <Copyable label="the id" text={id} /> },
+          { title: 'Keys', cell: ({ id }) => <a href={hrefOf(`/keys?api=${id}`)}>Show its keys</a> },
+          {
+            title: 'Change',
+            cell: ({ id, name }) =>
+              may('api.delete_api') && (
+                <DeleteButton
+                  label="Delete"
+                  name={name}
+                  explains="Deletes the api with all its keys."
+                  onDelete={async () => {
+                    await keystile.apis.delete({ apiId: id });
+                    reload();
+                  }}
+                />
+              ),
+          },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import { keystile, may } from '../client.ts';
+import { listPlans } from '../paged.ts';
+import { DialogButton, Field, Form, textOf } from '../ui/form.tsx';
+import { Ago, Badge, Copyable, Count, duration, Facts, Showing } from '../ui/show.tsx';
+import { useLoaded } from '../ui/useLoaded.ts';
+
+export function CustomerPage({ id: externalId }: { readonly id: string }) {
+  const customer = useLoaded(() => keystile.identities.get({ externalId }), [externalId], 5_000);
+  const plans = useLoaded(async () => (await listPlans({ limit: 100 })).plans, []);
+  return (
+    <Showing loaded={customer}>
+      {(value) => (
+        <>
+          <div class="row">
+            <h1>
+              <bdi>{value.name ?? value.externalId}</bdi>
+            </h1>
+            <div class="actions">
+              {may('plan.assign_plan') && (
+                <DialogButton label="Change the plan" title="Change the plan">
+                  {(close) => (
+                    <Form
+                      button="Assign"
+                      onSend={async (data) => {
+                        await keystile.plans.assign({ externalId, planId: textOf(data, 'planId') ?? null });
+                        close();
+                        customer.reload();
+                      }}
+                    >
+                      <Field label="Plan">
+                        {(ids) => (
+                          <select {...ids} name="planId" defaultValue={value.planId ?? ''}>
+                            <option value="">no plan</option>
+                            {(plans.value ?? []).map(({ id, name }) => (
+                              <option key={id} value={id}>
+                                {name}
+                              </option>
+                            ))}
+                          </select>
+                        )}
+                      </Field>
+                    </Form>
+                  )}
+                </DialogButton>
+              )}
+              {may('identity.update_identity') && (
+                <DialogButton
+                  label={value.enabled ? 'Disable' : 'Enable'}
+                  title={value.enabled ? 'Disable the customer?' : 'Enable the customer?'}
+                >
+                  {(close) => (
+                    <Form
+                      button={value.enabled ? 'Disable the customer' : 'Enable the customer'}
+                      onSend={async () => {
+                        await keystile.identities.update({ externalId, enabled: !value.enabled });
+                        close();
+                        customer.reload();
+                      }}
+                    >
+                      <p>
+                        {value.enabled
+                          ? 'All keys of the customer are refused at once.'
+                          : 'The keys of the customer work again.'}
+                      </p>
+                    </Form>
+                  )}
+                </DialogButton>
+              )}
+            </div>
+          </div>
+          <Facts
+            rows={[
+              ['State', <Badge kind={value.enabled ? 'good' : 'plain'}>{value.enabled ? 'Active' : 'Disabled'}</Badge>],
+              ['Your id', <Copyable label="your id" text={value.externalId} />],
+              ['Id', <Copyable label="the id" text={value.id} />],
+              ['Keys', <Count of={value.keys} />],
+              ['Credits', value.remaining !== undefined && <Count of={value.remaining} />],
+              ['Held', value.held !== undefined && <Count of={value.held} />],
+              ['Next refill', value.refill?.nextRefillAt !== undefined && <Ago at={value.refill.nextRefillAt} />],
+              ['Plan', value.plan?.name],
+            ]}
+          />
+          {[...value.ratelimits, ...(value.plan?.ratelimits ?? [])].length > 0 && (
+            <section aria-labelledby="limits">
+              <h2 id="limits">Limits</h2>
+              {[...value.ratelimits, ...(value.plan?.ratelimits ?? [])].map((limit) => (
+                <p key={limit.name}>
+                  <label>
+                    <bdi>{limit.name}</bdi>: {limit.used} of {limit.limit} in {duration(limit.duration)}, until{' '}
+                    <Ago at={limit.reset} /> <meter min={0} max={limit.limit} value={limit.used} />
+                  </label>
+                </p>
+              ))}
+            </section>
+          )}
+          <Statement externalId={externalId} />
+        </>
+      )}
+    </Showing>
+  );
+}
+
+function Statement({ externalId }: { readonly externalId: string }) {
+  if (!may('identity.read_usage')) return null;
+  const rows = useLoaded(async () => keystile.usage.getStatement({ externalId, per: 'day' }), [externalId]);
+  return (
+    <section aria-labelledby="statement">
+      <h2 id="statement">Statement by day</h2>
+      <Showing loaded={rows}>
+        {(value) => (
+          <div class="scrolls" role="region" aria-label="Statement" tabIndex={0}>
+            <table>
+              <thead>
+                <tr>
+                  {['Day', 'Opening', 'Granted', 'Refilled', 'Adjusted', 'Spent', 'Expired', 'Closing'].map((title) => (
+                    <th key={title} scope="col">
+                      {title}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {value.rows.map((row) => (
+                  <tr key={row.start}>
+                    <td>{new Date(row.start).toLocaleDateString(undefined, { timeZone: 'UTC' })}</td>
+                    {(
+                      [
+                        row.opening,
+                        row.granted,
+                        row.refilled,
+                        row.adjusted,
+                        row.spent,
+                        row.expired,
+                        row.closing,
+                      ] as const
+                    ).map((number, i) => (
+                      <td key={i} class="number">
+                        <Count of={number} />
+                      </td>
+                    ))}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        )}
+      </Showing>
+    </section>
+  );
+}

@@ -1,0 +1,97 @@
+import type { Identity } from '../../sdk/src/generated/api.ts';
+import { keystile, may } from '../client.ts';
+import { listCustomers } from '../paged.ts';
+import { goTo, hrefOf, query } from '../router.ts';
+import { DialogButton, Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import { Badge, Count } from '../ui/show.tsx';
+import { PagedTable } from '../ui/table.tsx';
+import { from } from './pageOf.ts';
+
+export function Customers() {
+  const search = query.value.get('search') ?? '';
+  return (
+    <>
+      <div class="row">
+        <h1>Customers</h1>
+        {may('identity.create_identity') && (
+          <DialogButton label="Create a customer" title="Create a customer" kind="primary">
+            {(close) => (
+              <Form
+                button="Create"
+                onSend={async (data) => {
+                  const externalId = textOf(data, 'externalId') ?? '';
+                  const [name, remaining] = [textOf(data, 'name'), numberOf(data, 'remaining')];
+                  await keystile.identities.create({
+                    externalId,
+                    ...(name === undefined ? {} : { name }),
+                    ...(remaining === undefined ? {} : { remaining }),
+                  });
+                  close();
+                  goTo(`/customers/${encodeURIComponent(externalId)}`);
+                }}
+              >
+                <TextField label="Your id" name="externalId" required hint="How your own system names the customer." />
+                <TextField label="Name" name="name" />
+                <TextField
+                  label="Credits"
+                  name="remaining"
+                  type="number"
+                  min={0}
+                  hint="All keys of the customer share them."
+                />
+              </Form>
+            )}
+          </DialogButton>
+        )}
+      </div>
+      <div class="filters">
+        <Field label="Search">
+          {(ids) => (
+            <input
+              {...ids}
+              type="search"
+              defaultValue={search}
+              onChange={(event) =>
+                goTo(`/customers?${new URLSearchParams({ search: event.currentTarget.value.trim() })}`, 'replace')
+              }
+            />
+          )}
+        </Field>
+      </div>
+      <PagedTable<Identity>
+        caption="Customers"
+        on={[search]}
+        keyOf={({ id }) => id}
+        empty={search === '' ? 'There are no customers yet.' : 'No customer fits.'}
+        load={async (cursor) => {
+          const { identities, ...page } = await listCustomers({
+            ...from(cursor),
+            ...(search === '' ? {} : { search }),
+          });
+          return { rows: identities, ...page };
+        }}
+        columns={[
+          {
+            title: 'Customer',
+            cell: ({ externalId, name }) => (
+              <a href={hrefOf(`/customers/${encodeURIComponent(externalId)}`)}>
+                <bdi>{name ?? externalId}</bdi>
+              </a>
+            ),
+          },
+          { title: 'Your id', cell: ({ externalId }) => <bdi>{externalId}</bdi> },
+          {
+            title: 'State',
+            cell: ({ enabled }) => <Badge kind={enabled ? 'good' : 'plain'}>{enabled ? 'Active' : 'Disabled'}</Badge>,
+          },
+          {
+            title: 'Credits',
+            isNumber: true,
+            cell: ({ remaining }) => remaining !== undefined && <Count of={remaining} />,
+          },
+          { title: 'Plan', cell: ({ planId }) => planId ?? '' },
+        ]}
+      />
+    </>
+  );
+}
