@@ -14,7 +14,7 @@ function normalised(banner: string, folder: TempFolder): string[] {
   return banner
     .replaceAll(folder.path, '/FOLDER')
     .replaceAll(/root_[1-9A-HJ-NP-Za-km-z]{30,}/g, 'root_SECRET')
-    .replaceAll(/dashboard\#\w+/g, 'dashboard#TOKEN')
+    .replaceAll(/dashboard#\w+/g, 'dashboard#TOKEN')
     .replaceAll(/(127\.0\.0\.1:)\d+ */g, '$1PORT ')
     .split('\n')
     .map((line) => line.trimEnd());
