@@ -11,7 +11,7 @@ import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
-import { authenticateManager } from './dashboard/authenticateManager.ts';
+import { authenticateManager } from './dashboard/requestedBy.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { isDashboardOn } from './dashboard/isOn.ts';
 import { openApi } from './docs/openApi.ts';

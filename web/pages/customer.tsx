@@ -87,7 +87,8 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                 <p key={limit.name}>
                   <label>
                     <bdi>{limit.name}</bdi>: {limit.used} of {limit.limit} in {duration(limit.duration)}, until{' '}
-                    <Ago at={limit.reset} /> <meter min={0} max={limit.limit} value={limit.used} />
+                    <Ago at={limit.reset} />{' '}
+                    <meter min={0} max={limit.limit} high={limit.limit * 0.8} optimum={0} value={limit.used} />
                   </label>
                 </p>
               ))}
@@ -113,7 +114,7 @@ function Statement({ externalId }: { readonly externalId: string }) {
               <thead>
                 <tr>
                   {['Day', 'Opening', 'Granted', 'Refilled', 'Adjusted', 'Spent', 'Expired', 'Closing'].map((title) => (
-                    <th key={title} scope="col">
+                    <th key={title} scope="col" class={title === 'Day' ? undefined : 'number'}>
                       {title}
                     </th>
                   ))}

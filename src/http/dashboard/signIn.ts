@@ -7,7 +7,7 @@ import { VERSION } from '../../version.ts';
 import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import type { Peer, Service } from '../service.ts';
-import { authenticateManager } from './authenticateManager.ts';
+import { authenticateManager } from './requestedBy.ts';
 import { requireSameOrigin } from './sameOrigin.ts';
 import { sessionCookie } from './sessionCookie.ts';
 

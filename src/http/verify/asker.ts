@@ -2,9 +2,10 @@ import type { Address } from '../../core/address.ts';
 import { AppError } from '../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
+import { authenticateRootKey, type RequestedBy } from '../dashboard/requestedBy.ts';
 import type { Asking, Service } from '../service.ts';
 
-type RootKey = Awaited<ReturnType<Service['engine']['rootKeyAuthenticator']['authenticate']>>['rootKey'];
+type RootKey = RequestedBy['rootKey'];
 
 /** Who asks for a verification. One request has one asker, also when it verifies many keys. */
 export class Asker implements Caller {
@@ -39,11 +40,7 @@ export function authenticateAsker(service: Service, asking: Asking): Asker | Pro
 }
 
 async function authenticate(service: Service, asking: Asking): Promise<Asker> {
-  const { rootKeyAuthenticator, storage } = service.engine;
-  const { rootKey } = await rootKeyAuthenticator.authenticate(
-    service.rootDigests(asking.headers),
-    storage.ledger.nowMs(),
-  );
+  const { rootKey } = await authenticateRootKey(service, asking.headers, true);
   if (!holdsRightSomewhere(rootKey.rights, 'api.verify_key')) {
     throw new AppError('INSUFFICIENT_PERMISSIONS', 'This root key lacks the right api.*.verify_key.');
   }
