@@ -27,21 +27,22 @@ export async function buildDashboard(): Promise<BuiltDashboard> {
     target: 'browser',
     minify: true,
     splitting: true,
-    naming: { entry: '[name]-[hash].[ext]', chunk: '[name]-[hash].[ext]', asset: '[name]-[hash].[ext]' },
+    naming: { entry: 'main-[hash].[ext]', chunk: 'part-[hash].[ext]', asset: '[name]-[hash].[ext]' },
     jsx: { runtime: 'automatic', importSource: 'preact' },
   });
   const assets = new Map<string, BuiltAsset>();
+  let [script, style] = ['', ''];
   for (const output of built.outputs) {
     const name = output.path.replace(/^.*[/\\]/, '');
-    const type = TYPES[name.replace(/^.*\./, '')];
+    const extension = name.replace(/^.*\./, '');
+    const type = TYPES[extension];
     if (type === undefined) continue;
     const bytes = Bun.gzipSync(new Uint8Array(await output.arrayBuffer()), { level: 9 });
     assets.set(name, { type, bytes });
+    // Other pages are chunks, and some of them may have the same name.
+    if (output.kind === 'entry-point') script = name;
+    if (extension === 'css') style = name;
   }
-  const named = (pattern: RegExp): string => {
-    const name = [...assets.keys()].find((each) => pattern.test(each));
-    if (name === undefined) throw new Error(`the dashboard was built without ${pattern.source}`);
-    return name;
-  };
-  return { assets, script: named(/^main-\w+\.js$/), style: named(/^main-\w+\.css$/) };
+  if (script === '' || style === '') throw new Error('the dashboard was built without its script or style');
+  return { assets, script, style };
 }
