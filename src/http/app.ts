@@ -14,6 +14,7 @@ import { badFields } from './shapes/keys/keyFields.ts';
 import { authenticateManager } from './dashboard/requestedBy.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { isDashboardOn } from './dashboard/isOn.ts';
+import { notStored } from './dashboard/signIn.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
@@ -149,7 +150,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     async answer(request, peer, context) {
       const startedAt = service.monotonicMs();
       const { engine } = service;
-      const { actor } = await authenticateManager(service, request, { peer, requestId: context.requestId });
+      const { actor, sessionId } = await authenticateManager(service, request, { peer, requestId: context.requestId });
       const body = await readRequest(service, managed, request);
       if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
       const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
@@ -160,7 +161,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
               reportFailure(service, failure, failedRequest(request), context.requestId),
             );
       service.metrics.managed(service.monotonicMs() - startedAt);
-      return response;
+      return sessionId === null ? response : notStored(response);
     },
   };
 }

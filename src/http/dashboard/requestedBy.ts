@@ -5,6 +5,12 @@ import { isDashboardOn } from './isOn.ts';
 import { requireSameOrigin } from './sameOrigin.ts';
 import { sessionSecret } from './sessionCookie.ts';
 
+/**
+ * Pages of the dashboard send it, so that a session counts for nothing else: not for /docs, not for a gateway that passes on cookies. `idle`:
+ * nobody has used the page for a while, and it only looks for news.
+ */
+export const PAGE_HEADER = 'keystile-page';
+
 /** The root key of a request: it was sent, or a browser signed in with it. */
 export interface RequestedBy {
   readonly rootKey: RootKeyRecord;
@@ -14,21 +20,24 @@ export interface RequestedBy {
   readonly sessionId: string | null;
 }
 
-/** A root key in the Authorization header counts. Without one, the session of the dashboard does. */
+/** A root key in the Authorization header counts. Without that header, the session of a page of the dashboard does. */
 export async function authenticateRootKey(
   service: Service,
   headers: HeaderLookup,
   isChange: boolean,
 ): Promise<RequestedBy> {
   const { engine, config } = service;
-  const digests = service.rootDigests(headers);
-  const secret = digests.length === 0 && isDashboardOn(config) ? sessionSecret(headers) : null;
+  const page = headers.get(PAGE_HEADER);
+  const isOfPage = page !== null && headers.get('authorization') === null && isDashboardOn(config);
+  const secret = isOfPage ? sessionSecret(headers) : null;
   if (secret === null) {
     const nowMs = engine.storage.ledger.nowMs();
-    return { ...(await engine.rootKeyAuthenticator.authenticate(digests, nowMs)), sessionId: null };
+    const found = await engine.rootKeyAuthenticator.authenticate(service.rootDigests(headers), nowMs);
+    return { ...found, sessionId: null };
   }
   requireSameOrigin(headers, config.publicUrl, isChange);
-  const { rootKey, session } = await engine.sessions.authenticator.authenticate(engine.system.digestSecret(secret));
+  const digest = engine.system.digestSecret(secret);
+  const { rootKey, session } = await engine.sessions.authenticator.authenticate(digest, page !== 'idle');
   return { rootKey, untilMs: rootKey.expiresAtMs, sessionId: session.id };
 }
 

@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
+import { isLoopback } from './isOn.ts';
 
 /**
  * A request with a session must come from a page of this service. The browser's cookie is SameSite=Strict; this is checked besides, because
@@ -16,8 +17,13 @@ export function requireSameOrigin(headers: HeaderLookup, publicUrl: string | nul
   );
 }
 
-/** Behind a proxy that ends TLS, the scheme differs. So hosts are compared. */
+/**
+ * The public URL, if there is one, and this machine. Without a public URL, hosts are compared: behind a proxy that ends TLS, the scheme
+ * differs.
+ */
 function isOwn(origin: string, headers: HeaderLookup, publicUrl: string | null): boolean {
   if (publicUrl !== null && origin === new URL(publicUrl).origin) return true;
-  return URL.canParse(origin) && new URL(origin).host === headers.get('host');
+  if (!URL.canParse(origin)) return false;
+  const { host, hostname } = new URL(origin);
+  return host === headers.get('host') && (publicUrl === null || isLoopback(hostname));
 }

@@ -8,14 +8,13 @@ function nameOf(headers: HeaderLookup): string {
   return port === undefined ? 'keystile_session' : `keystile_session_${port}`;
 }
 
-/** The secret of the session in a request; null = there is none. */
+/** The secret of the session in a request; null = there is none, or more than one. */
 export function sessionSecret(headers: HeaderLookup): string | null {
   const name = nameOf(headers);
-  for (const pair of (headers.get('cookie') ?? '').split(';')) {
-    const [key = '', value = ''] = pair.trim().split('=', 2);
-    if (key === name && isSecretShaped(value)) return value;
-  }
-  return null;
+  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim().split('=', 2));
+  const values = pairs.flatMap(([key, value = '']) => (key === name ? value : []));
+  // Of two, another service on this host may have set one.
+  return values.length === 1 && isSecretShaped(values[0] ?? '') ? (values[0] ?? null) : null;
 }
 
 /** `secret`: null removes the cookie. */

@@ -9,7 +9,7 @@ import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import type { Peer, Service } from '../service.ts';
 import { authenticateManager } from './requestedBy.ts';
 import { requireSameOrigin } from './sameOrigin.ts';
-import { sessionCookie } from './sessionCookie.ts';
+import { sessionCookie, sessionSecret } from './sessionCookie.ts';
 
 const MAX_BODY_BYTES = 1024;
 const MAX_BROWSER_LENGTH = 200;
@@ -32,6 +32,7 @@ export async function signIn(service: Service, { request, peer, context }: Asked
   checkContentType(headers);
   const body = service.readJson(await readBodyStrictly(request, MAX_BODY_BYTES));
   if (!SignInBody.Check(body)) throw new AppError('BAD_REQUEST', 'Send {} with a root key, or {"token": "..."}.');
+  const by = body.token === undefined ? 'root key' : 'link';
   const rootKey = body.token === undefined ? await bySentKey(service, headers) : await byLink(service, body.token);
   const origin = service.originOf({ headers, peer });
   const { id, rights, expiresAtMs: untilMs } = rootKey;
@@ -39,9 +40,9 @@ export async function signIn(service: Service, { request, peer, context }: Asked
   const signedIn = await engine.sessions.admin.signIn(
     rootKey,
     { id, rights, untilMs, origin, requestId: context.requestId, via: 'dashboard' },
-    browser,
+    { browser, by, formerSecret: sessionSecret(headers) },
   );
-  const cookie = sessionCookie(headers, signedIn.secret, isSecure(service, request));
+  const cookie = sessionCookie(headers, signedIn.secret, isSecure(headers));
   return withCookie(jsonAnswer({ session: describe(rootKey, signedIn.id) }, context), cookie);
 }
 
@@ -51,12 +52,12 @@ export async function showSession(service: Service, { request, peer, context }: 
     unlessUnauthorized,
   );
   const session = manager === null || manager.sessionId === null ? null : describe(manager.rootKey, manager.sessionId);
-  return jsonAnswer({ session }, context);
+  return notStored(jsonAnswer({ session }, context));
 }
 
 /** Ends the session. A browser whose session has ended already loses its cookie all the same. */
 export async function signOut(service: Service, { request, peer, context }: Asked): Promise<Response> {
-  const cookie = sessionCookie(request.headers, null, isSecure(service, request));
+  const cookie = sessionCookie(request.headers, null, isSecure(request.headers));
   requireSameOrigin(request.headers, service.config.publicUrl, true);
   const manager = await authenticateManager(service, request, { peer, requestId: context.requestId }).catch(
     unlessUnauthorized,
@@ -68,13 +69,19 @@ export async function signOut(service: Service, { request, peer, context }: Aske
 
 async function bySentKey(service: Service, headers: Headers): Promise<RootKeyRecord> {
   const { rootKeyAuthenticator, storage } = service.engine;
-  return (await rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs())).rootKey;
+  const found = await rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs());
+  // Its session would outlast it.
+  if (found.secretUntilMs !== null) {
+    throw new AppError('UNAUTHORIZED', 'This root key was rotated. Sign in with its new secret.');
+  }
+  return found.rootKey;
 }
 
 async function byLink({ engine }: Service, token: string): Promise<RootKeyRecord> {
+  const nowMs = engine.storage.ledger.nowMs();
   const rootKeyId = engine.sessions.links.take(token);
   const rootKey = rootKeyId === null ? null : await engine.storage.records.findRootKey(rootKeyId);
-  if (rootKey === null || rootKey.revokedAtMs !== null) {
+  if (rootKey === null || rootKey.revokedAtMs !== null || nowMs >= (rootKey.expiresAtMs ?? Infinity)) {
     const why = 'This sign-in link was used before, or has expired.';
     throw new AppError('UNAUTHORIZED', `${why} Sign in with a root key, or start the service again for a new link.`);
   }
@@ -88,6 +95,12 @@ function unlessUnauthorized(failure: unknown): null {
 
 function withCookie(response: Response, cookie: string): Response {
   response.headers.append('set-cookie', cookie);
+  return notStored(response);
+}
+
+/** No cache between the browser and the service may keep an answer that depends on a cookie. */
+export function notStored(response: Response): Response {
+  response.headers.set('cache-control', 'no-store');
   return response;
 }
 
@@ -95,7 +108,7 @@ function describe({ id, name, rights }: RootKeyRecord, sessionId: string): objec
   return { sessionId, rootKeyId: id, name, permissions: rights, version: VERSION };
 }
 
-/** A browser keeps a Secure cookie to itself on plain http, so it is set only where TLS is known. */
-function isSecure({ config }: Service, { headers }: Request): boolean {
-  return (config.publicUrl ?? '').startsWith('https:') || headers.get('x-forwarded-proto') === 'https';
+/** The page came over TLS. Its origin was checked. */
+function isSecure(headers: Headers): boolean {
+  return (headers.get('origin') ?? '').startsWith('https:');
 }

@@ -198,8 +198,8 @@ export interface Records {
   /** Finds a session by its secret, also one that has ended. */
   findSession(digest: string): Promise<FoundSession | null>;
   findSessionById(sessionId: string): Promise<SessionRecord | null>;
-  /** Sessions that have not ended, the newest first. */
-  listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
+  /** Sessions of these root keys (null = of all) that have not ended, the newest first. */
+  listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
 
   /** When these keys were last verified; null = never. */
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]>;

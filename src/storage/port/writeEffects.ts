@@ -100,7 +100,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
   rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
   revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
-  insertSession: () => NOTHING,
+  insertSession: ({ session }) => ({ ...NOTHING, locks: [`root key ${session.rootKeyId}`] }),
   useSession: () => NOTHING,
   // Nodes keep sessions with their root keys.
   endSession: () => ({ ...NOTHING, drops: { rootKeys: true } }),

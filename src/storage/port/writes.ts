@@ -111,7 +111,8 @@ export type RecordWrite =
       readonly start: string;
     }
   | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
-  | { readonly kind: 'insertSession'; readonly session: SessionRecord }
+  /** `expect`: the digest of the root key's secret. Refused when the root key has another one by now, or was revoked. */
+  | { readonly kind: 'insertSession'; readonly session: SessionRecord; readonly expect: string }
   | { readonly kind: 'useSession'; readonly sessionId: string; readonly usedAtMs: number; readonly untilMs: number }
   | { readonly kind: 'endSession'; readonly sessionId: string }
   /** Ends all sessions of a root key. */

@@ -254,8 +254,8 @@ export class SqlRecords implements Records {
     return findSessionById(this.#reader, sessionId);
   }
 
-  listSessions(nowMs: number, limit: number): Promise<readonly SessionRecord[]> {
-    return listSessions(this.#reader, nowMs, limit);
+  listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]> {
+    return listSessions(this.#reader, rootKeyIds, { nowMs, limit });
   }
 
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]> {

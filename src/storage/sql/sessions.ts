@@ -2,7 +2,7 @@ import type { SessionRecord } from '../../core/records.ts';
 import type { FoundSession } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
 import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
-import { insert, remove, type SqlReader, update, type WriteStatement } from './query/statement.ts';
+import { insert, placeholders, remove, type SqlReader, type WriteStatement } from './query/statement.ts';
 
 interface SessionRow {
   id: string;
@@ -34,25 +34,47 @@ export async function findSessionById(reader: SqlReader, sessionId: string): Pro
   return row === undefined ? null : toSession(row);
 }
 
-/** The sessions that have not ended, the newest first; at most `limit`. */
-export async function listSessions(reader: SqlReader, nowMs: number, limit: number): Promise<SessionRecord[]> {
-  const sql = 'SELECT * FROM sessions WHERE until_ms > $1 ORDER BY created_at_ms DESC, id DESC LIMIT $2';
-  return (await reader.scan<SessionRow>({ sql, params: [nowMs, limit] })).map(toSession);
+/** The sessions of these root keys (null = of all) that have not ended, the newest first; at most `limit`. */
+export async function listSessions(
+  reader: SqlReader,
+  rootKeyIds: readonly string[] | null,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<SessionRecord[]> {
+  if (rootKeyIds?.length === 0) return [];
+  const ids = rootKeyIds ?? [];
+  // Parameters are numbered in the order in which they stand in the text.
+  const ofRootKeys = rootKeyIds === null ? '' : ` AND root_key_id IN (${placeholders(ids.length, 2)})`;
+  const order = `ORDER BY created_at_ms DESC, id DESC LIMIT $${ids.length + 2}`;
+  const sql = `SELECT * FROM sessions WHERE until_ms > $1${ofRootKeys} ${order}`;
+  return (await reader.scan<SessionRow>({ sql, params: [nowMs, ...ids, limit] })).map(toSession);
 }
 
 export function sessionStatements(write: SessionWrite): readonly WriteStatement[] {
   switch (write.kind) {
     case 'insertSession':
-      return [insert('sessions', sessionColumns(write.session))];
-    case 'useSession': {
-      const { sessionId, usedAtMs, untilMs } = write;
-      return [{ ...update('sessions', { used_at_ms: usedAtMs, until_ms: untilMs }, { id: sessionId }), expects: null }];
-    }
+      return [holdRootKey(write.session.rootKeyId, write.expect), insert('sessions', sessionColumns(write.session))];
+    case 'useSession':
+      return [
+        {
+          sql: 'UPDATE sessions SET used_at_ms = $1, until_ms = $2 WHERE id = $3 AND used_at_ms < $1',
+          params: [write.usedAtMs, write.untilMs, write.sessionId],
+          expects: null,
+        },
+      ];
     case 'endSession':
       return [{ ...remove('sessions', { id: write.sessionId }), expects: null }];
     case 'endSessions':
       return [{ ...remove('sessions', { root_key_id: write.rootKeyId }), expects: null }];
   }
+}
+
+/** Changes nothing, but refuses the change when the root key has another secret by now, or was revoked. */
+function holdRootKey(rootKeyId: string, secretDigest: string): WriteStatement {
+  return {
+    sql: 'UPDATE root_keys SET start = start WHERE id = $1 AND secret_digest = $2 AND revoked_at_ms IS NULL',
+    params: [rootKeyId, secretDigest],
+    expects: 1,
+  };
 }
 
 function sessionColumns(session: SessionRecord): Record<keyof SessionRow, string | number | null> {

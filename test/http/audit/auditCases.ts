@@ -274,7 +274,11 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
     const { engine, storage } = setup.service;
     const rootKey = await storage.records.findRootKey(rootKeyId);
     if (rootKey === null) throw new Error('no root key');
-    const { id: sessionId } = await engine.sessions.admin.signIn(rootKey, SYSTEM, 'a browser');
+    const { id: sessionId } = await engine.sessions.admin.signIn(rootKey, SYSTEM, {
+      browser: 'a browser',
+      by: 'root key',
+      formerSecret: null,
+    });
     const before = { rootKeyId, browser: 'a browser' };
     return { body: { sessionId }, expected: () => [['session.end', sessionId, before, undefined]] };
   },

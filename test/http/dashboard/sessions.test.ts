@@ -25,7 +25,7 @@ function send(path: string, { method = 'POST', headers = {}, body = {} }: Sent =
   const { authorization, ...others } = headers;
   return service.call(path, method === 'GET' ? undefined : body, {
     method,
-    headers: { host: 'keys.test:7878', origin: ORIGIN, ...others },
+    headers: { host: 'keys.test:7878', origin: ORIGIN, 'keystile-page': 'person', ...others },
     rootKey: authorization?.slice('Bearer '.length) ?? null,
   });
 }
@@ -56,7 +56,7 @@ describe('a session', () => {
     expect(flags).toEqual(['Path=/', `Max-Age=${(7 * DAY_MS) / 1000}`, 'HttpOnly', 'SameSite=Strict']);
     expect(answer.headers.get('set-cookie')).toStartWith('keystile_session_7878=session_');
     const behindTls = await send('/dashboard/session', {
-      headers: { authorization: `Bearer ${service.rootKey}`, 'x-forwarded-proto': 'https' },
+      headers: { authorization: `Bearer ${service.rootKey}`, origin: 'https://keys.test:7878' },
     });
     expect(behindTls.headers.get('set-cookie')).toEndWith('; Secure');
   });
@@ -80,6 +80,39 @@ describe('a session', () => {
     service.clock.advance(12 * HOUR_MS - 1);
     expect((await list(cookie)).status).toBe(200);
     service.clock.advance(12 * HOUR_MS);
+    expect(codeOf(await list(cookie))).toEqual(ENDED);
+  });
+
+  test('is not used by a page that nobody uses: it looks for news until the session ends', async () => {
+    const idle = { headers: { 'keystile-page': 'idle' } };
+    service.clock.advance(11 * HOUR_MS);
+    expect((await list(cookie, idle)).status).toBe(200);
+    service.clock.advance(HOUR_MS);
+    expect(codeOf(await list(cookie, idle))).toEqual(ENDED);
+  });
+
+  test('counts only for pages of the dashboard, and not beside an Authorization header', async () => {
+    const headers = { host: 'keys.test:7878', origin: ORIGIN, cookie };
+    const fromDocs = await service.call('/v1/apis.listApis', {}, { headers, rootKey: null });
+    expect(codeOf(fromDocs)).toEqual(ENDED);
+    const mistyped = { ...headers, 'keystile-page': 'person', authorization: 'Basic eDp5' };
+    expect(codeOf(await service.call('/v1/apis.listApis', {}, { headers: mistyped, rootKey: null }))).toEqual(ENDED);
+  });
+
+  test('is not found where two cookies have its name: another service may have set one', async () => {
+    expect(codeOf(await list(`${cookie}; keystile_session_7878=session_other`))).toEqual(ENDED);
+    expect((await list(`a=b; ${cookie}; keystile_session=c`)).status).toBe(200);
+  });
+
+  test('is kept by no cache', async () => {
+    expect((await list(cookie)).headers.get('cache-control')).toBe('no-store');
+    const own = await send('/dashboard/session', { method: 'GET', headers: { cookie } });
+    expect(own.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('ends when the same browser signs in again', async () => {
+    const again = await send('/dashboard/session', { headers: { authorization: `Bearer ${service.rootKey}`, cookie } });
+    expect(again.status).toBe(200);
     expect(codeOf(await list(cookie))).toEqual(ENDED);
   });
 
@@ -166,7 +199,7 @@ describe('a session', () => {
   });
 
   test('changes nothing for a request that does not name its origin', async () => {
-    const options = { headers: { host: 'keys.test:7878', cookie }, rootKey: null };
+    const options = { headers: { host: 'keys.test:7878', cookie, 'keystile-page': 'person' }, rootKey: null };
     expect((await service.call('/v1/apis.createApi', { name: 'x' }, options)).status).toBe(403);
   });
 });
@@ -188,6 +221,23 @@ describe('signing in', () => {
     );
   });
 
+  test('is refused to a secret that was replaced: its session would outlast it', async () => {
+    const made = await service.engine.rootKeys.create({ name: 'x', rights: ['*'], expiresAtMs: null });
+    await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId: made.rootKey.id, overlapMs: HOUR_MS });
+    const { status, body } = await send('/dashboard/session', { headers: { authorization: `Bearer ${made.secret}` } });
+    expect([status, body.error.message]).toEqual([401, 'This root key was rotated. Sign in with its new secret.']);
+  });
+
+  test('is refused when the root key changes at the same time', async () => {
+    const { rootKey } = await service.engine.rootKeys.create({ name: 'x', rights: ['*'], expiresAtMs: null });
+    await service.engine.rootKeys.revoke(rootKey.id);
+    const actor = { id: rootKey.id, rights: ['*'], untilMs: null, origin: null, requestId: null };
+    const late = service.engine.sessions.admin
+      .signIn(rootKey, actor, { browser: null, by: 'root key', formerSecret: null })
+      .catch((error: unknown) => (error as Error).message);
+    expect(await late).toBe('The root key was changed at the same time. Sign in again.');
+  });
+
   test('is refused without a root key, with a wrong body, and to other origins', async () => {
     expect(codeOf(await send('/dashboard/session'))).toEqual([401, 'UNAUTHORIZED']);
     const authorization = `Bearer ${service.rootKey}`;
@@ -207,6 +257,20 @@ describe('signing in', () => {
   });
 });
 
+test('where verifying needs a root key, a session may do it as well', async () => {
+  const strict = await TestService.start({ settings: { KEYSTILE_VERIFY_AUTH: 'required' } });
+  const { key } = await strict.createKey({});
+  const headers = { host: 'keys.test:7878', origin: ORIGIN };
+  const signed = await strict.call('/dashboard/session', {}, { headers });
+  const cookie = (signed.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const page = { ...headers, cookie, 'keystile-page': 'person' };
+  const verify = (sent: Record<string, string>) =>
+    strict.call('/v1/keys.verifyKey', { key }, { headers: sent, rootKey: null });
+  expect((await verify(page)).body).toMatchObject({ valid: true });
+  expect((await verify({ ...headers, cookie })).status).toBe(401);
+  await strict.close();
+});
+
 describe('where the dashboard is off', () => {
   test('there is no page, no sign-in, and a cookie counts for nothing', async () => {
     const off = await TestService.start({ settings: { KEYSTILE_DASHBOARD: 'off' } });
@@ -218,9 +282,10 @@ describe('where the dashboard is off', () => {
     const { secret } = await off.engine.sessions.admin.signIn(
       rootKey,
       { id: rootKey.id, rights: ['*'], untilMs: null, origin: null, requestId: null },
-      null,
+      { browser: null, by: 'root key', formerSecret: null },
     );
-    const headers = { cookie: `keystile_session_7878=${secret}`, origin: ORIGIN, host: 'keys.test:7878' };
+    const cookie = `keystile_session_7878=${secret}`;
+    const headers = { cookie, origin: ORIGIN, host: 'keys.test:7878', 'keystile-page': 'person' };
     expect((await at('/v1/apis.listApis', headers)).status).toBe(401);
     await off.close();
   });

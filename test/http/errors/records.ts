@@ -82,7 +82,11 @@ export async function makeRecords(service: TestService, suffix = `${++made}`): P
   const { id: identityId } = await service.ok('/v1/identities.updateIdentity', credits);
   const webhookId = await makeWebhook(service, suffix);
   const { eventId } = await service.ok('/v1/webhooks.sendTest', { webhookId });
-  const { id: sessionId } = await service.engine.sessions.admin.signIn(rootKey, SYSTEM, null);
+  const { id: sessionId } = await service.engine.sessions.admin.signIn(rootKey, SYSTEM, {
+    browser: null,
+    by: 'root key',
+    formerSecret: null,
+  });
   const limited = {
     sessionId,
     namespaceId,

@@ -1,7 +1,7 @@
-import { notFound } from '../../../core/errors.ts';
+import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord, SessionRecord } from '../../../core/records.ts';
-import { holdsRight } from '../../../core/rights.ts';
+import { idsWithRight } from '../../../core/rights.ts';
 import { makeSecret } from '../../../core/secret.ts';
 import { sessionEnd } from '../../../core/sessionTimes.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
@@ -20,6 +20,15 @@ const MAX_PER_ROOT_KEY = 50;
 /** Sessions that are listed at the most. */
 const MAX_LISTED = 1000;
 
+/** How a browser signs in. */
+export interface SignIn {
+  /** How it names itself. */
+  readonly browser: string | null;
+  readonly by: 'root key' | 'link';
+  /** Of the session that it has; null = none. */
+  readonly formerSecret: string | null;
+}
+
 /** Signs browsers in and out. */
 export class SessionAdmin {
   readonly #storage: Storage;
@@ -32,8 +41,9 @@ export class SessionAdmin {
     this.#changes = changes;
   }
 
-  /** Its secret belongs into the browser's cookie, and nowhere else. */
-  async signIn(rootKey: RootKeyRecord, actor: Actor, browser: string | null): Promise<{ id: string; secret: string }> {
+  /** The secret belongs into the browser's cookie, and nowhere else. The session that the browser had before ends. */
+  async signIn(rootKey: RootKeyRecord, actor: Actor, signIn: SignIn): Promise<{ id: string; secret: string }> {
+    const { browser, by, formerSecret } = signIn;
     const nowMs = this.#storage.ledger.nowMs();
     const secret = makeSecret(PREFIX, this.#system.randomBytes(SECRET_BYTES));
     const session: SessionRecord = {
@@ -46,22 +56,28 @@ export class SessionAdmin {
       origin: actor.origin,
       browser,
     };
-    const own = (await this.#live()).filter(({ rootKeyId }) => rootKeyId === rootKey.id);
-    const tooMany = own.slice(MAX_PER_ROOT_KEY - 1);
+    const { records } = this.#storage;
+    const own = await records.listSessions([rootKey.id], nowMs, MAX_LISTED);
+    const ending = own.slice(MAX_PER_ROOT_KEY - 1).map(({ id }) => id);
+    const former = formerSecret === null ? null : await records.findSession(this.#system.digestSecret(formerSecret));
+    if (former !== null) ending.push(former.session.id);
     const writes: RecordWrite[] = [
-      ...tooMany.map(({ id: sessionId }) => ({ kind: 'endSession', sessionId }) as const),
-      { kind: 'insertSession', session },
+      ...ending.map((sessionId) => ({ kind: 'endSession', sessionId }) as const),
+      { kind: 'insertSession', session, expect: rootKey.secretDigest },
     ];
-    const after = { rootKeyId: rootKey.id, browser };
+    const after = { rootKeyId: rootKey.id, browser, by };
     const entry = auditEntry(actor, { action: 'session.create', target: session.id, before: null, after });
-    await this.#changes.applyOnce({ writes, accounts: [], entries: [entry] });
+    if (!(await this.#changes.tryOnce({ writes, accounts: [], entries: [entry] }))) {
+      throw new AppError('UNAUTHORIZED', 'The root key was changed at the same time. Sign in again.');
+    }
     return { id: session.id, secret };
   }
 
   /** The sessions of the root keys that the actor may read; the newest first. */
   async list(actor: Actor): Promise<readonly SessionRecord[]> {
     requireSomewhere(actor, 'root.read_root_key');
-    return (await this.#live()).filter(({ rootKeyId }) => holdsRight(actor.rights, 'root.read_root_key', rootKeyId));
+    const rootKeyIds = idsWithRight(actor.rights, 'root.read_root_key');
+    return this.#storage.records.listSessions(rootKeyIds, this.#storage.ledger.nowMs(), MAX_LISTED);
   }
 
   /** Signs the actor's own browser out. */
@@ -88,9 +104,5 @@ export class SessionAdmin {
     const before = { rootKeyId: session.rootKeyId, browser: session.browser };
     const entry = auditEntry(actor, { action: 'session.end', target: sessionId, before, after: null });
     await this.#changes.applyOnce({ writes: [{ kind: 'endSession', sessionId }], accounts: [], entries: [entry] });
-  }
-
-  #live(): Promise<readonly SessionRecord[]> {
-    return this.#storage.records.listSessions(this.#storage.ledger.nowMs(), MAX_LISTED);
   }
 }

@@ -29,7 +29,8 @@ export class SessionAuthenticator {
     this.#changes = changes;
   }
 
-  async authenticate(digest: string): Promise<SignedIn> {
+  /** `isUse`: a person is there. Otherwise the session does not last longer by it. */
+  async authenticate(digest: string, isUse: boolean): Promise<SignedIn> {
     const { freshness, ledger } = this.#storage;
     if (!freshness.isFresh()) await freshness.confirm();
     const nowMs = ledger.nowMs();
@@ -41,7 +42,7 @@ export class SessionAuthenticator {
     if (rootKey.revokedAtMs !== null) throw ended('The root key of this session was revoked.');
     if (rootKey.expiresAtMs !== null && nowMs >= rootKey.expiresAtMs)
       throw ended('The root key of this session has expired.');
-    if (nowMs - session.usedAtMs >= SAVED_EVERY_MS) await this.#save(digest, found, nowMs);
+    if (isUse && nowMs - session.usedAtMs >= SAVED_EVERY_MS) await this.#save(digest, found, nowMs);
     return found;
   }
 
@@ -61,13 +62,13 @@ export class SessionAuthenticator {
 
   async #save(digest: string, { session, rootKey }: FoundSession, nowMs: number): Promise<void> {
     const used = { ...session, usedAtMs: nowMs, untilMs: sessionEnd(session.createdAtMs, nowMs) };
-    const forgotten = this.#forgotten;
     const { id: sessionId, usedAtMs, untilMs } = used;
+    // Kept before it is saved: other requests of the page do not save it as well.
+    this.#keep(digest, { session: used, rootKey });
     await this.#changes.applyOnce({
       writes: [{ kind: 'useSession', sessionId, usedAtMs, untilMs }],
       accounts: [],
     });
-    if (forgotten === this.#forgotten) this.#keep(digest, { session: used, rootKey });
   }
 
   #keep(digest: string, found: FoundSession): void {

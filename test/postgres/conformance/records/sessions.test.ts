@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import type { SessionRecord } from '../../../../src/core/records.ts';
-import { PRUNE_GRACE_MS } from '../../../../src/storage/port/storage.ts';
+import { PRUNE_GRACE_MS, type Storage } from '../../../../src/storage/port/storage.ts';
+import type { RecordWrite } from '../../../../src/storage/port/writes.ts';
 import { describePort } from '../adapters.ts';
 import { rootKey, write } from '../samples.ts';
 
@@ -10,14 +11,22 @@ function session(id: string, fields: Partial<SessionRecord> = {}): SessionRecord
   return { id, digest: `digest of ${id}`, rootKeyId: 'rk_1', ...times, origin: null, browser: null, ...fields };
 }
 
+const insertion = (made: SessionRecord): RecordWrite => ({
+  kind: 'insertSession',
+  session: made,
+  expect: `digest of ${made.rootKeyId}`,
+});
+
+/** Root keys, and sessions of them. */
+async function make(storage: Storage, ...sessions: readonly SessionRecord[]): Promise<void> {
+  for (const id of ['rk_1', 'rk_2']) await write(storage, { kind: 'insertRootKey', rootKey: rootKey(id) });
+  for (const each of sessions) expect((await write(storage, insertion(each))).status).toBe('done');
+}
+
 describePort('sessions', (setup) => {
   test('one is found by its secret, with its root key, and by its id', async () => {
     const made = session('ses_1', { origin: '203.0.113.7', browser: 'a browser' });
-    await write(
-      setup().storage,
-      { kind: 'insertRootKey', rootKey: rootKey('rk_1') },
-      { kind: 'insertSession', session: made },
-    );
+    await make(setup().storage, made);
     for (const reopens of [false, true]) {
       if (reopens) await setup().reopen();
       const { records } = setup().storage;
@@ -27,59 +36,73 @@ describePort('sessions', (setup) => {
     }
   });
 
-  test('a use moves its end; those that have not ended are listed, the newest first, up to a number', async () => {
+  test('none is made for a root key that was revoked, rotated or never was', async () => {
     const { storage } = setup();
-    const [old, ended, young] = [
-      session('ses_1'),
-      session('ses_2', { untilMs: 5_000 }),
-      session('ses_3', { createdAtMs: 3_000 }),
-    ];
-    for (const each of [old, ended, young]) await write(storage, { kind: 'insertSession', session: each });
-    await write(storage, { kind: 'useSession', sessionId: 'ses_1', usedAtMs: 4_000, untilMs: 10_000 });
-    const used = { ...old, usedAtMs: 4_000, untilMs: 10_000 };
-    expect(await storage.records.listSessions(5_000, 10)).toEqual([young, used]);
-    expect(await storage.records.listSessions(5_000, 1)).toEqual([young]);
-    expect(await storage.records.listSessions(9_000, 10)).toEqual([used]);
+    await make(storage);
+    await write(storage, { kind: 'revokeRootKey', rootKeyId: 'rk_1', revokedAtMs: 1 });
+    const rotated = { rootKeyId: 'rk_2', expect: 'digest of rk_2', secretDigest: 'new', start: 'root_' };
+    await write(storage, { kind: 'rotateRootKey', ...rotated });
+    for (const rootKeyId of ['rk_1', 'rk_2', 'rk_3'])
+      expect((await write(storage, insertion(session('ses_1', { rootKeyId })))).status).toBe('stale');
+    expect(await storage.records.listSessions(null, 0, 10)).toEqual([]);
+  });
+
+  test('a use moves its end, and none moves it back', async () => {
+    const { storage } = setup();
+    await make(storage, session('ses_1'));
+    for (const [usedAtMs, untilMs] of [
+      [4_000, 10_000],
+      [3_000, 9_000],
+    ] as const)
+      await write(storage, { kind: 'useSession', sessionId: 'ses_1', usedAtMs, untilMs });
+    expect(await storage.records.findSessionById('ses_1')).toMatchObject({ usedAtMs: 4_000, untilMs: 10_000 });
+  });
+
+  test('those that have not ended are listed, the newest first, up to a number, of some root keys or all', async () => {
+    const { storage } = setup();
+    const [old, ended] = [session('ses_1'), session('ses_2', { untilMs: 5_000 })];
+    const young = session('ses_3', { createdAtMs: 3_000, rootKeyId: 'rk_2' });
+    await make(storage, old, ended, young);
+    const { records } = storage;
+    expect(await records.listSessions(null, 5_000, 10)).toEqual([young, old]);
+    expect(await records.listSessions(null, 5_000, 1)).toEqual([young]);
+    expect(await records.listSessions(null, 9_000, 10)).toEqual([]);
+    expect(await records.listSessions(['rk_1'], 4_999, 10)).toEqual([ended, old]);
+    expect(await records.listSessions(['rk_2', 'rk_3'], 5_000, 10)).toEqual([young]);
+    expect(await records.listSessions([], 5_000, 10)).toEqual([]);
   });
 
   test('one ends by itself, or all of a root key together; to end it again changes nothing', async () => {
     const { storage } = setup();
-    for (const [id, rootKeyId] of [
-      ['ses_1', 'rk_1'],
-      ['ses_2', 'rk_1'],
-      ['ses_3', 'rk_2'],
-    ] as const)
-      await write(storage, { kind: 'insertSession', session: session(id, { rootKeyId }) });
-    const live = async () => (await storage.records.listSessions(0, 10)).map(({ id }) => id).toSorted();
+    await make(storage, session('ses_1'), session('ses_2'), session('ses_3', { rootKeyId: 'rk_2' }));
+    const live = async () => (await storage.records.listSessions(null, 0, 10)).map(({ id }) => id).toSorted();
     for (let i = 0; i < 2; i++) {
       expect((await write(storage, { kind: 'endSession', sessionId: 'ses_1' })).status).toBe('done');
       expect(await live()).toEqual(['ses_2', 'ses_3']);
     }
     await write(storage, { kind: 'endSessions', rootKeyId: 'rk_1' });
-    expect(await live()).toEqual(['ses_3']);
-    expect((await write(storage, { kind: 'useSession', sessionId: 'ses_1', usedAtMs: 1, untilMs: 2 })).status).toBe(
-      'done',
-    );
+    const used = { sessionId: 'ses_1', usedAtMs: 5_000, untilMs: 9_000 };
+    expect((await write(storage, { kind: 'useSession', ...used })).status).toBe('done');
     expect(await live()).toEqual(['ses_3']);
   });
 
   test('two cannot have the same secret', async () => {
     const { storage } = setup();
-    await write(storage, { kind: 'insertSession', session: session('ses_1') });
+    await make(storage, session('ses_1'));
     const same = session('ses_2', { digest: 'digest of ses_1' });
-    expect((await write(storage, { kind: 'insertSession', session: same })).status).toBe('stale');
+    expect((await write(storage, insertion(same))).status).toBe('stale');
   });
 
   test('those that have ended are removed, the others stay', async () => {
     const { storage, clock } = setup();
     const nowMs = clock.nowMs();
-    await write(storage, { kind: 'insertSession', session: session('ses_1', { untilMs: nowMs }) });
-    await write(storage, { kind: 'insertSession', session: session('ses_2', { untilMs: nowMs + 1 }) });
+    await make(storage, session('ses_1', { untilMs: nowMs }), session('ses_2', { untilMs: nowMs + 1 }));
     clock.advance(PRUNE_GRACE_MS);
     await storage.ledger.prune();
-    expect([
+    const [gone, kept] = [
       await storage.records.findSessionById('ses_1'),
-      (await storage.records.findSessionById('ses_2'))?.id,
-    ]).toEqual([null, 'ses_2']);
+      await storage.records.findSessionById('ses_2'),
+    ];
+    expect([gone, kept?.id]).toEqual([null, 'ses_2']);
   });
 });
