@@ -1,19 +1,21 @@
 import { lazy, Suspense } from 'preact/compat';
 import type { ComponentType } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
-import { isExpired, isSignedIn, may, newVersion, session, signOut } from './client.ts';
+import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session, signOut } from './client.ts';
 import { Overview } from './pages/overview.tsx';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
 import { hrefOf, path } from './router.ts';
+import { Failure } from './ui/show.tsx';
 
 interface Page {
   /** ":" stands for one part of the address, which the page is given as `id`. */
   readonly path: string;
   readonly title: string;
   readonly component: ComponentType<{ id: string }>;
-  /** In the menu; the right that it needs. */
-  readonly menu?: string;
+  /** The right that it needs; '' = none. */
+  readonly needs: string;
+  readonly isInMenu: boolean;
 }
 
 const page = <T extends string>(
@@ -23,44 +25,82 @@ const page = <T extends string>(
 
 /** Pages but the first are loaded when they are opened. */
 const PAGES: readonly Page[] = [
-  { path: '/', title: 'Overview', component: Overview, menu: '' },
-  { path: '/keys', title: 'Keys', component: page(() => import('./pages/keys.tsx'), 'Keys'), menu: 'api.read_key' },
-  { path: '/keys/new', title: 'Create a key', component: page(() => import('./pages/createKey.tsx'), 'CreateKey') },
-  { path: '/keys/:', title: 'Key', component: page(() => import('./pages/key.tsx'), 'KeyPage') },
-  {
-    path: '/customers',
-    title: 'Customers',
-    component: page(() => import('./pages/customers.tsx'), 'Customers'),
-    menu: 'identity.read_identity',
-  },
-  { path: '/customers/:', title: 'Customer', component: page(() => import('./pages/customer.tsx'), 'CustomerPage') },
-  {
-    path: '/plans',
-    title: 'Plans',
-    component: page(() => import('./pages/plans.tsx'), 'Plans'),
-    menu: 'plan.read_plan',
-  },
-  { path: '/apis', title: 'Apis', component: page(() => import('./pages/apis.tsx'), 'Apis'), menu: 'api.read_api' },
-  { path: '/try', title: 'Try it', component: page(() => import('./pages/tryIt.tsx'), 'TryIt'), menu: '' },
-  {
-    path: '/webhooks',
-    title: 'Webhooks',
-    component: page(() => import('./pages/webhooks.tsx'), 'Webhooks'),
-    menu: 'webhook.read_webhook',
-  },
-  {
-    path: '/audit',
-    title: 'Audit log',
-    component: page(() => import('./pages/audit.tsx'), 'Audit'),
-    menu: 'root.read_audit',
-  },
-  {
-    path: '/access',
-    title: 'Root keys and sessions',
-    component: page(() => import('./pages/access.tsx'), 'Access'),
-    menu: 'root.read_root_key',
-  },
+  { path: '/', title: 'Overview', component: Overview, needs: '', isInMenu: true },
+  inMenu(
+    '/keys',
+    'Keys',
+    'api.read_key',
+    page(() => import('./pages/keys.tsx'), 'Keys'),
+  ),
+  inside(
+    '/keys/new',
+    'Create a key',
+    'api.create_key',
+    page(() => import('./pages/createKey.tsx'), 'CreateKey'),
+  ),
+  inside(
+    '/keys/:',
+    'Key',
+    'api.read_key',
+    page(() => import('./pages/key.tsx'), 'KeyPage'),
+  ),
+  inMenu(
+    '/customers',
+    'Customers',
+    'identity.read_identity',
+    page(() => import('./pages/customers.tsx'), 'Customers'),
+  ),
+  inside(
+    '/customers/:',
+    'Customer',
+    'identity.read_identity',
+    page(() => import('./pages/customer.tsx'), 'CustomerPage'),
+  ),
+  inMenu(
+    '/plans',
+    'Plans',
+    'plan.read_plan',
+    page(() => import('./pages/plans.tsx'), 'Plans'),
+  ),
+  inMenu(
+    '/apis',
+    'Apis',
+    'api.read_api',
+    page(() => import('./pages/apis.tsx'), 'Apis'),
+  ),
+  inMenu(
+    '/try',
+    'Try it',
+    '',
+    page(() => import('./pages/tryIt.tsx'), 'TryIt'),
+  ),
+  inMenu(
+    '/webhooks',
+    'Webhooks',
+    'webhook.read_webhook',
+    page(() => import('./pages/webhooks.tsx'), 'Webhooks'),
+  ),
+  inMenu(
+    '/audit',
+    'Audit log',
+    'root.read_audit',
+    page(() => import('./pages/audit.tsx'), 'Audit'),
+  ),
+  inMenu(
+    '/access',
+    'Root keys and sessions',
+    'root.read_root_key',
+    page(() => import('./pages/access.tsx'), 'Access'),
+  ),
 ];
+
+function inMenu(at: string, title: string, needs: string, component: Page['component']): Page {
+  return { path: at, title, needs, component, isInMenu: true };
+}
+
+function inside(at: string, title: string, needs: string, component: Page['component']): Page {
+  return { path: at, title, needs, component, isInMenu: false };
+}
 
 export function App() {
   if (session.value === undefined) return <p class="loading">Loading …</p>;
@@ -69,6 +109,14 @@ export function App() {
 
 function Shell() {
   const found = findPage(path.value);
+  const [failure, forget] = useErrorBoundary() as [unknown, () => void];
+  const [signOutFailure, setSignOutFailure] = useState<unknown>(null);
+  useEffect(() => forget(), [path.value]);
+  useEffect(() => {
+    // Notices an upgrade of the service.
+    const timer = setInterval(() => void loadSession().catch(() => {}), 60_000);
+    return () => clearInterval(timer);
+  }, []);
   useEffect(() => {
     document.title = found === null ? 'Keystile' : `${found.page.title} · Keystile`;
   }, [path.value]);
@@ -82,16 +130,17 @@ function Shell() {
           Keystile
         </a>
         <nav aria-label="Main">
-          {PAGES.filter(({ menu }) => menu !== undefined && (menu === '' || may(menu))).map((each) => (
+          {PAGES.filter(({ isInMenu, needs }) => isInMenu && (needs === '' || may(needs))).map((each) => (
             <a key={each.path} href={hrefOf(each.path)} aria-current={isCurrent(each) ? 'page' : undefined}>
               {each.title}
             </a>
           ))}
         </nav>
-        <button type="button" class="small" onClick={() => void signOut()}>
+        <button type="button" class="small" onClick={() => void signOut().catch(setSignOutFailure)}>
           Sign out
         </button>
       </header>
+      {signOutFailure !== null && <Failure error={signOutFailure} />}
       {newVersion.value !== null && (
         <p class="notice" role="status">
           The service was upgraded to {newVersion.value}.{' '}
@@ -103,7 +152,15 @@ function Shell() {
       )}
       <main id="content" tabIndex={-1}>
         <Suspense fallback={<p class="loading">Loading …</p>}>
-          {found === null ? <NotFound /> : <found.page.component key={path.value} id={found.id} />}
+          {failure !== undefined ? (
+            <Broken error={failure} />
+          ) : found === null ? (
+            <NotFound />
+          ) : found.page.needs !== '' && !may(found.page.needs) ? (
+            <NoRight needs={found.page.needs} />
+          ) : (
+            <found.page.component key={path.value} id={found.id} />
+          )}
         </Suspense>
       </main>
       <SignInAgain />
@@ -127,6 +184,33 @@ function SignInAgain() {
   );
 }
 
+/** A page that cannot be shown. After an upgrade of the service, its file is gone. */
+function Broken({ error }: { readonly error: unknown }) {
+  return (
+    <>
+      <h1>This page cannot be shown</h1>
+      <p>{messageOf(error)}</p>
+      <p>
+        <a href={location.href} target="_self">
+          Reload it
+        </a>
+      </p>
+    </>
+  );
+}
+
+function NoRight({ needs }: { readonly needs: string }) {
+  const [kind, action] = needs.split('.');
+  return (
+    <>
+      <h1>You may not see this page</h1>
+      <p>
+        It needs the right <code>{`${kind}.*.${action}`}</code>, which your root key does not have.
+      </p>
+    </>
+  );
+}
+
 function NotFound() {
   return (
     <>
@@ -147,5 +231,10 @@ function findPage(address: string): { readonly page: Page; readonly id: string }
   if (exact !== undefined) return { page: exact, id: '' };
   const [, kind = '', id = '', ...more] = address.split('/');
   const below = PAGES.find((each) => each.path === `/${kind}/:`);
-  return below === undefined || id === '' || more.length > 0 ? null : { page: below, id: decodeURIComponent(id) };
+  if (below === undefined || id === '' || more.length > 0) return null;
+  try {
+    return { page: below, id: decodeURIComponent(id) };
+  } catch {
+    return null;
+  }
 }

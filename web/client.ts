@@ -21,22 +21,30 @@ export const newVersion = signal<string | null>(null);
 
 export const isSignedIn = computed(() => session.value !== null && session.value !== undefined);
 
-/** Changes must not be sent twice, and what is read may be: the page asks again by itself. */
-export const keystile = new Keystile({
-  url: location.origin,
-  timeoutMs: 15_000,
-  totalTimeoutMs: 20_000,
-  retries: 1,
-  batch: false,
-});
+/** Nobody has touched the page for this long: what it asks then does not keep the session alive. */
+const IDLE_MS = 5 * 60_000;
+let touchedAtMs = performance.now();
+for (const type of ['pointerdown', 'pointermove', 'keydown'])
+  addEventListener(type, () => (touchedAtMs = performance.now()), { passive: true });
 
-/** The right on all records, or on at least one. */
-export function may(operation: string): boolean {
-  const [kind = '', action = ''] = operation.split('.');
+/** Requests of this page say that they are: a session counts for nothing else. */
+export async function fetchAsPage(input: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set('keystile-page', performance.now() - touchedAtMs < IDLE_MS ? 'person' : 'idle');
+  return fetch(input, { ...init, headers });
+}
+
+export const TRANSPORT = { timeoutMs: 15_000, totalTimeoutMs: 20_000, retries: 1, fetch: fetchAsPage };
+
+export const keystile = new Keystile({ url: location.origin, batch: false, ...TRANSPORT });
+
+/** The right on this record; without an id, on at least one. */
+export function may(operation: string, id?: string): boolean {
+  const [kind, action] = operation.split('.');
   return (session.value?.permissions ?? []).some((right) => {
     if (right === '*') return true;
-    const [ofKind = '', , ofAction = ''] = right.split('.');
-    return (ofKind === kind || ofKind === '*') && (ofAction === action || ofAction === '*');
+    const [ofKind, ofId, ofAction] = right.split('.');
+    return ofKind === kind && ofAction === action && (id === undefined || ofId === '*' || ofId === id);
   });
 }
 
@@ -50,15 +58,16 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Asks who is signed in. Throws when the service cannot say. */
 export async function loadSession(): Promise<void> {
-  const answer = await fetch('/dashboard/session').catch(() => null);
-  if (answer === null) throw new Error('The service cannot be reached.');
+  const answer = await fetchAsPage('/dashboard/session').catch(() => null);
+  if (answer?.ok !== true) throw new Error('The service cannot be reached.');
   remember(((await answer.json()) as { session: Session | null }).session);
 }
 
 /** With a root key, or with the token of a sign-in link. Throws an error with a message for the person who signs in. */
 export async function signIn(by: { readonly rootKey: string } | { readonly token: string }): Promise<void> {
-  const answer = await fetch('/dashboard/session', {
+  const answer = await fetchAsPage('/dashboard/session', {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
@@ -69,18 +78,25 @@ export async function signIn(by: { readonly rootKey: string } | { readonly token
   if (answer === null) throw new Error('The service cannot be reached.');
   const body = (await answer.json()) as { session: Session | null; error?: { message: string } };
   if (!answer.ok) throw new Error(body.error?.message ?? 'Signing in failed.');
-  const check = (await (await fetch('/dashboard/session')).json()) as { session: Session | null };
+  const check = (await (await fetchAsPage('/dashboard/session')).json()) as { session: Session | null };
   if (check.session === null) throw new Error('The browser did not keep the cookie. Allow cookies for this page.');
   remember(check.session);
 }
 
 export async function signOut(): Promise<void> {
-  await fetch('/dashboard/signOut', { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' });
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' };
+  const answer = await fetchAsPage('/dashboard/signOut', request).catch(() => null);
+  if (answer?.ok !== true) throw new Error('You are still signed in: the service cannot be reached. Try again.');
   session.value = null;
 }
 
 function remember(found: Session | null): void {
   const before = session.peek();
+  // What was typed stays until somebody signs in again.
+  if (before != null && found === null) {
+    isExpired.value = true;
+    return;
+  }
   if (before != null && found !== null && before.version !== found.version) newVersion.value = found.version;
   session.value = found;
   isExpired.value = false;

@@ -1,4 +1,5 @@
 import { Transport } from '../sdk/src/transport.ts';
+import { TRANSPORT } from './client.ts';
 import type {
   ApisListApisAnswer,
   ApisListApisRequest,
@@ -13,14 +14,7 @@ import type {
 } from '../sdk/src/generated/api.ts';
 
 /** The SDK reads lists to their end. A table reads one page at a time. */
-const transport = new Transport({
-  urls: [location.origin],
-  rootKey: undefined,
-  timeoutMs: 15_000,
-  totalTimeoutMs: 20_000,
-  retries: 1,
-  fetch: (input, init) => fetch(input, init),
-});
+const transport = new Transport({ urls: [location.origin], rootKey: undefined, ...TRANSPORT });
 
 async function read(operation: string, body: object): Promise<unknown> {
   return (await transport.send({ path: `/v1/${operation}`, body, isRepeatable: true })).body;

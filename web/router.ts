@@ -32,7 +32,8 @@ addEventListener('popstate', () => {
 document.addEventListener('click', (event) => {
   const link = event.target instanceof Element ? event.target.closest('a') : null;
   if (link === null || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
-  if (link.origin !== location.origin || link.target !== '' || link.hasAttribute('download')) return;
+  if (link.origin !== location.origin || link.target !== '' || link.hasAttribute('download') || link.hash !== '')
+    return;
   if (link.pathname !== BASE && !link.pathname.startsWith(`${BASE}/`)) return;
   event.preventDefault();
   goTo(link.pathname.slice(BASE.length) + link.search);

@@ -35,7 +35,7 @@ export function banner(facts: BannerFacts): string {
 function dashboardLines(url: string, token: string | null): string[] {
   const address = `${url}/dashboard`;
   if (token === null) return [`  Dashboard ${address.padEnd(28)} sign in with a root key`];
-  return [`  Dashboard ${address}#${token}`, '            (the link signs you in once, within 10 minutes)'];
+  return [`  Dashboard ${address}#signIn=${token}`, '            (the link signs you in once, within 10 minutes)'];
 }
 
 function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {

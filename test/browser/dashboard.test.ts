@@ -144,3 +144,39 @@ test('signing out ends the session, here and in the service', async () => {
   const { body } = await server.call('/v1/sessions.listSessions', {});
   expect(body).toEqual({ sessions: [] });
 });
+
+test('the link that a start prints signs in once, and does not stay in the address', async () => {
+  using other = new TempFolder();
+  await using started = await Server.start(other, { settings: { KEYSTILE_ROOT_KEY: '' }, onTerminal: true });
+  const link = /\/dashboard#\S+/.exec(started.child.stdout)?.[0] ?? '';
+  const opened = await visit(browser, started.url, { locale: 'en-GB' });
+  await opened.page.goto(link);
+  await opened.page.getByRole('heading', { name: 'Overview' }).waitFor();
+  expect(new URL(opened.page.url()).hash).toBe('');
+  // A second tab of the same browser is signed in as well.
+  const tab = await opened.page.context().newPage();
+  await tab.goto(`${started.url}/dashboard/apis`);
+  await tab.getByRole('heading', { name: 'Apis' }).waitFor();
+  expect(opened.complaints).toEqual([]);
+  const stranger = await visit(browser, started.url, { locale: 'en-GB' });
+  await stranger.page.goto(link);
+  await stranger.page.getByText('This sign-in link was used before, or has expired.').waitFor();
+  await Promise.all([opened.page.context().close(), stranger.page.context().close()]);
+});
+
+test('only what the root key may do is offered', async () => {
+  const permissions = ['api.*.read_api', 'api.*.read_key'];
+  const { key } = await server.ok('/v1/rootKeys.createRootKey', { name: 'reader', permissions });
+  await page.getByLabel('Root key').fill(key as string);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  // The page that was open before.
+  await heading('You may not see this page').waitFor();
+  await expectAccessible();
+  await open('Overview');
+  await heading('Overview').waitFor();
+  const names = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
+  expect(names).toEqual(['Overview', 'Keys', 'Apis', 'Try it']);
+  await open('Apis');
+  await page.getByRole('cell', { name: HOSTILE }).waitFor();
+  expect(await page.getByRole('button', { name: /Create|Delete/ }).count()).toBe(0);
+});

@@ -14,7 +14,7 @@ function normalised(banner: string, folder: TempFolder): string[] {
   return banner
     .replaceAll(folder.path, '/FOLDER')
     .replaceAll(/root_[1-9A-HJ-NP-Za-km-z]{30,}/g, 'root_SECRET')
-    .replaceAll(/dashboard#\w+/g, 'dashboard#TOKEN')
+    .replaceAll(/#signIn=\w+/g, '#signIn=TOKEN')
     .replaceAll(/(127\.0\.0\.1:)\d+ */g, '$1PORT ')
     .split('\n')
     .map((line) => line.trimEnd());
@@ -41,7 +41,7 @@ describe('the first start', () => {
     expect(normalised(server.child.stdout, folder)).toEqual([
       'Keystile 0.1.0',
       '  API       http://127.0.0.1:PORT docs at /docs',
-      '  Dashboard http://127.0.0.1:PORT /dashboard#TOKEN',
+      '  Dashboard http://127.0.0.1:PORT /dashboard#signIn=TOKEN',
       '            (the link signs you in once, within 10 minutes)',
       '  Data      /FOLDER/data (new)',
       '  Verify    open · refills at midnight UTC · metrics on 127.0.0.1:PORT',
@@ -59,7 +59,7 @@ describe('the first start', () => {
   test.concurrent('on a terminal prints a link that signs a browser in, once; otherwise no secret of the kind', async () => {
     using folder = new TempFolder();
     const server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
-    const token = /\/dashboard#(\S+)/.exec(server.child.stdout)?.[1];
+    const token = /\/dashboard#signIn=(\S+)/.exec(server.child.stdout)?.[1];
     const take = () =>
       fetch(`${server.url}/dashboard/session`, {
         method: 'POST',

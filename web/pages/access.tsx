@@ -84,7 +84,7 @@ function RootKeys() {
                       <Ago at={createdAt} />
                     </td>
                     <td>
-                      {revokedAt === undefined && may('root.revoke_root_key') && (
+                      {revokedAt === undefined && may('root.revoke_root_key', id) && (
                         <DeleteButton
                           label="Revoke"
                           name={start}
@@ -116,7 +116,7 @@ function Sessions() {
       <Showing loaded={sessions}>
         {(all) => (
           <ul class="cards">
-            {all.map(({ id, browser, origin, createdAt, lastUsedAt }) => (
+            {all.map(({ id, rootKeyId, browser, origin, createdAt, lastUsedAt }) => (
               <li key={id}>
                 <h2>
                   <bdi>{browser ?? 'A browser'}</bdi>{' '}
@@ -126,7 +126,7 @@ function Sessions() {
                   From {origin ?? 'an unknown address'}, signed in <Ago at={createdAt} />, last used{' '}
                   <Ago at={lastUsedAt} />
                 </p>
-                {id !== session.value?.sessionId && (
+                {id !== session.value?.sessionId && may('root.revoke_root_key', rootKeyId) && (
                   <Form
                     button="End the session"
                     onSend={async () => {

@@ -54,7 +54,7 @@ export function Apis() {
           {
             title: 'Change',
             cell: ({ id, name }) =>
-              may('api.delete_api') && (
+              may('api.delete_api', id) && (
                 <DeleteButton
                   label="Delete"
                   name={name}

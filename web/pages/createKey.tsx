@@ -8,7 +8,7 @@ import { Copyable, Showing } from '../ui/show.tsx';
 import { useApis } from './useApis.ts';
 
 export function CreateKey() {
-  const apis = useApis();
+  const apis = useApis(query.value.get('api') ?? '');
   const [request, setRequest] = useState<KeysCreateKeyRequest | null>(null);
   const [made, setMade] = useState<{ keyId: string; key: string } | null>(null);
   if (made !== null) return <NewKey made={made} />;

@@ -2,6 +2,7 @@ import { keystile, may } from '../client.ts';
 import { listPlans } from '../paged.ts';
 import { DialogButton, Field, Form, textOf } from '../ui/form.tsx';
 import { Ago, Badge, Copyable, Count, duration, Facts, Showing } from '../ui/show.tsx';
+import { ToggleButton } from '../ui/toggle.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 
 export function CustomerPage({ id: externalId }: { readonly id: string }) {
@@ -16,7 +17,7 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
               <bdi>{value.name ?? value.externalId}</bdi>
             </h1>
             <div class="actions">
-              {may('plan.assign_plan') && (
+              {may('plan.assign_plan') && plans.value !== null && (
                 <DialogButton label="Change the plan" title="Change the plan">
                   {(close) => (
                     <Form
@@ -31,7 +32,7 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                         {(ids) => (
                           <select {...ids} name="planId" defaultValue={value.planId ?? ''}>
                             <option value="">no plan</option>
-                            {(plans.value ?? []).map(({ id, name }) => (
+                            {offered(plans.value ?? [], value.plan).map(({ id, name }) => (
                               <option key={id} value={id}>
                                 {name}
                               </option>
@@ -43,28 +44,19 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                   )}
                 </DialogButton>
               )}
-              {may('identity.update_identity') && (
-                <DialogButton
-                  label={value.enabled ? 'Disable' : 'Enable'}
-                  title={value.enabled ? 'Disable the customer?' : 'Enable the customer?'}
-                >
-                  {(close) => (
-                    <Form
-                      button={value.enabled ? 'Disable the customer' : 'Enable the customer'}
-                      onSend={async () => {
-                        await keystile.identities.update({ externalId, enabled: !value.enabled });
-                        close();
-                        customer.reload();
-                      }}
-                    >
-                      <p>
-                        {value.enabled
-                          ? 'All keys of the customer are refused at once.'
-                          : 'The keys of the customer work again.'}
-                      </p>
-                    </Form>
-                  )}
-                </DialogButton>
+              {may('identity.update_identity', value.id) && (
+                <ToggleButton
+                  isOn={value.enabled}
+                  what="customer"
+                  explains={{
+                    on: 'The keys of the customer work again.',
+                    off: 'All keys of the customer are refused at once.',
+                  }}
+                  onToggle={async (enabled) => {
+                    await keystile.identities.update({ externalId, enabled });
+                    customer.reload();
+                  }}
+                />
               )}
             </div>
           </div>
@@ -148,4 +140,14 @@ function Statement({ externalId }: { readonly externalId: string }) {
       </Showing>
     </section>
   );
+}
+
+/** The present plan is always among them: otherwise the form would take it away. */
+function offered(plans: readonly PlanName[], present: PlanName | undefined): readonly PlanName[] {
+  return present === undefined || plans.some(({ id }) => id === present.id) ? plans : [present, ...plans];
+}
+
+interface PlanName {
+  readonly id: string;
+  readonly name: string;
 }

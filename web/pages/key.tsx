@@ -7,10 +7,9 @@ import { goTo, hrefOf } from '../router.ts';
 import { Legend, StackedChart } from '../ui/chart.tsx';
 import { DeleteButton, DialogButton, Form, numberOf, TextField } from '../ui/form.tsx';
 import { Ago, Copyable, Count, duration, Facts, Showing, Time } from '../ui/show.tsx';
+import { ToggleButton } from '../ui/toggle.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 import { KeyState } from './keyState.tsx';
-
-const DAY_MS = 86_400_000;
 
 export function KeyPage({ id: keyId }: { readonly id: string }) {
   const key = useLoaded(() => keystile.keys.get({ keyId }), [keyId], 5_000);
@@ -67,9 +66,7 @@ export function KeyPage({ id: keyId }: { readonly id: string }) {
 
 function KeyVerifications({ keyId }: { readonly keyId: string }) {
   const counts = useLoaded(
-    async () =>
-      (await keystile.keys.getVerifications({ keyId, start: Date.now() - 30 * DAY_MS, granularity: 'day' }))
-        .verifications,
+    async () => (await keystile.keys.getVerifications({ keyId, granularity: 'day' })).verifications,
     [keyId],
     5_000,
   );
@@ -100,29 +97,20 @@ function KeyActions({ of: key, reload }: { readonly of: KeyDetails; readonly rel
           The new secret, shown this once: <Copyable label="the new secret" text={secret} />
         </p>
       )}
-      {may('api.update_key') && (
+      {may('api.update_key', key.apiId) && (
         <>
-          <DialogButton
-            label={key.enabled ? 'Disable' : 'Enable'}
-            title={key.enabled ? 'Disable the key?' : 'Enable the key?'}
-          >
-            {(close) => (
-              <Form
-                button={key.enabled ? 'Disable the key' : 'Enable the key'}
-                onSend={async () => {
-                  await keystile.keys.update({ keyId: key.id, enabled: !key.enabled });
-                  close();
-                  reload();
-                }}
-              >
-                <p>
-                  {key.enabled
-                    ? 'Verifications answer DISABLED at once. You can enable it again.'
-                    : 'Verifications are answered again.'}
-                </p>
-              </Form>
-            )}
-          </DialogButton>
+          <ToggleButton
+            isOn={key.enabled}
+            what="key"
+            explains={{
+              on: 'Verifications are answered again.',
+              off: 'Verifications answer DISABLED at once. You can enable it again.',
+            }}
+            onToggle={async (enabled) => {
+              await keystile.keys.update({ keyId: key.id, enabled });
+              reload();
+            }}
+          />
           <DialogButton label="Rotate" title="Give the key a new secret">
             {(close) => (
               <Form
@@ -146,7 +134,7 @@ function KeyActions({ of: key, reload }: { readonly of: KeyDetails; readonly rel
           </DialogButton>
         </>
       )}
-      {may('api.delete_key') && (
+      {may('api.delete_key', key.apiId) && (
         <DeleteButton
           label="Delete the key"
           name={key.start}

@@ -11,7 +11,7 @@ import { KeyState } from './keyState.tsx';
 const PAGE_SIZE = 50;
 
 export function Keys() {
-  const apis = useApis();
+  const apis = useApis(query.value.get('api') ?? '');
   const apiId = query.value.get('api') ?? apis.value?.[0]?.id ?? '';
   const search = query.value.get('search') ?? '';
   const externalId = query.value.get('customer') ?? '';

@@ -105,7 +105,7 @@ export function Plans() {
           {
             title: 'Change',
             cell: ({ id, name }) =>
-              may('plan.delete_plan') && (
+              may('plan.delete_plan', id) && (
                 <DeleteButton
                   label="Delete"
                   name={name}

@@ -6,13 +6,17 @@ import { Form, textOf, TextField } from '../ui/form.tsx';
 
 /** The token of a sign-in link stands behind the #, so that it reaches no log. It is taken out of the address at once. */
 function takeToken(): string | null {
-  const token = location.hash.slice(1);
-  if (token === '') return null;
+  const token = /^#signIn=(\w+)$/.exec(location.hash)?.[1];
+  if (token === undefined) return null;
   history.replaceState(null, '', location.pathname + location.search);
   return token;
 }
 
 const linkToken = takeToken();
+// A link that is opened in this tab changes nothing but the part behind the #.
+addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#signIn=')) location.reload();
+});
 
 export function SignIn() {
   const [token, setToken] = useState(linkToken);

@@ -55,13 +55,13 @@ export function Webhooks() {
                     {pausedBecause}
                   </p>
                   <div class="actions">
-                    {may('webhook.update_webhook') && (
+                    {may('webhook.update_webhook', id) && (
                       <Form
                         button="Send a test event"
                         onSend={async () => void (await keystile.webhooks.sendTest({ webhookId: id }))}
                       />
                     )}
-                    {may('webhook.delete_webhook') && (
+                    {may('webhook.delete_webhook', id) && (
                       <DeleteButton
                         label="Delete"
                         name={id}

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
@@ -51,7 +51,7 @@ export function Failure({ error, retry }: { readonly error: unknown; readonly re
   const isRight = error instanceof KeystileError && error.code === 'INSUFFICIENT_PERMISSIONS';
   return (
     <div class={isRight ? 'notice' : 'notice wrong'} role="alert">
-      <p>{isRight ? `You may not see this. ${messageOf(error)}` : messageOf(error)}</p>
+      <p>{isRight ? `You may not do this. ${messageOf(error)}` : messageOf(error)}</p>
       {retry !== undefined && !isRight && (
         <button type="button" onClick={retry}>
           Try again
@@ -85,14 +85,20 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 /** A text with a button that copies it. */
 export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
   const [isCopied, setCopied] = useState(false);
+  const code = useRef<HTMLElement>(null);
   const copy = async (): Promise<void> => {
+    // On plain http, only pages of this machine may write to the clipboard. Otherwise the text is selected, to be copied by hand.
+    if (!isSecureContext) {
+      if (code.current !== null) getSelection()?.selectAllChildren(code.current);
+      return;
+    }
     await navigator.clipboard.writeText(text);
     setCopied(true);
     setTimeout(() => setCopied(false), 2_000);
   };
   return (
     <span class="copyable">
-      <code>{text}</code>
+      <code ref={code}>{text}</code>
       <button type="button" class="small" onClick={() => void copy()} aria-label={`Copy ${label}`}>
         {isCopied ? '✓ Copied' : 'Copy'}
       </button>

@@ -10,8 +10,8 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a value, again whenever one of `on` changes, and every `everyMs` while the page is visible. An answer to an earlier question is
- * ignored. After an error, the last value stays.
+ * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible. An answer to an earlier
+ * question is ignored. After an error, the last value stays.
  */
 export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], everyMs = 0): Loaded<T> {
   const [state, setState] = useState<{ value: T | null; error: unknown; isLoading: boolean }>({
@@ -20,25 +20,31 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
     isLoading: true,
   });
   const [turn, setTurn] = useState(0);
-  const question = useRef(0);
-  const wasExpired = useRef(false);
-  if (wasExpired.current && !isExpired.value) setTimeout(() => setTurn(turn + 1));
-  wasExpired.current = isExpired.value;
+  const next = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const reload = (): void => setTurn((before) => before + 1);
+  const isEnded = isExpired.value;
   useEffect(() => {
-    const number = ++question.current;
+    // Asked again once somebody has signed in.
+    if (isEnded) return;
+    let isCurrent = true;
+    const settle = (settled: { value?: T; error: unknown }): void => {
+      if (!isCurrent) return;
+      setState((before) => ({ value: settled.value ?? before.value, error: settled.error, isLoading: false }));
+      if (everyMs > 0) next.current = setTimeout(waitUntilVisible, everyMs);
+    };
+    const waitUntilVisible = (): void => {
+      if (document.hidden) next.current = setTimeout(waitUntilVisible, everyMs);
+      else reload();
+    };
     setState((before) => ({ ...before, isLoading: true }));
     ask(load).then(
-      (value) => number === question.current && setState({ value, error: null, isLoading: false }),
-      (error: unknown) =>
-        number === question.current && setState((before) => ({ value: before.value, error, isLoading: false })),
+      (value) => settle({ value, error: null }),
+      (error: unknown) => settle({ error }),
     );
-  }, [...on, turn]);
-  useEffect(() => {
-    if (everyMs === 0) return;
-    const timer = setInterval(() => {
-      if (!document.hidden && !isExpired.peek()) setTurn((before) => before + 1);
-    }, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
-  return { ...state, reload: () => setTurn((before) => before + 1) };
+    return () => {
+      isCurrent = false;
+      clearTimeout(next.current);
+    };
+  }, [...on, turn, isEnded]);
+  return { ...state, reload };
 }

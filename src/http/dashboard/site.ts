@@ -15,8 +15,8 @@ export class DashboardSite {
 
   /** Every address below /dashboard is the same page. The script shows what the address names. */
   async page({ requestId }: AnswerContext): Promise<Response> {
-    const { script, style } = await this.#dashboard();
-    return new Response(html(script, style), {
+    const { script, styles } = await this.#dashboard();
+    return new Response(html(script, styles), {
       headers: {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': POLICY,
@@ -52,7 +52,8 @@ export class DashboardSite {
   }
 }
 
-function html(script: string, style: string): string {
+function html(script: string, styles: readonly string[]): string {
+  const links = styles.map((name) => `<link rel="stylesheet" href="${ASSETS_PATH}${name}">`).join('\n');
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -61,7 +62,7 @@ function html(script: string, style: string): string {
 <meta name="color-scheme" content="light dark">
 <title>Keystile</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${ASSETS_PATH}${style}">
+${links}
 <script type="module" src="${ASSETS_PATH}${script}"></script>
 </head>
 <body><div id="app"><p class="loading">Loading …</p></div><noscript>The dashboard needs JavaScript.</noscript></body>
