@@ -1,106 +1,11 @@
-import { lazy, Suspense } from 'preact/compat';
-import type { ComponentType } from 'preact';
+import { Suspense } from 'preact/compat';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
 import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session, signOut } from './client.ts';
-import { Overview } from './pages/overview.tsx';
+import { type Page, PAGES } from './pageList.ts';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
 import { hrefOf, path } from './router.ts';
 import { Failure } from './ui/show.tsx';
-
-interface Page {
-  /** ":" stands for one part of the address, which the page is given as `id`. */
-  readonly path: string;
-  readonly title: string;
-  readonly component: ComponentType<{ id: string }>;
-  /** The right that it needs; '' = none. */
-  readonly needs: string;
-  readonly isInMenu: boolean;
-}
-
-const page = <T extends string>(
-  load: () => Promise<Record<T, ComponentType<{ id: string }>>>,
-  name: T,
-): ComponentType<{ id: string }> => lazy(async () => ({ default: (await load())[name] }));
-
-/** Pages but the first are loaded when they are opened. */
-const PAGES: readonly Page[] = [
-  { path: '/', title: 'Overview', component: Overview, needs: '', isInMenu: true },
-  inMenu(
-    '/keys',
-    'Keys',
-    'api.read_key',
-    page(() => import('./pages/keys.tsx'), 'Keys'),
-  ),
-  inside(
-    '/keys/new',
-    'Create a key',
-    'api.create_key',
-    page(() => import('./pages/createKey.tsx'), 'CreateKey'),
-  ),
-  inside(
-    '/keys/:',
-    'Key',
-    'api.read_key',
-    page(() => import('./pages/key.tsx'), 'KeyPage'),
-  ),
-  inMenu(
-    '/customers',
-    'Customers',
-    'identity.read_identity',
-    page(() => import('./pages/customers.tsx'), 'Customers'),
-  ),
-  inside(
-    '/customers/:',
-    'Customer',
-    'identity.read_identity',
-    page(() => import('./pages/customer.tsx'), 'CustomerPage'),
-  ),
-  inMenu(
-    '/plans',
-    'Plans',
-    'plan.read_plan',
-    page(() => import('./pages/plans.tsx'), 'Plans'),
-  ),
-  inMenu(
-    '/apis',
-    'Apis',
-    'api.read_api',
-    page(() => import('./pages/apis.tsx'), 'Apis'),
-  ),
-  inMenu(
-    '/try',
-    'Try it',
-    '',
-    page(() => import('./pages/tryIt.tsx'), 'TryIt'),
-  ),
-  inMenu(
-    '/webhooks',
-    'Webhooks',
-    'webhook.read_webhook',
-    page(() => import('./pages/webhooks.tsx'), 'Webhooks'),
-  ),
-  inMenu(
-    '/audit',
-    'Audit log',
-    'root.read_audit',
-    page(() => import('./pages/audit.tsx'), 'Audit'),
-  ),
-  inMenu(
-    '/access',
-    'Root keys and sessions',
-    'root.read_root_key',
-    page(() => import('./pages/access.tsx'), 'Access'),
-  ),
-];
-
-function inMenu(at: string, title: string, needs: string, component: Page['component']): Page {
-  return { path: at, title, needs, component, isInMenu: true };
-}
-
-function inside(at: string, title: string, needs: string, component: Page['component']): Page {
-  return { path: at, title, needs, component, isInMenu: false };
-}
 
 export function App() {
   if (session.value === undefined) return <p class="loading">Loading …</p>;

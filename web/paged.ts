@@ -11,6 +11,12 @@ import type {
   IdentitiesListIdentitiesRequest,
   PlansListPlansAnswer,
   PlansListPlansRequest,
+  RatelimitsListOverridesAnswer,
+  RatelimitsListOverridesRequest,
+  UsageGetStatementAnswer,
+  UsageGetStatementRequest,
+  WebhooksListDeliveriesAnswer,
+  WebhooksListDeliveriesRequest,
 } from '../sdk/src/generated/api.ts';
 
 /** The SDK reads lists to their end. A table reads one page at a time. */
@@ -32,3 +38,9 @@ export const listPlans = async (request: PlansListPlansRequest): Promise<PlansLi
   (await read('plans.listPlans', request)) as PlansListPlansAnswer;
 export const listEntries = async (request: AuditListEntriesRequest): Promise<AuditListEntriesAnswer> =>
   (await read('audit.listEntries', request)) as AuditListEntriesAnswer;
+export const listOverrides = async (request: RatelimitsListOverridesRequest): Promise<RatelimitsListOverridesAnswer> =>
+  (await read('ratelimits.listOverrides', request)) as RatelimitsListOverridesAnswer;
+export const listStatement = async (request: UsageGetStatementRequest): Promise<UsageGetStatementAnswer> =>
+  (await read('usage.getStatement', request)) as UsageGetStatementAnswer;
+export const listDeliveries = async (request: WebhooksListDeliveriesRequest): Promise<WebhooksListDeliveriesAnswer> =>
+  (await read('webhooks.listDeliveries', request)) as WebhooksListDeliveriesAnswer;

@@ -21,7 +21,8 @@ let complaints: string[];
 
 beforeAll(async () => {
   folder = new TempFolder();
-  [server, browser] = await Promise.all([Server.start(folder), launchBrowser()]);
+  const settings = { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' };
+  [server, browser] = await Promise.all([Server.start(folder, { settings }), launchBrowser()]);
   ({ page, complaints } = await visit(browser, server.url, { locale: 'en-GB' }));
   page.setDefaultTimeout(15_000);
   await page.goto('/dashboard');
@@ -101,6 +102,43 @@ test('an api and a key are created, the key is verified, and the overview shows 
   await open('Overview');
   await page.getByRole('listitem').filter({ hasText: 'Valid 1' }).waitFor();
   expect(await page.title()).toBe('Overview · Keystile');
+});
+
+test('a customer, a role, an override and a webhook are created, and show up', async () => {
+  await open('Customers');
+  await page.getByRole('button', { name: 'Create a customer' }).click();
+  await page.getByLabel('Your id').fill('acme');
+  await page.getByLabel('Name').fill(HOSTILE);
+  await page.getByLabel('Credits').fill('1000');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await heading(HOSTILE).waitFor();
+  await page.getByRole('cell', { name: '1,000' }).first().waitFor();
+  await expectAccessible();
+  await open('Permissions');
+  await page.getByRole('button', { name: 'Create a role' }).click();
+  await page.getByLabel('Name').fill('editor');
+  await page.getByLabel('Description').fill(HOSTILE);
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('cell', { name: HOSTILE }).waitFor();
+  await server.ok('/v1/ratelimits.limit', { namespace: 'email', identifier: 'a', limit: 5, duration: 60_000 });
+  await open('Limits');
+  await page.getByLabel('Namespace').fill('email');
+  await page.keyboard.press('Enter');
+  await page.getByText('This namespace has no overrides.').waitFor();
+  await page.getByRole('button', { name: 'Set an override' }).click();
+  await page.getByLabel('Identifier').fill('vip');
+  await page.getByLabel('Requests').fill('100');
+  await page.getByRole('button', { name: 'Set', exact: true }).click();
+  await page.getByRole('cell', { name: 'vip' }).waitFor();
+  await expectAccessible();
+  await open('Webhooks');
+  await page.getByRole('button', { name: 'Create a webhook' }).click();
+  await page.getByLabel('Address').fill('http://127.0.0.1:9/hooks');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByText('The signing secret, shown this once').waitFor();
+  await page.getByText('Deliveries').click();
+  await page.getByText('Nothing was sent yet.').waitFor();
+  await expectAccessible();
 });
 
 test('every page of the menu opens, is accessible, and goes back', async () => {

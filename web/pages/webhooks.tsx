@@ -1,9 +1,14 @@
 import { useState } from 'preact/hooks';
 
+import type { Delivery } from '../../sdk/src/generated/api.ts';
+
 import { keystile, may } from '../client.ts';
+import { listDeliveries } from '../paged.ts';
 import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
-import { Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
+import { Ago, Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
+import { PagedTable } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
+import { from } from './pageOf.ts';
 import { allOf } from '../allOf.ts';
 
 export function Webhooks() {
@@ -54,6 +59,7 @@ export function Webhooks() {
                     </Badge>{' '}
                     {pausedBecause}
                   </p>
+                  <Deliveries webhookId={id} />
                   <div class="actions">
                     {may('webhook.update_webhook', id) && (
                       <Form
@@ -80,5 +86,49 @@ export function Webhooks() {
         }
       </Showing>
     </>
+  );
+}
+
+/** What was sent to it lately, and what waits. */
+function Deliveries({ webhookId }: { readonly webhookId: string }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Deliveries</summary>
+      {isOpen && (
+        <PagedTable<Delivery>
+          caption={`Deliveries of ${webhookId}`}
+          on={[webhookId]}
+          keyOf={({ eventId }) => eventId}
+          empty="Nothing was sent yet."
+          load={async (cursor) => {
+            const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
+            return { rows: deliveries, ...page };
+          }}
+          columns={[
+            { title: 'Event', cell: ({ type }) => type },
+            {
+              title: 'State',
+              cell: ({ state }) => (
+                <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'plain'}>{state}</Badge>
+              ),
+            },
+            { title: 'Tries', isNumber: true, cell: ({ attempts }) => attempts },
+            { title: 'Answer', cell: ({ lastStatus, lastError }) => lastStatus ?? lastError ?? '' },
+            { title: 'Queued', cell: ({ queuedAt }) => <Ago at={queuedAt} /> },
+            {
+              title: 'Change',
+              cell: ({ eventId }) =>
+                may('webhook.update_webhook', webhookId) && (
+                  <Form
+                    button="Send again"
+                    onSend={async () => void (await keystile.webhooks.redeliver({ webhookId, eventId }))}
+                  />
+                ),
+            },
+          ]}
+        />
+      )}
+    </details>
   );
 }

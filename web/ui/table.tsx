@@ -47,31 +47,7 @@ export function PagedTable<Row>({
           <Empty>{empty}</Empty>
         ) : (
           <>
-            <div class="scrolls" role="region" aria-label={caption} tabIndex={0}>
-              <table aria-busy={loaded.isLoading}>
-                <caption class="hidden">{caption}</caption>
-                <thead>
-                  <tr>
-                    {columns.map(({ title, isNumber }) => (
-                      <th key={title} scope="col" class={isNumber ? 'number' : undefined}>
-                        {title}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map((row) => (
-                    <tr key={keyOf(row)}>
-                      {columns.map(({ title, cell, isNumber }) => (
-                        <td key={title} class={isNumber ? 'number' : undefined}>
-                          {cell(row)}
-                        </td>
-                      ))}
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table caption={caption} columns={columns} rows={rows} keyOf={keyOf} isBusy={loaded.isLoading} />
             <nav class="pages" aria-label={`Pages of ${caption}`}>
               <button type="button" disabled={cursors.length === 0} onClick={() => goTo(cursors.slice(0, -1))}>
                 Previous
@@ -92,5 +68,48 @@ export function PagedTable<Row>({
         )
       }
     </Showing>
+  );
+}
+
+/** Rows that are all there. A narrow window scrolls it. */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  keyOf,
+  isBusy = false,
+}: {
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly isBusy?: boolean;
+}) {
+  return (
+    <div class="scrolls" role="region" aria-label={caption} tabIndex={0}>
+      <table aria-busy={isBusy}>
+        <caption class="hidden">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ title, isNumber }) => (
+              <th key={title} scope="col" class={isNumber ? 'number' : undefined}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ title, cell, isNumber }) => (
+                <td key={title} class={isNumber ? 'number' : undefined}>
+                  {cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

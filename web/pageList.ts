@@ -1,0 +1,60 @@
+import type { ComponentType } from 'preact';
+import { lazy } from 'preact/compat';
+
+import { Overview } from './pages/overview.tsx';
+
+export interface Page {
+  /** ":" stands for one part of the address, which the page is given as `id`. */
+  readonly path: string;
+  readonly title: string;
+  /** The right that it needs; '' = none. */
+  readonly needs: string;
+  readonly isInMenu: boolean;
+  readonly component: ComponentType<{ id: string }>;
+}
+
+/** Pages but the first are loaded when they are opened. */
+const later = <T extends string>(
+  load: () => Promise<Record<T, ComponentType<{ id: string }>>>,
+  name: T,
+): ComponentType<{ id: string }> => lazy(async () => ({ default: (await load())[name] }));
+
+const Keys = later(() => import('./pages/keys.tsx'), 'Keys');
+const CreateKey = later(() => import('./pages/createKey.tsx'), 'CreateKey');
+const KeyPage = later(() => import('./pages/key.tsx'), 'KeyPage');
+const Customers = later(() => import('./pages/customers.tsx'), 'Customers');
+const CustomerPage = later(() => import('./pages/customer.tsx'), 'CustomerPage');
+const Plans = later(() => import('./pages/plans.tsx'), 'Plans');
+const Apis = later(() => import('./pages/apis.tsx'), 'Apis');
+const Permissions = later(() => import('./pages/permissions.tsx'), 'Permissions');
+const Limits = later(() => import('./pages/limits.tsx'), 'Limits');
+const Usage = later(() => import('./pages/usage.tsx'), 'Usage');
+const TryIt = later(() => import('./pages/tryIt.tsx'), 'TryIt');
+const Webhooks = later(() => import('./pages/webhooks.tsx'), 'Webhooks');
+const Audit = later(() => import('./pages/audit.tsx'), 'Audit');
+const Access = later(() => import('./pages/access.tsx'), 'Access');
+
+/** In the order of the menu. */
+export const PAGES: readonly Page[] = [
+  { path: '/', title: 'Overview', needs: '', isInMenu: true, component: Overview },
+  { path: '/keys', title: 'Keys', needs: 'api.read_key', isInMenu: true, component: Keys },
+  { path: '/keys/new', title: 'Create a key', needs: 'api.create_key', isInMenu: false, component: CreateKey },
+  { path: '/keys/:', title: 'Key', needs: 'api.read_key', isInMenu: false, component: KeyPage },
+  { path: '/customers', title: 'Customers', needs: 'identity.read_identity', isInMenu: true, component: Customers },
+  {
+    path: '/customers/:',
+    title: 'Customer',
+    needs: 'identity.read_identity',
+    isInMenu: false,
+    component: CustomerPage,
+  },
+  { path: '/plans', title: 'Plans', needs: 'plan.read_plan', isInMenu: true, component: Plans },
+  { path: '/apis', title: 'Apis', needs: 'api.read_api', isInMenu: true, component: Apis },
+  { path: '/permissions', title: 'Permissions', needs: 'rbac.read_permission', isInMenu: true, component: Permissions },
+  { path: '/limits', title: 'Limits', needs: 'ratelimit.read_override', isInMenu: true, component: Limits },
+  { path: '/usage', title: 'Usage', needs: 'identity.read_usage', isInMenu: true, component: Usage },
+  { path: '/try', title: 'Try it', needs: '', isInMenu: true, component: TryIt },
+  { path: '/webhooks', title: 'Webhooks', needs: 'webhook.read_webhook', isInMenu: true, component: Webhooks },
+  { path: '/audit', title: 'Audit log', needs: 'root.read_audit', isInMenu: true, component: Audit },
+  { path: '/access', title: 'Root keys and sessions', needs: 'root.read_root_key', isInMenu: true, component: Access },
+];

@@ -1,0 +1,110 @@
+import type { Override } from '../../sdk/src/generated/api.ts';
+import { keystile, may } from '../client.ts';
+import { listOverrides } from '../paged.ts';
+import { goTo, query } from '../router.ts';
+import { DeleteButton, DialogButton, Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import { Count, duration, Empty } from '../ui/show.tsx';
+import { PagedTable } from '../ui/table.tsx';
+import { useState } from 'preact/hooks';
+import { from } from './pageOf.ts';
+
+/** Overrides of standalone limits, by namespace. */
+export function Limits() {
+  const namespaceName = query.value.get('namespace') ?? '';
+  const [changes, setChanges] = useState(0);
+  const reload = (): void => setChanges(changes + 1);
+  return (
+    <>
+      <div class="row">
+        <h1>Standalone limits</h1>
+        {namespaceName !== '' && may('ratelimit.set_override') && (
+          <DialogButton label="Set an override" title={`Set an override in ${namespaceName}`} kind="primary">
+            {(close) => (
+              <Form
+                button="Set"
+                onSend={async (data) => {
+                  await keystile.ratelimits.setOverride({
+                    namespaceName,
+                    identifier: textOf(data, 'identifier') ?? '',
+                    limit: numberOf(data, 'limit') ?? 0,
+                    duration: (numberOf(data, 'seconds') ?? 60) * 1000,
+                    async: data.get('mode') !== 'strict',
+                  });
+                  close();
+                  reload();
+                }}
+              >
+                <TextField
+                  label="Identifier"
+                  name="identifier"
+                  required
+                  hint="The one that is limited, or a pattern with *."
+                />
+                <TextField label="Requests" name="limit" type="number" min={0} required />
+                <TextField label="in seconds" name="seconds" type="number" min={1} defaultValue="60" />
+                <Field label="Mode">
+                  {(ids) => (
+                    <select {...ids} name="mode">
+                      <option value="local">local: instant</option>
+                      <option value="strict">strict: never exceeded</option>
+                    </select>
+                  )}
+                </Field>
+              </Form>
+            )}
+          </DialogButton>
+        )}
+      </div>
+      <p>Limits without keys. An override gives some identifiers of a namespace other numbers.</p>
+      <div class="filters">
+        <Field label="Namespace">
+          {(ids) => (
+            <input
+              {...ids}
+              type="search"
+              defaultValue={namespaceName}
+              onChange={(event) =>
+                goTo(`/limits?${new URLSearchParams({ namespace: event.currentTarget.value.trim() })}`, 'replace')
+              }
+            />
+          )}
+        </Field>
+      </div>
+      {namespaceName === '' ? (
+        <Empty>Name a namespace to see its overrides.</Empty>
+      ) : (
+        <PagedTable<Override>
+          caption="Overrides"
+          on={[namespaceName, changes]}
+          keyOf={({ id }) => id}
+          empty="This namespace has no overrides."
+          load={async (cursor) => {
+            const { overrides, ...page } = await listOverrides({ namespaceName, ...from(cursor) });
+            return { rows: overrides, ...page };
+          }}
+          columns={[
+            { title: 'Identifier', cell: ({ identifier }) => <bdi>{identifier}</bdi> },
+            { title: 'Requests', isNumber: true, cell: ({ limit }) => <Count of={limit} /> },
+            { title: 'In', cell: ({ duration: ms }) => duration(ms) },
+            { title: 'Mode', cell: ({ async }) => (async ? 'local' : 'strict') },
+            {
+              title: 'Change',
+              cell: ({ identifier, namespaceId }) =>
+                may('ratelimit.delete_override', namespaceId) && (
+                  <DeleteButton
+                    label="Delete"
+                    name={identifier}
+                    explains="The identifier has the numbers of each request again."
+                    onDelete={async () => {
+                      await keystile.ratelimits.deleteOverride({ namespaceName, identifier });
+                      reload();
+                    }}
+                  />
+                ),
+            },
+          ]}
+        />
+      )}
+    </>
+  );
+}

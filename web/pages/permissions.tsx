@@ -1,0 +1,114 @@
+import { allOf } from '../allOf.ts';
+import { keystile, may } from '../client.ts';
+import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
+import { Copyable, Empty, Showing } from '../ui/show.tsx';
+import { type Column, Table } from '../ui/table.tsx';
+import { useLoaded } from '../ui/useLoaded.ts';
+
+/** Roles and permissions are created, listed and deleted in the same way. */
+interface Kind {
+  readonly title: string;
+  readonly one: string;
+  readonly hint: string;
+  readonly rights: { readonly read: string; readonly create: string; readonly remove: string };
+  readonly list: () => Promise<readonly Named[]>;
+  readonly create: (fields: { name: string; description?: string }) => Promise<unknown>;
+  readonly remove: (id: string) => Promise<unknown>;
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+  readonly description?: string | undefined;
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    title: 'Permissions',
+    one: 'permission',
+    hint: 'For example documents.read. Verifications can ask for it.',
+    rights: { read: 'rbac.read_permission', create: 'rbac.create_permission', remove: 'rbac.delete_permission' },
+    list: () => allOf(keystile.permissions.list({})),
+    create: (fields) => keystile.permissions.create(fields),
+    remove: (permissionId) => keystile.permissions.delete({ permissionId }),
+  },
+  {
+    title: 'Roles',
+    one: 'role',
+    hint: 'A role is a set of permissions that keys are given together.',
+    rights: { read: 'rbac.read_role', create: 'rbac.create_role', remove: 'rbac.delete_role' },
+    list: () => allOf(keystile.permissions.listRoles({})),
+    create: (fields) => keystile.permissions.createRole(fields),
+    remove: (roleId) => keystile.permissions.deleteRole({ roleId }),
+  },
+];
+
+export function Permissions() {
+  return (
+    <>
+      <h1>Permissions and roles</h1>
+      {KINDS.filter(({ rights }) => may(rights.read)).map((kind) => (
+        <NamedList key={kind.one} kind={kind} />
+      ))}
+    </>
+  );
+}
+
+function NamedList({ kind }: { readonly kind: Kind }) {
+  const all = useLoaded(kind.list, [kind.one]);
+  const columns: readonly Column<Named>[] = [
+    { title: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
+    { title: 'Description', cell: ({ description }) => <bdi>{description ?? ''}</bdi> },
+    { title: 'Id', cell: ({ id }) => <Copyable label="the id" text={id} /> },
+    {
+      title: 'Change',
+      cell: ({ id, name }) =>
+        may(kind.rights.remove) && (
+          <DeleteButton
+            label="Delete"
+            name={name}
+            explains={`Keys that have this ${kind.one} lose it at once.`}
+            onDelete={async () => {
+              await kind.remove(id);
+              all.reload();
+            }}
+          />
+        ),
+    },
+  ];
+  return (
+    <section aria-labelledby={`all-${kind.one}`}>
+      <div class="row">
+        <h2 id={`all-${kind.one}`}>{kind.title}</h2>
+        {may(kind.rights.create) && (
+          <DialogButton label={`Create a ${kind.one}`} title={`Create a ${kind.one}`} kind="primary">
+            {(close) => (
+              <Form
+                button="Create"
+                onSend={async (data) => {
+                  const description = textOf(data, 'description');
+                  const name = textOf(data, 'name') ?? '';
+                  await kind.create(description === undefined ? { name } : { name, description });
+                  close();
+                  all.reload();
+                }}
+              >
+                <TextField label="Name" name="name" required hint={kind.hint} />
+                <TextField label="Description" name="description" />
+              </Form>
+            )}
+          </DialogButton>
+        )}
+      </div>
+      <Showing loaded={all}>
+        {(rows) =>
+          rows.length === 0 ? (
+            <Empty>There is no {kind.one} yet.</Empty>
+          ) : (
+            <Table caption={`Table of ${kind.one}s`} columns={columns} rows={rows} keyOf={({ id }) => id} />
+          )
+        }
+      </Showing>
+    </section>
+  );
+}
