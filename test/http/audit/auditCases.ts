@@ -1,6 +1,5 @@
 import { expect } from 'bun:test';
 
-import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
 import type { AuditSetup, Body } from './auditSetup.ts';
 
 /** One entry; undefined: not there. */
@@ -270,15 +269,7 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
     };
   },
   'sessions.endSession': async (setup) => {
-    const rootKeyId = await setup.rootKey();
-    const { engine, storage } = setup.service;
-    const rootKey = await storage.records.findRootKey(rootKeyId);
-    if (rootKey === null) throw new Error('no root key');
-    const { id: sessionId } = await engine.sessions.admin.signIn(rootKey, SYSTEM, {
-      browser: 'a browser',
-      by: 'root key',
-      formerSecret: null,
-    });
+    const { sessionId, rootKeyId } = await setup.session();
     const before = { rootKeyId, browser: 'a browser' };
     return { body: { sessionId }, expected: () => [['session.end', sessionId, before, undefined]] };
   },

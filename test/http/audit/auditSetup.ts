@@ -1,3 +1,4 @@
+import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
 import { TestService } from '../../support/service.ts';
 
 export interface Entry {
@@ -103,6 +104,15 @@ export class AuditSetup {
   async rootKey(): Promise<string> {
     const made = await this.ok('rootKeys.createRootKey', { name: 'audited', permissions: ['api.*.read_api'] });
     return made.rootKeyId as string;
+  }
+
+  async session(): Promise<{ sessionId: string; rootKeyId: string }> {
+    const { storage, engine } = this.service;
+    const rootKey = await storage.records.findRootKey(await this.rootKey());
+    if (rootKey === null) throw new Error('no root key was made');
+    const signIn = { browser: 'a browser', by: 'root key', formerSecret: null } as const;
+    const { id: sessionId } = await engine.sessions.admin.signIn(rootKey, SYSTEM, signIn);
+    return { sessionId, rootKeyId: rootKey.id };
   }
 
   async namespace(): Promise<string> {

@@ -4,7 +4,7 @@ import { TestService } from '../../support/service.ts';
 import { codeOf, HOUR_MS, ORIGIN, pageCalls } from './pageCalls.ts';
 
 let service: TestService;
-const { send, signIn } = pageCalls(() => service);
+const { send } = pageCalls(() => service);
 
 beforeAll(async () => {
   service = await TestService.start({ settings: { KEYSTILE_DASHBOARD: 'on' } });
