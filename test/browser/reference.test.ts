@@ -29,9 +29,12 @@ afterAll(async () => {
   folder[Symbol.dispose]();
 });
 
+/** The viewer cancels a request when it sends another one instead, and a busy machine lets it get that far. */
+const CANCELLED = 'error: AbortError: The user aborted a request.';
+
 /** Nothing is asked of another host, nothing is stopped by the policy, and nothing is wrong in the console. */
 afterEach(() => {
-  expect(complaints).toEqual([]);
+  expect(complaints.filter((each) => each !== CANCELLED)).toEqual([]);
 });
 
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { name, exact: true });
