@@ -15,11 +15,7 @@ const WORKERS = availableParallelism() + 1;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
 const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|faultStandby|credits|crash|stop)\.test\.ts$/;
 
-/**
- * `temporary`: variables that say where temporary files go.
- *
- * @returns {Promise<import('./tests.mjs').Result>}
- */
+/** `temporary`: variables that say where temporary files go. */
 export async function runBunTest(files, { titlePattern, seed, temporary }) {
   const isParallel = files.length > 1 && groupOf(files[0]) !== 'alone';
   const folder = mkdtempSync(join(tmpdir(), 'keystile-test-'));

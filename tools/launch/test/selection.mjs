@@ -11,11 +11,7 @@ export const GROUPS = ['check', ...FOLDERS];
 /** Its tests measure real time, which a slow or busy machine does not keep. They run when they are named. */
 const NAMED_ONLY = 'alone';
 
-/**
- * `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but test/alone.
- *
- * @param {string[]} commandArguments
- */
+/** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but test/alone. */
 export function select(commandArguments) {
   const targets = [];
   let titlePattern;
@@ -36,7 +32,6 @@ export function groupOf(file) {
   return file.split(sep)[1] ?? file;
 }
 
-/** @param {string} target */
 function testFilesOf(target) {
   const path = resolve(projectRoot, FOLDERS.includes(target) ? `test/${target}` : target);
   const [top, group] = relative(projectRoot, path).split(sep);

@@ -9,15 +9,8 @@ import { withTemporaryFolder } from './temporaryFolder.mjs';
 import { GROUPS, groupOf, select } from './selection.mjs';
 
 /**
- * @typedef {{ file: string, title: string }} Failure file: of a test, or "check"
- * @typedef {{ interrupted: boolean, groups: Map<string, { seconds: number, passed: number }>, failures: Failure[] }} Result
- */
-
-/**
  * Runs the checks, then the files side by side, then those of test/alone one after the other. The checks and Bun print what fails and
  * why; below it stands how to run each failed file alone. The last line counts every test.
- *
- * @param {string[]} commandArguments
  */
 export async function runTests(commandArguments) {
   const { checks, files, titlePattern } = select(commandArguments);
