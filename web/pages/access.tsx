@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { keystile, may, session } from '../client.ts';
 import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
 import { Ago, Badge, Copyable, Showing } from '../ui/show.tsx';
+import { Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 import { allOf } from '../allOf.ts';
 
@@ -54,53 +55,38 @@ function RootKeys() {
       )}
       <Showing loaded={rootKeys}>
         {(all) => (
-          <div class="scrolls" role="region" aria-label="Table of root keys" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  {['Name', 'Starts with', 'Rights', 'State', 'Created', 'Change'].map((title) => (
-                    <th key={title} scope="col">
-                      {title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {all.map(({ id, name, start, permissions, createdAt, revokedAt }) => (
-                  <tr key={id}>
-                    <td>
-                      <bdi>{name ?? id}</bdi>
-                    </td>
-                    <td>
-                      <code>{start}…</code>
-                    </td>
-                    <td>{permissions.join(' ')}</td>
-                    <td>
-                      <Badge kind={revokedAt === undefined ? 'good' : 'plain'}>
-                        {revokedAt === undefined ? 'Active' : 'Revoked'}
-                      </Badge>
-                    </td>
-                    <td>
-                      <Ago at={createdAt} />
-                    </td>
-                    <td>
-                      {revokedAt === undefined && may('root.revoke_root_key', id) && (
-                        <DeleteButton
-                          label="Revoke"
-                          name={start}
-                          explains="The root key and all its sessions end at once, for good."
-                          onDelete={async () => {
-                            await keystile.rootKeys.revoke({ rootKeyId: id });
-                            rootKeys.reload();
-                          }}
-                        />
-                      )}
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            caption="Table of root keys"
+            rows={all}
+            keyOf={({ id }) => id}
+            columns={[
+              { title: 'Name', cell: ({ id, name }) => <bdi>{name ?? id}</bdi> },
+              { title: 'Starts with', cell: ({ start }) => <code>{start}…</code> },
+              { title: 'Rights', cell: ({ permissions }) => permissions.join(' ') },
+              {
+                title: 'State',
+                cell: ({ revokedAt }) =>
+                  revokedAt === undefined ? <Badge kind="good">Active</Badge> : <Badge kind="plain">Revoked</Badge>,
+              },
+              { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+              {
+                title: 'Change',
+                cell: ({ id, start, revokedAt }) =>
+                  revokedAt === undefined &&
+                  may('root.revoke_root_key', id) && (
+                    <DeleteButton
+                      label="Revoke"
+                      name={start}
+                      explains="The root key and all its sessions end at once, for good."
+                      onDelete={async () => {
+                        await keystile.rootKeys.revoke({ rootKeyId: id });
+                        rootKeys.reload();
+                      }}
+                    />
+                  ),
+              },
+            ]}
+          />
         )}
       </Showing>
     </section>

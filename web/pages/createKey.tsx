@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { KeysCreateKeyRequest } from '../../sdk/src/generated/api.ts';
 import { keystile } from '../client.ts';
 import { hrefOf, query } from '../router.ts';
-import { Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import { Form, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
 import { Copyable, Showing } from '../ui/show.tsx';
 import { useApis } from './useApis.ts';
 
@@ -23,17 +23,12 @@ export function CreateKey() {
                 button="Create the key"
                 onSend={async (data) => setMade(await keystile.keys.create(toRequest(data)))}
               >
-                <Field label="Api">
-                  {(ids) => (
-                    <select {...ids} name="apiId" required defaultValue={query.value.get('api') ?? ''}>
-                      {known.map(({ id, name }) => (
-                        <option key={id} value={id}>
-                          {name}
-                        </option>
-                      ))}
-                    </select>
-                  )}
-                </Field>
+                <SelectField
+                  label="Api"
+                  name="apiId"
+                  options={known.map(({ id, name }) => [id, name])}
+                  defaultValue={query.value.get('api') ?? ''}
+                />
                 <TextField label="Name" name="name" hint="For you. Verifications answer with it." />
                 <TextField label="Prefix" name="prefix" hint='"acme" makes keys that begin with acme_.' />
                 <TextField
@@ -51,16 +46,16 @@ export function CreateKey() {
                     min={0}
                     hint="Empty: no credits are counted."
                   />
-                  <Field label="Refill">
-                    {(ids) => (
-                      <select {...ids} name="interval">
-                        <option value="daily">every day at midnight</option>
-                        <option value="monthly">every month, on the first</option>
-                        <option value="hourly">every hour</option>
-                        <option value="weekly">every week</option>
-                      </select>
-                    )}
-                  </Field>
+                  <SelectField
+                    label="Refill"
+                    name="interval"
+                    options={[
+                      ['daily', 'every day at midnight'],
+                      ['monthly', 'every month, on the first'],
+                      ['hourly', 'every hour'],
+                      ['weekly', 'every week'],
+                    ]}
+                  />
                   <TextField
                     label="Refill to"
                     name="refillAmount"

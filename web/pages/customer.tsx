@@ -1,9 +1,11 @@
 import { keystile, may } from '../client.ts';
 import { listPlans } from '../paged.ts';
-import { DialogButton, Field, Form, textOf } from '../ui/form.tsx';
+import { DialogButton, Form, SelectField, textOf } from '../ui/form.tsx';
 import { Ago, Badge, Copyable, Count, duration, Facts, Showing } from '../ui/show.tsx';
+import { Table } from '../ui/table.tsx';
 import { ToggleButton } from '../ui/toggle.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
+import { STATEMENT_DAY, STATEMENT_NUMBERS } from './statementColumns.tsx';
 
 export function CustomerPage({ id: externalId }: { readonly id: string }) {
   const customer = useLoaded(() => keystile.identities.get({ externalId }), [externalId], 5_000);
@@ -28,18 +30,15 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                         customer.reload();
                       }}
                     >
-                      <Field label="Plan">
-                        {(ids) => (
-                          <select {...ids} name="planId" defaultValue={value.planId ?? ''}>
-                            <option value="">no plan</option>
-                            {offered(plans.value ?? [], value.plan).map(({ id, name }) => (
-                              <option key={id} value={id}>
-                                {name}
-                              </option>
-                            ))}
-                          </select>
-                        )}
-                      </Field>
+                      <SelectField
+                        label="Plan"
+                        name="planId"
+                        options={[
+                          ['', 'no plan'],
+                          ...offered(plans.value ?? [], value.plan).map(({ id, name }) => [id, name] as const),
+                        ]}
+                        defaultValue={value.planId ?? ''}
+                      />
                     </Form>
                   )}
                 </DialogButton>
@@ -101,41 +100,12 @@ function Statement({ externalId }: { readonly externalId: string }) {
       <h2 id="statement">Statement by day</h2>
       <Showing loaded={rows}>
         {(value) => (
-          <div class="scrolls" role="region" aria-label="Statement" tabIndex={0}>
-            <table>
-              <thead>
-                <tr>
-                  {['Day', 'Opening', 'Granted', 'Refilled', 'Adjusted', 'Spent', 'Expired', 'Closing'].map((title) => (
-                    <th key={title} scope="col" class={title === 'Day' ? undefined : 'number'}>
-                      {title}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {value.rows.map((row) => (
-                  <tr key={row.start}>
-                    <td>{new Date(row.start).toLocaleDateString(undefined, { timeZone: 'UTC' })}</td>
-                    {(
-                      [
-                        row.opening,
-                        row.granted,
-                        row.refilled,
-                        row.adjusted,
-                        row.spent,
-                        row.expired,
-                        row.closing,
-                      ] as const
-                    ).map((number, i) => (
-                      <td key={i} class="number">
-                        <Count of={number} />
-                      </td>
-                    ))}
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <Table
+            caption="Table of the statement"
+            rows={value.rows}
+            keyOf={({ start }) => String(start)}
+            columns={[STATEMENT_DAY, ...STATEMENT_NUMBERS]}
+          />
         )}
       </Showing>
     </section>

@@ -2,7 +2,7 @@ import type { Identity } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listCustomers } from '../paged.ts';
 import { goTo, hrefOf, query } from '../router.ts';
-import { DialogButton, Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import { DialogButton, Form, numberOf, SearchField, textOf, TextField } from '../ui/form.tsx';
 import { Badge, Count } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { from } from './pageOf.ts';
@@ -45,18 +45,11 @@ export function Customers() {
         )}
       </div>
       <div class="filters">
-        <Field label="Search">
-          {(ids) => (
-            <input
-              {...ids}
-              type="search"
-              defaultValue={search}
-              onChange={(event) =>
-                goTo(`/customers?${new URLSearchParams({ search: event.currentTarget.value.trim() })}`, 'replace')
-              }
-            />
-          )}
-        </Field>
+        <SearchField
+          label="Search"
+          value={search}
+          onSearch={(text) => goTo(`/customers?${new URLSearchParams({ search: text })}`, 'replace')}
+        />
       </div>
       <PagedTable<Identity>
         caption="Customers"

@@ -2,7 +2,7 @@ import type { Key } from '../../sdk/src/generated/api.ts';
 import { may } from '../client.ts';
 import { listKeys } from '../paged.ts';
 import { goTo, hrefOf, query } from '../router.ts';
-import { Field } from '../ui/form.tsx';
+import { Field, SearchField } from '../ui/form.tsx';
 import { Ago, Count, Empty, Showing } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { useApis } from './useApis.ts';
@@ -49,28 +49,18 @@ export function Keys() {
                     </select>
                   )}
                 </Field>
-                <Field label="Search">
-                  {(ids) => (
-                    <input
-                      {...ids}
-                      type="search"
-                      placeholder="Name, id or start of the secret"
-                      defaultValue={search}
-                      onChange={(event) => show({ search: event.currentTarget.value.trim() })}
-                    />
-                  )}
-                </Field>
-                <Field label="Customer">
-                  {(ids) => (
-                    <input
-                      {...ids}
-                      type="search"
-                      placeholder="externalId"
-                      defaultValue={externalId}
-                      onChange={(event) => show({ customer: event.currentTarget.value.trim() })}
-                    />
-                  )}
-                </Field>
+                <SearchField
+                  label="Search"
+                  value={search}
+                  placeholder="Name, id or start of the secret"
+                  onSearch={(text) => show({ search: text })}
+                />
+                <SearchField
+                  label="Customer"
+                  value={externalId}
+                  placeholder="externalId"
+                  onSearch={(customer) => show({ customer })}
+                />
               </div>
               <PagedTable<Key>
                 caption="Keys"

@@ -2,7 +2,17 @@ import type { Override } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listOverrides } from '../paged.ts';
 import { goTo, query } from '../router.ts';
-import { DeleteButton, DialogButton, Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import {
+  DeleteButton,
+  DialogButton,
+  Form,
+  MODES,
+  numberOf,
+  SearchField,
+  SelectField,
+  textOf,
+  TextField,
+} from '../ui/form.tsx';
 import { Count, duration, Empty } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { useState } from 'preact/hooks';
@@ -42,14 +52,7 @@ export function Limits() {
                 />
                 <TextField label="Requests" name="limit" type="number" min={0} required />
                 <TextField label="in seconds" name="seconds" type="number" min={1} defaultValue="60" />
-                <Field label="Mode">
-                  {(ids) => (
-                    <select {...ids} name="mode">
-                      <option value="local">local: instant</option>
-                      <option value="strict">strict: never exceeded</option>
-                    </select>
-                  )}
-                </Field>
+                <SelectField label="Mode" name="mode" options={MODES} />
               </Form>
             )}
           </DialogButton>
@@ -57,18 +60,11 @@ export function Limits() {
       </div>
       <p>Limits without keys. An override gives some identifiers of a namespace other numbers.</p>
       <div class="filters">
-        <Field label="Namespace">
-          {(ids) => (
-            <input
-              {...ids}
-              type="search"
-              defaultValue={namespaceName}
-              onChange={(event) =>
-                goTo(`/limits?${new URLSearchParams({ namespace: event.currentTarget.value.trim() })}`, 'replace')
-              }
-            />
-          )}
-        </Field>
+        <SearchField
+          label="Namespace"
+          value={namespaceName}
+          onSearch={(namespace) => goTo(`/limits?${new URLSearchParams({ namespace })}`, 'replace')}
+        />
       </div>
       {namespaceName === '' ? (
         <Empty>Name a namespace to see its overrides.</Empty>

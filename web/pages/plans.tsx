@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Plan } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listPlans } from '../paged.ts';
-import { DeleteButton, DialogButton, Field, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
+import { DeleteButton, DialogButton, Form, MODES, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
 import { Count, duration } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { from } from './pageOf.ts';
@@ -52,25 +52,18 @@ export function Plans() {
                   min={1}
                   hint="Empty: no credits."
                 />
-                <Field label="Period">
-                  {(ids) => (
-                    <select {...ids} name="interval">
-                      <option value="monthly">month</option>
-                      <option value="daily">day</option>
-                      <option value="weekly">week</option>
-                    </select>
-                  )}
-                </Field>
+                <SelectField
+                  label="Period"
+                  name="interval"
+                  options={[
+                    ['monthly', 'month'],
+                    ['daily', 'day'],
+                    ['weekly', 'week'],
+                  ]}
+                />
                 <TextField label="Requests" name="limit" type="number" min={1} hint="Empty: no rate limit." />
                 <TextField label="in seconds" name="seconds" type="number" min={1} defaultValue="60" />
-                <Field label="Mode">
-                  {(ids) => (
-                    <select {...ids} name="mode">
-                      <option value="local">local: instant</option>
-                      <option value="strict">strict: never exceeded</option>
-                    </select>
-                  )}
-                </Field>
+                <SelectField label="Mode" name="mode" options={MODES} />
               </Form>
             )}
           </DialogButton>

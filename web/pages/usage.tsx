@@ -2,12 +2,11 @@ import type { StatementRow } from '../../sdk/src/generated/api.ts';
 import { fetchAsPage, may } from '../client.ts';
 import { listStatement } from '../paged.ts';
 import { goTo, query } from '../router.ts';
-import { Field } from '../ui/form.tsx';
-import { Count, Empty } from '../ui/show.tsx';
+import { SearchField } from '../ui/form.tsx';
+import { Empty } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { from } from './pageOf.ts';
-
-const NUMBERS = ['opening', 'granted', 'refilled', 'adjusted', 'spent', 'expired', 'closing'] as const;
+import { STATEMENT_DAY, STATEMENT_NUMBERS } from './statementColumns.tsx';
 
 /** What happened to credits: of one customer, or of all. */
 export function Usage() {
@@ -26,19 +25,13 @@ export function Usage() {
         <CsvButton address={csv} />
       </div>
       <div class="filters">
-        <Field label="Customer" hint="Empty: all customers and keys.">
-          {(ids) => (
-            <input
-              {...ids}
-              type="search"
-              placeholder="externalId"
-              defaultValue={externalId}
-              onChange={(event) =>
-                goTo(`/usage?${new URLSearchParams({ customer: event.currentTarget.value.trim() })}`, 'replace')
-              }
-            />
-          )}
-        </Field>
+        <SearchField
+          label="Customer"
+          value={externalId}
+          placeholder="externalId"
+          hint="Empty: all customers and keys."
+          onSearch={(customer) => goTo(`/usage?${new URLSearchParams({ customer })}`, 'replace')}
+        />
       </div>
       {isAll && !(may('identity.read_usage') && may('api.read_usage')) ? (
         <Empty>Name a customer. To see all of them, your root key needs more rights.</Empty>
@@ -53,16 +46,9 @@ export function Usage() {
             return { rows, ...page };
           }}
           columns={[
-            {
-              title: 'Day',
-              cell: ({ start }) => new Date(start).toLocaleDateString(undefined, { timeZone: 'UTC' }),
-            },
+            STATEMENT_DAY,
             { title: 'Customer or key', cell: ({ externalId: id, keyId }) => <bdi>{id ?? keyId ?? ''}</bdi> },
-            ...NUMBERS.map((name) => ({
-              title: name[0]?.toUpperCase() + name.slice(1),
-              isNumber: true as const,
-              cell: (row: StatementRow) => <Count of={row[name]} />,
-            })),
+            ...STATEMENT_NUMBERS,
           ]}
         />
       )}

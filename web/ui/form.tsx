@@ -51,6 +51,68 @@ export function TextField({
   );
 }
 
+/** A choice of some values, each with its words. */
+export function SelectField({
+  label,
+  name,
+  options,
+  defaultValue,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly defaultValue?: string;
+}) {
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <select {...ids} name={name} {...(defaultValue === undefined ? {} : { defaultValue })}>
+          {options.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** The two modes of a limit, in a word each. */
+export const MODES = [
+  ['local', 'local: instant'],
+  ['strict', 'strict: never exceeded'],
+] as const;
+
+/** A text to look for, which takes effect with Enter or when the field is left. */
+export function SearchField({
+  label,
+  value,
+  onSearch,
+  ...more
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly onSearch: (text: string) => void;
+  readonly placeholder?: string;
+  readonly hint?: string;
+}) {
+  const { hint, placeholder = '' } = more;
+  return (
+    <Field label={label} hint={hint}>
+      {(ids) => (
+        <input
+          {...ids}
+          type="search"
+          placeholder={placeholder}
+          defaultValue={value}
+          onChange={(event) => onSearch(event.currentTarget.value.trim())}
+        />
+      )}
+    </Field>
+  );
+}
+
 /** A form that sends itself once at a time and says what went wrong. What was typed stays. */
 export function Form({
   onSend,
