@@ -4,6 +4,7 @@ import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session, signOut } from './client.ts';
 import { type Page, PAGES } from './pageList.ts';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
+import { type Operation, rightTo } from '../src/core/rights.ts';
 import { hrefOf, path } from './router.ts';
 import { Failure } from './ui/show.tsx';
 
@@ -104,13 +105,12 @@ function Broken({ error }: { readonly error: unknown }) {
   );
 }
 
-function NoRight({ needs }: { readonly needs: string }) {
-  const [kind, action] = needs.split('.');
+function NoRight({ needs }: { readonly needs: Operation }) {
   return (
     <>
       <h1>You may not see this page</h1>
       <p>
-        It needs the right <code>{`${kind}.*.${action}`}</code>, which your root key does not have.
+        It needs the right <code>{rightTo(needs, '*')}</code>, which your root key does not have.
       </p>
     </>
   );

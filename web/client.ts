@@ -1,6 +1,7 @@
 import { computed, signal } from '@preact/signals';
 
 import { Keystile } from '../sdk/src/keystile.ts';
+import { holdsRight, holdsRightSomewhere, type Operation } from '../src/core/rights.ts';
 import { KeystileError } from '../sdk/src/errors.ts';
 
 /** Who is signed in. The browser has a cookie that scripts cannot read; it never has the root key. */
@@ -39,13 +40,9 @@ export const TRANSPORT = { timeoutMs: 15_000, totalTimeoutMs: 20_000, retries: 1
 export const keystile = new Keystile({ url: location.origin, batch: false, ...TRANSPORT });
 
 /** The right on this record; without an id, on at least one. */
-export function may(operation: string, id?: string): boolean {
-  const [kind, action] = operation.split('.');
-  return (session.value?.permissions ?? []).some((right) => {
-    if (right === '*') return true;
-    const [ofKind, ofId, ofAction] = right.split('.');
-    return ofKind === kind && ofAction === action && (id === undefined || ofId === '*' || ofId === id);
-  });
+export function may(operation: Operation, id?: string): boolean {
+  const rights = session.value?.permissions ?? [];
+  return id === undefined ? holdsRightSomewhere(rights, operation) : holdsRight(rights, operation, id);
 }
 
 /** Asks the service. When the session has ended, the sign-in form opens over the page and nothing is lost. */

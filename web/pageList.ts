@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact';
 import { lazy } from 'preact/compat';
 
+import type { Operation } from '../src/core/rights.ts';
 import { Overview } from './pages/overview.tsx';
 
 export interface Page {
@@ -8,7 +9,7 @@ export interface Page {
   readonly path: string;
   readonly title: string;
   /** The right that it needs; '' = none. */
-  readonly needs: string;
+  readonly needs: Operation | '';
   readonly isInMenu: boolean;
   readonly component: ComponentType<{ id: string }>;
 }

@@ -1,4 +1,4 @@
-import { isLoopback } from '../config/read.ts';
+import { isLoopback } from '../core/address.ts';
 import { failed, type CliError } from './cliError.ts';
 
 const TIMEOUT_MS = 30_000;
@@ -21,7 +21,7 @@ export function isNotSent(error: unknown): boolean {
 
 /** Requests to this machine never go through a proxy, even when the environment sets one. */
 export function send(request: Request): Promise<Response> {
-  const isHere = isLoopback(new URL(request.url).hostname.replace(/^\[|\]$/g, ''));
+  const isHere = isLoopback(new URL(request.url).hostname);
   // Bun accepts `proxy: false`, but its types do not.
   const options = { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error', ...(isHere ? { proxy: false } : {}) };
   return fetch(request, options as RequestInit);

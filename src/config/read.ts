@@ -1,4 +1,4 @@
-import { parseAddress } from '../core/address.ts';
+import { isLoopback } from '../core/address.ts';
 import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
@@ -114,12 +114,4 @@ function contradictions(config: Partial<Config>): string[] {
     );
   }
   return found;
-}
-
-export function isLoopback(host: string): boolean {
-  if (host === 'localhost') return true;
-  const address = parseAddress(host);
-  if (address === null) return false;
-  const isMapped = address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff;
-  return isMapped ? address[12] === 127 : address.slice(0, 15).every((byte) => byte === 0) && address[15] === 1;
 }

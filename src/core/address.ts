@@ -80,3 +80,12 @@ export function showAddress(address: Address): string {
   const groups = Array.from({ length: 8 }, (_, i) => ((address[i * 2] ?? 0) << 8) | (address[i * 2 + 1] ?? 0));
   return groups.map((group) => group.toString(16)).join(':');
 }
+
+const LOOPBACK = ['127.0.0.0/8', '::1/128'].flatMap((text) => parseBlock(text) ?? []);
+
+/** Only this machine reaches the host: a name, or an address as it stands in a URL or by itself. */
+export function isLoopback(host: string): boolean {
+  if (host === 'localhost') return true;
+  const address = parseAddress(host.replace(/^\[(.*)\]$/, '$1'));
+  return address !== null && LOOPBACK.some((block) => inBlock(address, block));
+}

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 import { MAX_BODY_BYTES } from '../core/bounds.ts';
 import { AppError } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
-import { type AnswerContext, jsonAnswer, preparedJson } from './answer/answer.ts';
+import { type AnswerContext, jsonAnswer, notStored, preparedJson } from './answer/answer.ts';
 import { checkContentType, readBodyStrictly } from './request/body.ts';
 import { pathOf } from './routes/bodyBounds.ts';
 import { explain } from './request/explain.ts';
@@ -11,10 +11,10 @@ import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
-import { authenticateManager } from './dashboard/requestedBy.ts';
+import { authenticateManager } from './request/authenticate.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { isDashboardOn } from './dashboard/isOn.ts';
-import { notStored } from './dashboard/signIn.ts';
+import type { Endpoint } from './routes/endpoint.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
@@ -30,12 +30,6 @@ import { makeVerdictWriter } from './verify/verdictWriter.ts';
 
 /** A request, and how to learn the address that it came from. */
 export type Handler = (request: Request, peer: Peer) => Promise<Response>;
-
-interface Endpoint {
-  /** 'any': all of them, also OPTIONS, are answered in the same way. */
-  readonly methods: readonly string[] | 'any';
-  answer(request: Request, peer: Peer, context: AnswerContext): Promise<Response>;
-}
 
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
-import { isLoopback, readConfig } from '../../src/config/read.ts';
+import { readConfig } from '../../src/config/read.ts';
+import { isLoopback } from '../../src/core/address.ts';
 import { showConfig } from '../../src/config/show.ts';
 import { flagName, type Setting, VARIABLES } from '../../src/config/variables.ts';
 

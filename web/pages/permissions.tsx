@@ -1,3 +1,4 @@
+import type { Operation } from '../../src/core/rights.ts';
 import { allOf } from '../allOf.ts';
 import { keystile, may } from '../client.ts';
 import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
@@ -10,7 +11,7 @@ interface Kind {
   readonly title: string;
   readonly one: string;
   readonly hint: string;
-  readonly rights: { readonly read: string; readonly create: string; readonly remove: string };
+  readonly rights: { readonly read: Operation; readonly create: Operation; readonly remove: Operation };
   readonly list: () => Promise<readonly Named[]>;
   readonly create: (fields: { name: string; description?: string }) => Promise<unknown>;
   readonly remove: (id: string) => Promise<unknown>;

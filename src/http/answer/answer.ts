@@ -35,6 +35,12 @@ function answer(
   return new Response(text, { status, headers: { 'content-type': JSON_TYPE, ...own, ...more } });
 }
 
+/** No cache between the browser and the service may keep an answer that depends on a cookie. */
+export function notStored(response: Response): Response {
+  response.headers.set('cache-control', 'no-store');
+  return response;
+}
+
 /** WWW-Authenticate of every 401 (RFC 6750, 3). */
 export const CHALLENGE = 'Bearer realm="keystile"';
 /** Retry-After, in seconds. */

@@ -1,26 +1,21 @@
 import { AppError } from '../../core/errors.ts';
-import type { AnswerContext } from '../answer/answer.ts';
-import type { Peer, Service } from '../service.ts';
+import type { Endpoint } from '../routes/endpoint.ts';
+import type { Service } from '../service.ts';
 import { isDashboardOn } from './isOn.ts';
 import { showSession, signIn, signOut } from './signIn.ts';
 import { ASSETS_PATH, DASHBOARD_PATH, DashboardSite } from './site.ts';
 
-interface DashboardEndpoint {
-  readonly methods: readonly string[];
-  answer(request: Request, peer: Peer, context: AnswerContext): Promise<Response>;
-}
-
 /** What the dashboard consists of, by path. `below` finds the addresses inside of the dashboard, which no list can hold. */
 export interface DashboardEndpoints {
-  readonly byPath: ReadonlyMap<string, DashboardEndpoint>;
-  readonly below: (path: string) => DashboardEndpoint | undefined;
+  readonly byPath: ReadonlyMap<string, Endpoint>;
+  readonly below: (path: string) => Endpoint | undefined;
 }
 
 export function dashboardEndpoints(service: Service): DashboardEndpoints {
   if (!isDashboardOn(service.config)) return { byPath: new Map(), below: () => undefined };
   const site = new DashboardSite();
-  const page: DashboardEndpoint = { methods: ['GET'], answer: (_request, _peer, context) => site.page(context) };
-  const byPath = new Map<string, DashboardEndpoint>([
+  const page: Endpoint = { methods: ['GET'], answer: (_request, _peer, context) => site.page(context) };
+  const byPath = new Map<string, Endpoint>([
     [DASHBOARD_PATH, page],
     [
       `${DASHBOARD_PATH}/session`,
@@ -35,7 +30,7 @@ export function dashboardEndpoints(service: Service): DashboardEndpoints {
       { methods: ['POST'], answer: (request, peer, context) => signOut(service, { request, peer, context }) },
     ],
   ]);
-  const asset = (name: string): DashboardEndpoint => ({
+  const asset = (name: string): Endpoint => ({
     methods: ['GET'],
     async answer(_request, _peer, context) {
       const found = await site.asset(name, context);

@@ -1,6 +1,6 @@
+import { isLoopback } from '../../core/address.ts';
 import { AppError } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
-import { isLoopback } from './isOn.ts';
 
 /**
  * A request with a session must come from a page of this service. The browser's cookie is SameSite=Strict; this is checked besides, because

@@ -4,10 +4,10 @@ import { Compile } from 'typebox/compile';
 import { AppError } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { VERSION } from '../../version.ts';
-import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
+import { type AnswerContext, jsonAnswer, notStored } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import type { Peer, Service } from '../service.ts';
-import { authenticateManager } from './requestedBy.ts';
+import { authenticateManager } from '../request/authenticate.ts';
 import { requireSameOrigin } from './sameOrigin.ts';
 import { sessionCookie, sessionSecret } from './sessionCookie.ts';
 
@@ -96,12 +96,6 @@ function unlessUnauthorized(failure: unknown): null {
 function withCookie(response: Response, cookie: string): Response {
   response.headers.append('set-cookie', cookie);
   return notStored(response);
-}
-
-/** No cache between the browser and the service may keep an answer that depends on a cookie. */
-export function notStored(response: Response): Response {
-  response.headers.set('cache-control', 'no-store');
-  return response;
 }
 
 function describe({ id, name, rights }: RootKeyRecord, sessionId: string): object {

@@ -79,6 +79,25 @@ describe('a session', () => {
     expect(own.headers.get('cache-control')).toBe('no-store');
   });
 
+  test('that ends while it is looked up is not kept in memory', async () => {
+    // Long enough ago that its use is saved.
+    service.clock.advance(HOUR_MS);
+    service.engine.sessions.authenticator.forget();
+    const { records } = service.storage;
+    const find = records.findSession.bind(records);
+    let ended = 0;
+    records.findSession = async (digest) => {
+      const found = await find(digest);
+      await service.ok('/v1/sessions.endSession', { sessionId: found?.session.id });
+      ended++;
+      return found;
+    };
+    expect((await list(cookie)).status).toBe(200);
+    records.findSession = find;
+    expect(ended).toBe(1);
+    expect(codeOf(await list(cookie))).toEqual(ENDED);
+  });
+
   test('ends when the same browser signs in again', async () => {
     const again = await send('/dashboard/session', { headers: { authorization: `Bearer ${service.rootKey}`, cookie } });
     expect(again.status).toBe(200);

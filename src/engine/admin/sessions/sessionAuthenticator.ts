@@ -1,5 +1,4 @@
 import { AppError } from '../../../core/errors.ts';
-import type { RootKeyRecord, SessionRecord } from '../../../core/records.ts';
 import { sessionEnd } from '../../../core/sessionTimes.ts';
 import type { FoundSession } from '../../../storage/port/records.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
@@ -10,12 +9,6 @@ import type { AdminContext } from '../change/adminContext.ts';
 const MAX_CACHED = 1000;
 /** How often the use of a session is saved. It may end this much too early, never too late. */
 const SAVED_EVERY_MS = 10 * 60_000;
-
-/** A session that is valid, and the root key that it acts for. */
-export interface SignedIn {
-  readonly session: SessionRecord;
-  readonly rootKey: RootKeyRecord;
-}
 
 /** Authenticates the browsers that are signed in to the dashboard. */
 export class SessionAuthenticator {
@@ -30,19 +23,25 @@ export class SessionAuthenticator {
   }
 
   /** `isUse`: a person is there. Otherwise the session does not last longer by it. */
-  async authenticate(digest: string, isUse: boolean): Promise<SignedIn> {
+  async authenticate(digest: string, isUse: boolean): Promise<FoundSession> {
     const { freshness, ledger } = this.#storage;
     if (!freshness.isFresh()) await freshness.confirm();
     const nowMs = ledger.nowMs();
+    const forgotten = this.#forgotten;
     const known = this.#known.get(digest);
     // Another node may have saved a later use.
-    const found = known !== undefined && nowMs < known.session.untilMs ? known : await this.#find(digest);
+    const found = known !== undefined && nowMs < known.session.untilMs ? known : await this.#find(digest, forgotten);
     if (found === null || nowMs >= found.session.untilMs) throw ended('The session has ended.');
     const { rootKey, session } = found;
     if (rootKey.revokedAtMs !== null) throw ended('The root key of this session was revoked.');
     if (rootKey.expiresAtMs !== null && nowMs >= rootKey.expiresAtMs)
       throw ended('The root key of this session has expired.');
-    if (isUse && nowMs - session.usedAtMs >= SAVED_EVERY_MS) await this.#save(digest, found, nowMs);
+    if (isUse && nowMs - session.usedAtMs >= SAVED_EVERY_MS) {
+      const used = { ...session, usedAtMs: nowMs, untilMs: sessionEnd(session.createdAtMs, nowMs) };
+      // Kept before it is saved: other requests of the page do not save it as well.
+      this.#keep(digest, { session: used, rootKey }, forgotten);
+      await this.#save(used);
+    }
     return found;
   }
 
@@ -52,26 +51,23 @@ export class SessionAuthenticator {
     this.#forgotten++;
   }
 
-  async #find(digest: string): Promise<FoundSession | null> {
-    const forgotten = this.#forgotten;
+  async #find(digest: string, forgotten: number): Promise<FoundSession | null> {
     const found = await this.#storage.records.findSession(digest);
     if (found === null) this.#known.delete(digest);
-    else if (forgotten === this.#forgotten) this.#keep(digest, found);
+    else this.#keep(digest, found, forgotten);
     return found;
   }
 
-  async #save(digest: string, { session, rootKey }: FoundSession, nowMs: number): Promise<void> {
-    const used = { ...session, usedAtMs: nowMs, untilMs: sessionEnd(session.createdAtMs, nowMs) };
-    const { id: sessionId, usedAtMs, untilMs } = used;
-    // Kept before it is saved: other requests of the page do not save it as well.
-    this.#keep(digest, { session: used, rootKey });
+  async #save({ id: sessionId, usedAtMs, untilMs }: FoundSession['session']): Promise<void> {
     await this.#changes.applyOnce({
       writes: [{ kind: 'useSession', sessionId, usedAtMs, untilMs }],
       accounts: [],
     });
   }
 
-  #keep(digest: string, found: FoundSession): void {
+  /** A session that was read before something was forgotten may have ended. It is used once, but not kept. */
+  #keep(digest: string, found: FoundSession, forgotten: number): void {
+    if (forgotten !== this.#forgotten) return;
     if (this.#known.size >= MAX_CACHED) this.#known.clear();
     this.#known.set(digest, found);
   }
