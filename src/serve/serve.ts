@@ -5,7 +5,7 @@ import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
-import { isDashboardOn } from '../http/dashboard/isOn.ts';
+import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { Endpoint } from '../routes/endpoint.ts';
 import type { Service } from '../service.ts';
-import { isDashboardOn } from './isOn.ts';
+import { isDashboardOn } from '../authentication/isDashboardOn.ts';
 import { showSession, signIn, signOut } from './signIn.ts';
 import { ASSETS_PATH, DASHBOARD_PATH, DashboardSite } from './site.ts';
 

@@ -7,9 +7,9 @@ import { VERSION } from '../../version.ts';
 import { type AnswerContext, jsonAnswer, notStored } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import type { Peer, Service } from '../service.ts';
-import { authenticateManager } from '../request/authenticate.ts';
-import { requireSameOrigin } from './sameOrigin.ts';
-import { sessionCookie, sessionSecret } from './sessionCookie.ts';
+import { authenticateManager } from '../authentication/authenticate.ts';
+import { requireSameOrigin } from '../authentication/sameOrigin.ts';
+import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
 
 const MAX_BODY_BYTES = 1024;
 const MAX_BROWSER_LENGTH = 200;

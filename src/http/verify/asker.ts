@@ -2,7 +2,7 @@ import type { Address } from '../../core/address.ts';
 import { AppError } from '../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
-import { authenticateRootKey, type RequestedBy } from '../request/authenticate.ts';
+import { authenticateRootKey, type RequestedBy } from '../authentication/authenticate.ts';
 import type { Asking, Service } from '../service.ts';
 
 type RootKey = RequestedBy['rootKey'];

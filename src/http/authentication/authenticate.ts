@@ -1,9 +1,9 @@
 import type { RootKeyRecord } from '../../core/records.ts';
 import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { HeaderLookup, Peer, Service } from '../service.ts';
-import { isDashboardOn } from '../dashboard/isOn.ts';
-import { requireSameOrigin } from '../dashboard/sameOrigin.ts';
-import { sessionSecret } from '../dashboard/sessionCookie.ts';
+import { isDashboardOn } from './isDashboardOn.ts';
+import { requireSameOrigin } from './sameOrigin.ts';
+import { sessionSecret } from './sessionCookie.ts';
 
 /**
  * Pages of the dashboard send it, so that a session counts for nothing else: not for /docs, not for a gateway that passes on cookies. `idle`:
