@@ -6,12 +6,12 @@ import { projectRoot } from '../project.mjs';
 
 /** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
 export const FOLDERS =
-  'process postgres http browser sdk engine core tools storage project serve cli config alone'.split(' ');
+  'process postgres http browser sdk engine core tools storage project serve cli config pages alone'.split(' ');
 export const GROUPS = ['check', ...FOLDERS];
-/** Its tests measure real time, which a slow or busy machine does not keep. They run when they are named. */
-const NAMED_ONLY = 'alone';
+/** They run when they are named: pages takes long, and alone measures real time, which a slow or busy machine does not keep. */
+const NAMED_ONLY = ['pages', 'alone'];
 
-/** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but test/alone. */
+/** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but NAMED_ONLY. */
 export function select(commandArguments) {
   const targets = [];
   let titlePattern;
@@ -21,7 +21,7 @@ export function select(commandArguments) {
     else if (argument.startsWith('-')) throw new Complaint(`npm test knows -t TITLE, but not ${argument}.`);
     else targets.push(argument);
   }
-  const selected = targets.length > 0 ? targets : GROUPS.filter((group) => group !== NAMED_ONLY);
+  const selected = targets.length > 0 ? targets : GROUPS.filter((group) => !NAMED_ONLY.includes(group));
   const files = selected.filter((target) => target !== 'check').flatMap(testFilesOf);
   // A title can only match tests, so naming one leaves the checks out.
   return { checks: selected.includes('check') && titlePattern === undefined, files: [...new Set(files)], titlePattern };

@@ -5,8 +5,8 @@ import { GUIDES } from '../../src/http/docs/guideList.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { TempFolder } from '../process/process.ts';
 import { Server } from '../process/server.ts';
-import { launchBrowser } from './chromium.ts';
-import { visit } from './visit.ts';
+import { launchBrowser } from '../browser/chromium.ts';
+import { visit } from '../browser/visit.ts';
 
 let folder: TempFolder;
 let server: Server;
