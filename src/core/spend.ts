@@ -236,3 +236,6 @@ function chargeResult(state: AccountState, charge: Charge): ChargeResult {
   const resetAtMs = charge.rule.kind === 'window' ? state.mark : (charge.rule.refill?.nextMs ?? 0);
   return { left: left(state, charge.rule), resetAtMs };
 }
+
+/** An outcome in which the ledger has decided: all charges were taken, or none. */
+export type DecidedSpend = SpendOutcome & { readonly status: 'taken' | 'refused' };

@@ -186,4 +186,5 @@ export const QUESTION: VerifyRequest = {
   idempotency: null,
   mayVerify: null,
   reservation: null,
+  isExplained: false,
 };

@@ -478,6 +478,32 @@ export type EventsListEventsRequest = {
   readonly limit?: number | undefined;
 };
 
+/** What one check of a verification found. */
+export type ExplainedCheck = {
+  /** The name of the check. */
+  readonly check: string;
+  /** `refused`: this check decided the code. `not reached`: an earlier one refused. */
+  readonly result: 'passed' | 'refused' | 'not reached';
+  /** What it found, in words. */
+  readonly text: string;
+  /** The counters that it looked at. Absent when there are none. */
+  readonly counters?: readonly ExplainedCounter[] | undefined;
+};
+
+/** A counter that a check looked at. */
+export type ExplainedCounter = {
+  /** The name of a limit, or `credits`. */
+  readonly name: string;
+  /** Whose counter it is: that of the key, or one that the keys of an identity share. */
+  readonly of: 'key' | 'identity';
+  /** What this verification took of it. */
+  readonly taken: number;
+  /** What is left after this verification. Absent when usage is only metered. */
+  readonly remaining?: number | undefined;
+  /** When the window of a limit ends, in milliseconds since 1970. Absent for credits. */
+  readonly reset?: number | undefined;
+};
+
 /** Credits that expire. They are spent before those that do not, soonest expiry first. */
 export type Grant = {
   /** The credits of the grant that are left. */
@@ -2292,6 +2318,8 @@ export type Verdict = {
   readonly ratelimit?: RatelimitResult | undefined;
   /** All rate limits that were checked. Absent when none was. */
   readonly ratelimits?: readonly NamedRatelimitResult[] | undefined;
+  /** What each check found, in the order of the checks. Absent unless the request has `explain`. */
+  readonly explanation?: readonly ExplainedCheck[] | undefined;
 };
 
 /** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
@@ -2371,6 +2399,8 @@ export type VerifyRequest = {
   readonly idempotencyKey?: string | undefined;
   /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
   readonly clientIp?: string | undefined;
+  /** true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent. false when absent. */
+  readonly explain?: boolean | undefined;
 };
 
 /** A target that events are sent to, without its secret. */

@@ -2,17 +2,16 @@ import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-
-/** One limit as a request names it. */
-export interface LimitRequest {
-  readonly name: string;
-  readonly cost?: number;
-  readonly limit?: number;
-  readonly durationMs?: number;
-  readonly async?: boolean;
-}
+import type { LimitRequest, VerifyRequest } from './request.ts';
 
 const NONE: readonly AppliedLimit[] = [];
+
+/** The limits that apply to this request. One that is explained and takes no credits leaves limits alone that it does not name. */
+export function limitsOf(entry: KeyEntry, { limits, isExplained, creditCost }: VerifyRequest): readonly AppliedLimit[] {
+  const applied = appliedLimits(entry, limits);
+  if (!isExplained || creditCost > 0) return applied;
+  return applied.map((limit) => (limits?.some(({ name }) => name === limit.name) ? limit : { ...limit, cost: 0 }));
+}
 
 /** The key or identity that a limit counts for. */
 export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
@@ -26,7 +25,7 @@ export function ownerOf(entry: KeyEntry, { ofIdentity }: AppliedLimit): string {
  * the identity that only applies when it is named gives way to a limit of the key of the same name. A request with limit and duration
  * makes an ad-hoc limit, which counts for the identity if the key has one.
  */
-export function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
+function appliedLimits(entry: KeyEntry, requested: readonly LimitRequest[] | null): readonly AppliedLimit[] {
   const always = entry.alwaysApplied ?? NONE;
   if (requested === null) return always;
   const applied: AppliedLimit[] = [];

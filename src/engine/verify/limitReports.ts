@@ -1,4 +1,4 @@
-import type { SpendOutcome } from '../../core/spend.ts';
+import type { DecidedSpend } from '../../core/spend.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalCharge } from '../local/localWindow.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
@@ -13,9 +13,6 @@ export interface LimitReport {
   readonly resetAtMs: number;
   readonly exceeded: boolean;
 }
-
-/** An outcome in which the ledger has decided about the strict limits. */
-type Decided = SpendOutcome & { readonly status: 'taken' | 'refused' };
 
 /** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the charge that refused; -1 = none. */
 export function localReports(
@@ -41,7 +38,7 @@ export function localReports(
 export function allReports(
   localLimits: LocalLimits,
   counting: Counting,
-  outcome: Decided,
+  outcome: DecidedSpend,
 ): readonly LimitReport[] | null {
   const { limits, local } = counting;
   if (limits.length === 0) return null;

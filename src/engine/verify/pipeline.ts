@@ -1,29 +1,37 @@
 import { inBlock } from '../../core/address.ts';
 import { NO_PERMISSIONS, satisfies } from '../../core/permissions.ts';
-import type { Charge } from '../../core/spend.ts';
+import type { Charge, ChargeResult } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalCharge } from '../local/localWindow.ts';
 import type { Counting } from './counting.ts';
 import type { VerifyRequest } from './request.ts';
-import { type ChargeContext, type LedgerCounters, OWN_CREDITS, SHARED_CREDITS, STRICT_LIMITS } from './spendCharges.ts';
+import {
+  type ChargeContext,
+  type CreditCounter,
+  type LedgerCounters,
+  OWN_CREDITS,
+  SHARED_CREDITS,
+  STRICT_LIMITS,
+} from './spendCharges.ts';
 
 /** A check that reads the key's record. Only the first row, which refuses it, is asked about no key (null). */
-interface RecordCheck {
+export interface RecordCheck {
   readonly code: VerdictCode;
+  readonly name: 'key' | 'right to see it' | 'secret in use' | 'api' | 'enabled' | 'expiry' | 'address' | 'permissions';
   refuses(key: KeyEntry | null, request: VerifyRequest, nowMs: number): boolean;
 }
 
 /** A check that counts in the memory of this node. */
-interface MemoryCheck {
+export interface MemoryCheck {
   readonly code: VerdictCode;
   readonly name: string;
   allows(charge: LocalCharge, localLimits: LocalLimits): boolean;
 }
 
 /** A check that counts in the ledger. */
-interface LedgerCheck {
+export interface LedgerCheck {
   readonly code: VerdictCode;
   readonly name: string;
   readonly counts: LedgerCounters;
@@ -36,14 +44,14 @@ const LOCAL_LIMITS: MemoryCheck = { code: 'RATE_LIMITED', name: 'local limits', 
  * The rows of the ledger are charged in one spend, in their order: all of them or none.
  */
 export const PIPELINE: readonly (RecordCheck | MemoryCheck | LedgerCheck)[] = [
-  { code: 'NOT_FOUND', refuses: isUnknown },
-  { code: 'NOT_FOUND', refuses: isHidden },
-  { code: 'NOT_FOUND', refuses: isReplaced },
-  { code: 'FORBIDDEN', refuses: isOfAnotherApi },
-  { code: 'DISABLED', refuses: isDisabled },
-  { code: 'EXPIRED', refuses: isExpired },
-  { code: 'FORBIDDEN', refuses: isOutsideAllowlist },
-  { code: 'INSUFFICIENT_PERMISSIONS', refuses: lacksPermissions },
+  { code: 'NOT_FOUND', name: 'key', refuses: isUnknown },
+  { code: 'NOT_FOUND', name: 'right to see it', refuses: isHidden },
+  { code: 'NOT_FOUND', name: 'secret in use', refuses: isReplaced },
+  { code: 'FORBIDDEN', name: 'api', refuses: isOfAnotherApi },
+  { code: 'DISABLED', name: 'enabled', refuses: isDisabled },
+  { code: 'EXPIRED', name: 'expiry', refuses: isExpired },
+  { code: 'FORBIDDEN', name: 'address', refuses: isOutsideAllowlist },
+  { code: 'INSUFFICIENT_PERMISSIONS', name: 'permissions', refuses: lacksPermissions },
   LOCAL_LIMITS,
   { code: 'RATE_LIMITED', name: 'strict limits', counts: STRICT_LIMITS },
   { code: 'USAGE_EXCEEDED', name: 'credits of the key', counts: OWN_CREDITS },
@@ -97,14 +105,25 @@ export function firstChargeOf(counting: Counting, counters: LedgerCounters): num
   throw new Error('the pipeline does not count these counters');
 }
 
-/** The code of a refusal by this charge of that spend. */
-export function codeOfCharge(counting: Counting, index: number): VerdictCode {
+/** The check that this charge of that spend belongs to. */
+export function checkOfCharge(counting: Counting, index: number): LedgerCheck {
   let sum = 0;
-  for (const { code, counts } of LEDGER_CHECKS) {
-    sum += counts.count(counting);
-    if (index < sum) return code;
+  for (const check of LEDGER_CHECKS) {
+    sum += check.counts.count(counting);
+    if (index < sum) return check;
   }
   throw new Error(`the spend has no charge ${index}`);
+}
+
+/** What is left of these credits after the spend; null = there are none, or they are metered and have no balance. */
+export function creditsLeft(
+  counter: CreditCounter,
+  counting: Counting,
+  charges: readonly ChargeResult[],
+): number | null {
+  const credits = counter.credits(counting.entry);
+  if (credits === null || credits.metered) return null;
+  return charges[firstChargeOf(counting, counter)]?.left ?? null;
 }
 
 /** No key has this secret. */

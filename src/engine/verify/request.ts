@@ -1,7 +1,6 @@
 import type { Address } from '../../core/address.ts';
 import type { PermissionQuery } from '../../core/permissions.ts';
 import type { OnExpiry } from '../../core/reservation.ts';
-import type { LimitRequest } from './appliedLimits.ts';
 
 /** A request to verify one key. */
 export interface VerifyRequest {
@@ -22,6 +21,8 @@ export interface VerifyRequest {
   readonly mayVerify: ((apiId: string) => boolean) | null;
   /** The credits are held under these terms, instead of taken; null = a plain verification. */
   readonly reservation: ReservationTerms | null;
+  /** The verdict says what each check found (explanation.ts). With a cost of 0, limits that are not named cost nothing either. */
+  readonly isExplained: boolean;
 }
 
 export interface ReservationTerms {
@@ -34,4 +35,13 @@ export interface ReservationTerms {
 /** The caller. Its address is read only for keys that have an allowlist. */
 export interface Caller {
   address(): Address | null;
+}
+
+/** One limit as a request names it. */
+export interface LimitRequest {
+  readonly name: string;
+  readonly cost?: number;
+  readonly limit?: number;
+  readonly durationMs?: number;
+  readonly async?: boolean;
 }

@@ -2,16 +2,17 @@ import { MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Reservation } from '../../core/reservation.ts';
-import type { ChargeResult, SpendOutcome } from '../../core/spend.ts';
+import type { ChargeResult, DecidedSpend, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { type Counting, hasCredits } from './counting.ts';
+import type { ExplainedCheck } from './explainedCheck.ts';
 import { allReports, type LimitReport } from './limitReports.ts';
-import { codeOfCharge, firstChargeOf, ledgerChargeCount } from './pipeline.ts';
-import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
+import { checkOfCharge, creditsLeft, ledgerChargeCount } from './pipeline.ts';
+import { OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
 
 /** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {
@@ -30,6 +31,9 @@ export interface Verdict {
   readonly atMs: number;
   /** What was reserved. Only verdicts of reservations have the field: plain ones are many, and stay small. */
   readonly reservation?: Reservation;
+  /** What the ledger decided. Only verdicts that are to be explained have it. */
+  readonly ledger?: { readonly counting: Counting; readonly outcome: DecidedSpend };
+  readonly explanation?: readonly ExplainedCheck[];
 }
 
 export const UNKNOWN_KEY: Verdict = {
@@ -85,8 +89,8 @@ export class Verdicts {
         // The key's counters have changed since the first answer, so its numbers cannot be assigned.
         const isOfOthers = replayed && outcome.charges.length !== ledgerChargeCount(counting);
         const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
-        return {
-          code: outcome.status === 'refused' ? codeOfCharge(counting, outcome.by) : 'VALID',
+        const verdict: Verdict = {
+          code: outcome.status === 'refused' ? checkOfCharge(counting, outcome.by).code : 'VALID',
           key: entry,
           remaining: leastLeft(counting, shown.charges),
           creditsTaken: creditsTaken(counting, outcome),
@@ -95,6 +99,7 @@ export class Verdicts {
           // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
           atMs: replayed ? counting.nowMs : outcome.nowMs,
         };
+        return counting.request.isExplained ? { ...verdict, ledger: { counting, outcome: shown } } : verdict;
       }
       case 'conflict':
         throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
@@ -126,18 +131,12 @@ function creditsTaken({ entry, request }: Counting, outcome: SpendOutcome): numb
 
 /** The smaller balance of the key and its identity; null = there is none. What is metered has none. */
 function leastLeft(counting: Counting, charges: readonly ChargeResult[]): number | null {
-  const own = leftOf(OWN_CREDITS, counting, charges);
-  const shared = leftOf(SHARED_CREDITS, counting, charges);
+  const own = creditsLeft(OWN_CREDITS, counting, charges);
+  const shared = creditsLeft(SHARED_CREDITS, counting, charges);
   return smaller(own, shared);
 }
 
 /** null = there is none. */
 function smaller(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
-}
-
-function leftOf(counter: CreditCounter, counting: Counting, charges: readonly ChargeResult[]): number | null {
-  const credits = counter.credits(counting.entry);
-  if (credits === null || credits.metered) return null;
-  return charges[firstChargeOf(counting, counter)]?.left ?? null;
 }

@@ -9,9 +9,10 @@ import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 import { AdHocLimits } from './adHocLimits.ts';
 import { AskLedger } from './askLedger.ts';
-import { appliedLimits } from './appliedLimits.ts';
+import { limitsOf } from './appliedLimits.ts';
 import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import { type Counting, hasCredits } from './counting.ts';
+import { explain } from './explanation.ts';
 import { localReports } from './limitReports.ts';
 import { LocalCharges, type Preparation } from './localCharges.ts';
 import { refusedByMemory, refusedByRecord } from './pipeline.ts';
@@ -80,7 +81,7 @@ export class Verifier {
     const { analytics, notices } = this.#context;
     if (analytics !== null) analytics.count(request, verdict);
     notices.heed(verdict);
-    return verdict;
+    return request.isExplained ? { ...verdict, explanation: explain(request, verdict) } : verdict;
   }
 
   #ask(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
@@ -137,7 +138,7 @@ export class Verifier {
   /** Checks local limits in memory. When they allow the request, the ledger decides strict limits and credits. */
   #count(entry: KeyEntry, request: VerifyRequest, reloads: number, nowMs: number): Verdict | PromiseLike<Verdict> {
     const { localLimits } = this.#context;
-    const limits = appliedLimits(entry, request.limits);
+    const limits = limitsOf(entry, request);
     const local = this.#local.of(entry, limits, nowMs);
     if (typeof local === 'function') return this.#prepareAndCount(local, entry, request, reloads);
     const refusal = refusedByMemory(local, localLimits);

@@ -34,6 +34,19 @@ export class Asker implements Caller {
   }
 }
 
+/** An explanation tells more than a verdict. It needs a root key that may read the key; any other key is NOT_FOUND for it. */
+export async function asReader(service: Service, { asking }: Asker, request: VerifyRequest): Promise<VerifyRequest> {
+  const { rights } = (await authenticateRootKey(service, asking.headers, true)).rootKey;
+  if (!holdsRightSomewhere(rights, 'api.read_key')) {
+    throw new AppError('INSUFFICIENT_PERMISSIONS', 'To explain a verdict, a root key needs the right api.*.read_key.');
+  }
+  const { mayVerify } = request;
+  return {
+    ...request,
+    mayVerify: (apiId) => (mayVerify === null || mayVerify(apiId)) && holdsRight(rights, 'api.read_key', apiId),
+  };
+}
+
 /** The one place that decides who may verify (KEYSTILE_VERIFY_AUTH). It answers at once where everyone may. */
 export function authenticateAsker(service: Service, asking: Asking): Asker | PromiseLike<Asker> {
   return service.config.verifyAuth === 'open' ? new Asker(service, asking, null) : authenticate(service, asking);

@@ -1,9 +1,11 @@
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 import type { IdentityEntry, IdentityWireText } from '../../engine/cache/identityEntry.ts';
 import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
+import type { ExplainedCheck } from '../../engine/verify/explainedCheck.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/limitReports.ts';
 import { toIdentityObject } from '../shapes/keys/keyObject.ts';
+import { toExplainedObject } from '../shapes/keys/explanationObject.ts';
 import { isAscii, shownLimit, wireOf } from './limitWire.ts';
 
 /**
@@ -14,15 +16,24 @@ import { isAscii, shownLimit, wireOf } from './limitWire.ts';
 export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
   const begun = HEADS[code] + requestId;
-  if (key === null) return `${begun}","meta":{}}`;
+  if (key === null) {
+    const unknown = `${begun}","meta":{}}`;
+    return verdict.explanation === undefined ? unknown : withExplanation(unknown, verdict.explanation);
+  }
   const described =
     key.extras === null ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
   const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
-  return counted + (limits === null ? '}' : limitsText(limits));
+  const text = counted + (limits === null ? '}' : limitsText(limits));
+  return verdict.explanation === undefined ? text : withExplanation(text, verdict.explanation);
+}
+
+function withExplanation(text: string, explanation: readonly ExplainedCheck[]): string {
+  return `${text.slice(0, -1)},"explanation":${JSON.stringify(explanation.map(toExplainedObject))}}`;
 }
 
 /** How many bytes such a text has. They are counted only when it may have characters of more than one byte. */
-export function verdictBytes({ key, limits }: Verdict, text: string): number {
+export function verdictBytes({ key, limits, explanation }: Verdict, text: string): number {
+  if (explanation !== undefined) return Buffer.byteLength(text);
   let isOneEach = key === null || (key.extras === null ? isPlainAscii(key) : key.wire?.isAscii === true);
   if (limits !== null) for (const { limit } of limits) isOneEach &&= wireOf(limit).isAscii;
   return isOneEach ? text.length : Buffer.byteLength(text);

@@ -2,7 +2,7 @@ import type { VerifyRequest } from '../../engine/verify/request.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import { checkContentType } from '../request/body.ts';
 import type { Asking, Service } from '../service.ts';
-import { type Asker, authenticateAsker } from './asker.ts';
+import { asReader, type Asker, authenticateAsker } from './asker.ts';
 import type { VerifyBody } from './verifyBody.ts';
 import { fullRequest } from './verifyRequest.ts';
 
@@ -42,8 +42,10 @@ export async function verifyEach(
   checkContentType(asking.headers);
   const asker = await authenticateAsker(service, asking);
   const bodies = await readBodies();
-  const requests = bodies.map((body) => fullRequest(service, body, asker));
-  asker.take(requests.length);
+  const asked = bodies.map((body) => fullRequest(service, body, asker));
+  asker.take(asked.length);
+  const requests: VerifyRequest[] = [];
+  for (const request of asked) requests.push(request.isExplained ? await asReader(service, asker, request) : request);
   return Promise.allSettled(requests.map(async (request) => decide(service, request, service.monotonicMs())));
 }
 
@@ -57,7 +59,8 @@ function verifyAs<B extends string | VerifyBody>(
   const startedAtMs = service.monotonicMs();
   const request = toRequest(service, body, asker);
   asker.take(1);
-  return decide(service, request, startedAtMs);
+  if (!request.isExplained) return decide(service, request, startedAtMs);
+  return asReader(service, asker, request).then((readable) => decide(service, readable, startedAtMs));
 }
 
 /** The engine counts the verdict for analytics. */

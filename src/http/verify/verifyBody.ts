@@ -165,6 +165,11 @@ export const VerifyBody = component(
     }),
     ratelimit: optional(Cost, 'Older form of `ratelimits` for the limit with the name `default`.', { cost: 1 }),
     ...COUNTED_FIELDS,
+    explain: optional(
+      Type.Boolean(),
+      'true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent. false when absent.',
+      true,
+    ),
   }),
   'A verification: the key, and what the request needs.',
   { key: EXAMPLE.secret },

@@ -3,7 +3,7 @@ import { DEFAULT_RESERVATION_MS } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { isSecretShaped } from '../../core/secret.ts';
-import type { LimitRequest } from '../../engine/verify/appliedLimits.ts';
+import type { LimitRequest } from '../../engine/verify/request.ts';
 import type { VerifyRequest } from '../../engine/verify/request.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
@@ -37,6 +37,7 @@ function plainRequest(service: Service, secret: string, asker: Asker): VerifyReq
     idempotency: null,
     mayVerify: asker.mayVerify,
     reservation: null,
+    isExplained: false,
   };
 }
 
@@ -65,6 +66,7 @@ export function fullRequest(
     permissions: toPermissionQuery(body.authorization?.permissions),
     tags: body.tags === undefined || body.tags.length === 0 ? null : [...new Set(body.tags)].toSorted(),
     idempotency: toIdempotency(body, header),
+    isExplained: body.explain === true,
   };
 }
 

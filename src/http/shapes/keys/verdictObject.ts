@@ -4,6 +4,7 @@ import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
 import { component, field, optional } from '../schema/described.ts';
 import { EXAMPLE } from '../schema/examples.ts';
 import { KeyId, RequestId } from '../schema/idFields.ts';
+import { ExplainedCheckObject } from './explanationObject.ts';
 import { SHOWN_KEY_FIELDS } from './keyObject.ts';
 import { NamedRatelimitResult, RatelimitResult } from '../counters/keyLimitFields.ts';
 import { Flag, strict, Text, Whole } from '../schema/schemas.ts';
@@ -65,7 +66,14 @@ export const VERDICT_FIELDS = {
 /** A verdict as keys.verifyKey answers it. */
 export const VerdictObject = component(
   'Verdict',
-  strict(VERDICT_FIELDS),
+  strict({
+    ...VERDICT_FIELDS,
+    explanation: optional(
+      Type.Array(ExplainedCheckObject),
+      'What each check found, in the order of the checks. Absent unless the request has `explain`.',
+      [{ check: 'expiry', result: 'passed', text: 'The key does not expire.' }],
+    ),
+  }),
   'The verdict on a key. Fields that are not set are absent.',
   VERDICT_EXAMPLE,
 );

@@ -4,7 +4,7 @@ import { AppError } from '../../../../src/core/errors.ts';
 import { COMMAND_LINE } from '../../../../src/engine/admin/change/actor.ts';
 import type { KeyPatch } from '../../../../src/engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
-import type { LimitRequest } from '../../../../src/engine/verify/appliedLimits.ts';
+import type { LimitRequest } from '../../../../src/engine/verify/request.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 
@@ -26,6 +26,7 @@ async function ask(engine: Engine, secretDigest: string, limits: readonly LimitR
     idempotency: null,
     mayVerify: null,
     reservation: null,
+    isExplained: false,
   };
   try {
     const caller = { address: () => null };

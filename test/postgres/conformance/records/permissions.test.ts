@@ -27,6 +27,7 @@ async function codeOf(engine: Engine, secretDigest: string, permissions: Permiss
     idempotency: null,
     mayVerify: null,
     reservation: null,
+    isExplained: false,
   });
   return verdict.code;
 }
