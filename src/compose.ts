@@ -1,3 +1,4 @@
+import { localUrl } from './core/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
@@ -141,6 +142,10 @@ function assemble<S extends Storage>(
       verificationsPerSecond: config.maxVerificationsPerSecond,
     },
     maxTagLists: config.analyticsTagLists,
+    portal: {
+      url: config.publicUrl ?? localUrl(config.host, config.port),
+      returnOrigins: config.portalReturnOrigins ?? [],
+    },
     countsVerifications: config.analytics,
     eventRetentionMs: config.eventRetention,
     statementRetentionMs: config.statementRetention,

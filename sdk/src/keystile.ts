@@ -55,6 +55,7 @@ export class Keystile implements Groups {
   readonly permissions: Groups['permissions'];
   readonly migrations: Groups['migrations'];
   readonly rootKeys: Groups['rootKeys'];
+  readonly portal: Groups['portal'];
   readonly sessions: Groups['sessions'];
   readonly audit: Groups['audit'];
   readonly events: Groups['events'];
@@ -91,6 +92,7 @@ export class Keystile implements Groups {
     this.permissions = groups.permissions;
     this.migrations = groups.migrations;
     this.rootKeys = groups.rootKeys;
+    this.portal = groups.portal;
     this.sessions = groups.sessions;
     this.audit = groups.audit;
     this.events = groups.events;

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 
 import type { Config } from '../config/variables.ts';
-import { localUrl } from '../serve/localUrl.ts';
+import { localUrl } from '../core/localUrl.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { wallClockMs } from '../system.ts';
 import { failed, type CliError } from './cliError.ts';

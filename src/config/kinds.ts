@@ -97,6 +97,21 @@ export const origins = list(
   'must list origins such as https://app.example.com, or *',
 );
 
+export const color: Kind<string> = {
+  label: 'colour',
+  parse: (value) =>
+    /^#[0-9a-fA-F]{6}$/.test(value) ? { value: value.toLowerCase() } : wrong('must be a colour such as #0b57d0'),
+};
+
+/** A picture by its file name. The extension says what it is. */
+export const pictureFile: Kind<string> = {
+  label: 'file, .svg .png .jpg or .webp',
+  parse: (value) =>
+    /\.(?:svg|png|jpe?g|webp)$/i.test(value)
+      ? { value }
+      : wrong('must be a file that ends with .svg, .png, .jpg or .webp'),
+};
+
 export const publicUrl: Kind<string> = {
   label: 'URL',
   parse(value) {

@@ -2,6 +2,7 @@ import { secret, type Variable, variable } from './variable.ts';
 import {
   addressBlocks,
   choice,
+  color,
   count,
   duration,
   encryptionKeys,
@@ -9,6 +10,7 @@ import {
   origins,
   type Pepper,
   peppers,
+  pictureFile,
   port,
   publicUrl,
   text,
@@ -34,6 +36,20 @@ export const VARIABLES = {
     flag,
     null,
     'Serve the dashboard at /dashboard. Default: on if the service listens on a loopback address, off otherwise.',
+  ),
+  portalName: variable(
+    'PORTAL_NAME',
+    text,
+    'API keys',
+    "The name on the customers' page, such as that of your product.",
+  ),
+  portalColor: variable('PORTAL_COLOR', color, '#0b57d0', "The colour of the customers' page."),
+  portalLogo: variable('PORTAL_LOGO', pictureFile, null, "A picture for the customers' page, at most 256 KiB."),
+  portalReturnOrigins: variable(
+    'PORTAL_RETURN_ORIGINS',
+    origins,
+    null,
+    "Origins that the customers' page may lead back to, separated by commas; `*` allows all. None when absent.",
   ),
   data: variable('DATA', text, './data', 'Folder of the embedded database; created with mode 0700.'),
   databaseUrl: secret(

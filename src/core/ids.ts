@@ -7,6 +7,7 @@ export type IdPrefix =
   | 'id'
   | 'rk'
   | 'ses'
+  | 'portal'
   | 'ws'
   | 'node'
   | 'folder'

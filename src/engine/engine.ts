@@ -33,6 +33,7 @@ import type { Outgoing, SecretBox } from './admin/webhooks/outgoing.ts';
 import { WebhookAdmin } from './admin/webhooks/webhookAdmin.ts';
 import { WebhookDeliveries } from './admin/webhooks/webhookDeliveries.ts';
 import { RootKeyAdmin } from './admin/rootKeys/rootKeyAdmin.ts';
+import { type PortalPlaces, PortalSessions } from './admin/portal/portalSessions.ts';
 import { makeSessions, type Sessions } from './admin/sessions/makeSessions.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
@@ -69,6 +70,8 @@ export interface EngineOptions {
   readonly eventRetentionMs: number;
   /** How long statements are kept. */
   readonly statementRetentionMs: number;
+  /** Where the customers' page is, and where it may lead back to. */
+  readonly portal: PortalPlaces;
   /** Sends events to webhooks. */
   readonly outgoing: Outgoing;
   /** Encrypts the signing secrets of webhooks; null = there is no key for that. */
@@ -98,6 +101,7 @@ export class Engine {
   readonly deleteIdentity: DeleteIdentity;
   readonly rootKeys: RootKeyAdmin;
   readonly sessions: Sessions;
+  readonly portal: PortalSessions;
   readonly imports: ImportAdmin;
   readonly importQueue: ImportQueue;
   readonly auditLog: AuditLog;
@@ -184,6 +188,7 @@ export class Engine {
     this.assignPlan = new AssignPlan(context, this.plans);
     this.rootKeys = new RootKeyAdmin(context);
     this.sessions = makeSessions(context);
+    this.portal = new PortalSessions(context, options.portal);
     this.importQueue = new ImportQueue(context);
     this.imports = new ImportAdmin(context, this.importQueue);
     this.auditLog = new AuditLog(storage.records);

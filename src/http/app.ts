@@ -13,6 +13,8 @@ import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
 import { authenticateManager } from './authentication/authenticate.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
+import { WebSite } from './dashboard/site.ts';
+import { portalEndpoints } from './portal/endpoints.ts';
 import { isDashboardOn } from './authentication/isDashboardOn.ts';
 import type { Endpoint } from './routes/endpoint.ts';
 import { openApi } from './docs/openApi.ts';
@@ -34,9 +36,12 @@ export type Handler = (request: Request, peer: Peer) => Promise<Response>;
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {
   const endpoints = endpointTable(service);
-  const dashboard = dashboardEndpoints(service);
-  for (const [path, endpoint] of dashboard.byPath) endpoints.set(path, endpoint);
-  const find = (path: string): Endpoint | undefined => endpoints.get(path) ?? dashboard.below(path);
+  const site = new WebSite();
+  const dashboard = dashboardEndpoints(service, site);
+  for (const [path, endpoint] of [...dashboard.byPath, ...portalEndpoints(service, site)])
+    endpoints.set(path, endpoint);
+  const find = (path: string): Endpoint | undefined =>
+    endpoints.get(path) ?? site.assetAt(path) ?? dashboard.below(path);
   return async (request, peer) => {
     const url = new URL(request.url);
     const context: AnswerContext = {

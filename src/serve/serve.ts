@@ -22,7 +22,7 @@ import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
-import { localUrl } from './localUrl.ts';
+import { localUrl } from '../core/localUrl.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */

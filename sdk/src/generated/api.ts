@@ -253,8 +253,8 @@ export type AuditEntry = {
   readonly origin?: string | undefined;
   /** The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request. */
   readonly requestId?: string | undefined;
-  /** Where the actor made the change. Absent when it called the API itself, or used the command line. */
-  readonly via?: 'dashboard' | undefined;
+  /** Where the actor made the change. `portal`: a customer did, on the customers' page that this root key gave it. Absent when the actor called the API itself, or used the command line. */
+  readonly via?: 'dashboard' | 'portal' | undefined;
 };
 
 /** The answer of `audit.listEntries`. */
@@ -777,6 +777,39 @@ export type Key = {
   readonly lastUsedAt?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
   readonly identity?: IdentityReference | undefined;
+};
+
+/** What keys get that a customer creates on the customers' page: the fields of keys.createKey. Nothing when absent. */
+export type KeyDefaults = {
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  readonly prefix?: string | undefined;
+  /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
+  readonly byteLength?: number | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly roles?: readonly string[] | undefined;
+  /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
+  readonly permissions?: readonly string[] | undefined;
+  /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
+  readonly expires?: number | undefined;
+  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  readonly metered?: boolean | undefined;
+  /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
+  readonly remaining?: number | undefined;
+  readonly refill?: Refill | undefined;
+  /** The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent. */
+  readonly ratelimit?: Ratelimit | undefined;
+  /** Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`. */
+  readonly ratelimits?: readonly NamedRatelimit[] | undefined;
+  /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
+  readonly ipAllowlist?: readonly string[] | undefined;
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  readonly alerts?: AlertsInput | undefined;
+  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
+  readonly environment?: string | undefined;
 };
 
 /** A key, without its secret. Fields that are not set are absent. */
@@ -1672,6 +1705,31 @@ export type PlansUpdatePlanRequest = {
   readonly alerts?: AlertsInput | null | undefined;
   /** Metadata of the plan. null: none. */
   readonly meta?: Meta | null | undefined;
+};
+
+/** The answer of `portal.createSession`. */
+export type PortalCreateSessionAnswer = {
+  /** The id of the session, as the audit log names it. */
+  readonly sessionId: string;
+  /** The link. Send only this customer there. Whoever opens it first has the page. */
+  readonly url: string;
+  /** Until when the link can be opened, in unix milliseconds. */
+  readonly expiresAt: number;
+};
+
+/** The fields of `portal.createSession`. */
+export type PortalCreateSessionRequest = {
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+  /** The id of an api, as `apis.createApi` answers it. */
+  readonly apiId: string;
+  /** What the customer may do with its keys: `create` (the root key needs `api.<apiId>.create_key`, and the right to name this owner), `rotate` (`api.<apiId>.create_key` and `api.<apiId>.update_key`), `delete` (`api.<apiId>.delete_key`). Nothing when absent: it only looks. */
+  readonly allow?: readonly ('create' | 'rotate' | 'delete')[] | undefined;
+  readonly keyDefaults?: KeyDefaults | undefined;
+  /** Where the page leads back to, http or https. Its origin must be one that KEYSTILE_PORTAL_RETURN_ORIGINS names. The page has no such link when absent. */
+  readonly returnUrl?: string | undefined;
 };
 
 /** A key that was created elsewhere. Its api is that of the call. */
@@ -2758,6 +2816,14 @@ export interface RootKeys {
   readonly rotate: (request: RootKeysRotateRootKeyRequest, options?: CallOptions) => Promise<NewRootSecret>;
 }
 
+export interface Portal {
+  /** Make a link to the customers' page for one customer. */
+  readonly createSession: (
+    request: PortalCreateSessionRequest,
+    options?: CallOptions,
+  ) => Promise<PortalCreateSessionAnswer>;
+}
+
 export interface Sessions {
   /** List the browsers that are signed in to the dashboard, the newest first. */
   readonly list: (request?: SessionsListSessionsRequest, options?: CallOptions) => AsyncIterable<Session>;
@@ -2815,6 +2881,7 @@ export interface Groups {
   readonly usage: Usage;
   readonly migrations: Migrations;
   readonly rootKeys: RootKeys;
+  readonly portal: Portal;
   readonly sessions: Sessions;
   readonly audit: Audit;
   readonly events: Events;
@@ -2895,6 +2962,7 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'list', path: '/v1/rootKeys.listRootKeys', isRead: true, items: 'rootKeys' },
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
+  { group: 'portal', method: 'createSession', path: '/v1/portal.createSession', isRead: false },
   { group: 'sessions', method: 'list', path: '/v1/sessions.listSessions', isRead: true, items: 'sessions' },
   { group: 'sessions', method: 'end', path: '/v1/sessions.endSession', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },

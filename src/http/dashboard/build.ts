@@ -11,12 +11,16 @@ export interface BuiltAsset {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** The dashboard as a browser loads it. */
+/** The pages, and the source that each begins with. */
+const ENTRIES = { dashboard: 'main.tsx', portal: 'portal/portal.tsx' } as const;
+export type WebPage = keyof typeof ENTRIES;
+
+/** The pages as a browser loads them. */
 export interface BuiltDashboard {
   /** By file name. A name changes with its content. */
   readonly assets: ReadonlyMap<string, BuiltAsset>;
-  /** What the page loads first. */
-  readonly script: string;
+  /** What each page loads first. */
+  readonly scripts: Readonly<Record<WebPage, string>>;
   /** All styles: they are small, and a page that is opened later looks right at once. */
   readonly styles: readonly string[];
 }
@@ -24,15 +28,15 @@ export interface BuiltDashboard {
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
 export async function buildDashboard(): Promise<BuiltDashboard> {
   const built = await Bun.build({
-    entrypoints: [Bun.fileURLToPath(new URL('main.tsx', PROGRAM_FILES.web))],
+    entrypoints: Object.values(ENTRIES).map((entry) => Bun.fileURLToPath(new URL(entry, PROGRAM_FILES.web))),
     target: 'browser',
     minify: true,
     splitting: true,
-    naming: { entry: 'main-[hash].[ext]', chunk: 'part-[hash].[ext]', asset: '[name]-[hash].[ext]' },
+    naming: { entry: '[name]-[hash].[ext]', chunk: 'part-[hash].[ext]', asset: '[name]-[hash].[ext]' },
     jsx: { runtime: 'automatic', importSource: 'preact' },
   });
   const assets = new Map<string, BuiltAsset>();
-  let script = '';
+  const scripts: Record<WebPage, string> = { dashboard: '', portal: '' };
   const styles: string[] = [];
   for (const output of built.outputs) {
     const name = output.path.replace(/^.*[/\\]/, '');
@@ -41,10 +45,11 @@ export async function buildDashboard(): Promise<BuiltDashboard> {
     if (type === undefined) continue;
     const bytes = Bun.gzipSync(new Uint8Array(await output.arrayBuffer()), { level: 9 });
     assets.set(name, { type, bytes });
-    // Other pages are chunks, and some of them may have the same name.
-    if (output.kind === 'entry-point') script = name;
+    // Parts that are loaded later are chunks, and some of them may have the same name.
+    if (output.kind === 'entry-point') scripts[name.startsWith('main-') ? 'dashboard' : 'portal'] = name;
     if (extension === 'css') styles.push(name);
   }
-  if (script === '' || styles.length === 0) throw new Error('the dashboard was built without its script or style');
-  return { assets, script, styles: styles.toSorted() };
+  if (Object.values(scripts).includes('') || styles.length === 0)
+    throw new Error('the dashboard was built without its script or style');
+  return { assets, scripts, styles: styles.toSorted() };
 }

@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 import { AppError } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { VERSION } from '../../version.ts';
-import { type AnswerContext, jsonAnswer, notStored } from '../answer/answer.ts';
+import { type AnswerContext, jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import type { Peer, Service } from '../service.ts';
 import { authenticateManager } from '../authentication/authenticate.ts';
@@ -42,7 +42,7 @@ export async function signIn(service: Service, { request, peer, context }: Asked
     { id, rights, untilMs, origin, requestId: context.requestId, via: 'dashboard' },
     { browser, by, formerSecret: sessionSecret(headers) },
   );
-  const cookie = sessionCookie(headers, signedIn.secret, isSecure(headers));
+  const cookie = sessionCookie(headers, signedIn.secret);
   return withCookie(jsonAnswer({ session: describe(rootKey, signedIn.id) }, context), cookie);
 }
 
@@ -57,7 +57,7 @@ export async function showSession(service: Service, { request, peer, context }: 
 
 /** Ends the session. A browser whose session has ended already loses its cookie all the same. */
 export async function signOut(service: Service, { request, peer, context }: Asked): Promise<Response> {
-  const cookie = sessionCookie(request.headers, null, isSecure(request.headers));
+  const cookie = sessionCookie(request.headers, null);
   requireSameOrigin(request.headers, service.config.publicUrl, true);
   const manager = await authenticateManager(service, request, { peer, requestId: context.requestId }).catch(
     unlessUnauthorized,
@@ -93,16 +93,6 @@ function unlessUnauthorized(failure: unknown): null {
   throw failure;
 }
 
-function withCookie(response: Response, cookie: string): Response {
-  response.headers.append('set-cookie', cookie);
-  return notStored(response);
-}
-
 function describe({ id, name, rights }: RootKeyRecord, sessionId: string): object {
   return { sessionId, rootKeyId: id, name, permissions: rights, version: VERSION };
-}
-
-/** The page came over TLS. Its origin was checked. */
-function isSecure(headers: Headers): boolean {
-  return (headers.get('origin') ?? '').startsWith('https:');
 }

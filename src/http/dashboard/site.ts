@@ -1,22 +1,25 @@
+import { AppError } from '../../core/errors.ts';
+import type { Endpoint } from '../routes/endpoint.ts';
 import type { AnswerContext } from '../answer/answer.ts';
-import { type BuiltDashboard, buildDashboard } from './build.ts';
+import { type BuiltDashboard, buildDashboard, type WebPage } from './build.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
-export const ASSETS_PATH = `${DASHBOARD_PATH}/assets/`;
+/** Files of all pages: the customers' page is there when the dashboard is off. */
+export const ASSETS_PATH = '/assets/';
 
 /** No inline script or style, nothing from elsewhere, and no page may show this one inside of itself. */
 const POLICY =
   "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'; img-src 'self' data:";
 const KEPT_FOR_GOOD = 'public, max-age=31536000, immutable';
 
-/** The page of the dashboard and the files that it loads: a closed list of names. It is built for the first request, and kept. */
-export class DashboardSite {
+/** The pages and the files that they load: a closed list of names. They are built for the first request, and kept. */
+export class WebSite {
   #built: Promise<BuiltDashboard> | null = null;
 
   /** Every address below /dashboard is the same page. The script shows what the address names. */
-  async page({ requestId }: AnswerContext): Promise<Response> {
-    const { script, styles } = await this.#dashboard();
-    return new Response(html(script, styles), {
+  async page(page: WebPage, { requestId }: AnswerContext): Promise<Response> {
+    const { scripts, styles } = await this.#dashboard();
+    return new Response(html(scripts[page], styles), {
       headers: {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': POLICY,
@@ -29,7 +32,7 @@ export class DashboardSite {
   }
 
   /** null: there is no such file, or no longer: the page was opened before an upgrade. */
-  async asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
+  async #asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
     const found = (await this.#dashboard()).assets.get(name);
     if (found === undefined) return null;
     return new Response(found.bytes, {
@@ -41,6 +44,19 @@ export class DashboardSite {
         'keystile-request-id': requestId,
       },
     });
+  }
+
+  /** The endpoint of a file; undefined: the path names none. */
+  assetAt(path: string): Endpoint | undefined {
+    if (!path.startsWith(ASSETS_PATH)) return undefined;
+    return {
+      methods: ['GET'],
+      answer: async (_request, _peer, context) => {
+        const found = await this.#asset(path.slice(ASSETS_PATH.length), context);
+        if (found === null) throw new AppError('NOT_FOUND', 'There is no such file. Reload the page.');
+        return found;
+      },
+    };
   }
 
   #dashboard(): Promise<BuiltDashboard> {
@@ -65,7 +81,7 @@ function html(script: string, styles: readonly string[]): string {
 ${links}
 <script type="module" src="${ASSETS_PATH}${script}"></script>
 </head>
-<body><div id="app"><p class="loading">Loading …</p></div><noscript>The dashboard needs JavaScript.</noscript></body>
+<body><div id="app"><p class="loading">Loading …</p></div><noscript>This page needs JavaScript.</noscript></body>
 </html>
 `;
 }

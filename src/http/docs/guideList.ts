@@ -21,6 +21,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'payments',
     'root-keys',
     'dashboard',
+    'portal',
     'gateways',
     'errors',
     'migrating',

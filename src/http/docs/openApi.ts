@@ -54,6 +54,7 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
   usage: ['Statements: what happened to credits, by day and by refill period, exact enough for a bill.', 'usage'],
   migrations: ['Import keys that were created elsewhere. Their owners keep using them.', 'imports'],
   rootKeys: ['Root keys: the secrets that management calls need, each with its rights.', 'root-keys'],
+  portal: ["Portal: links to the customers' page, where a customer sees its own keys.", 'portal'],
   sessions: ['Sessions: the browsers that are signed in to the dashboard.', 'dashboard'],
   audit: ['The audit log: who changed what, when and from where.', 'audit'],
   events: ['Events: what has happened, in order, to be read by a cursor.', 'webhooks'],

@@ -6,6 +6,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   plans: 'Plan',
   permissions: 'Permission',
   rootKeys: 'RootKey',
+  portal: 'Portal',
   sessions: 'Session',
   events: 'Event',
   webhooks: 'Webhook',

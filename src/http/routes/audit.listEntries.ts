@@ -63,8 +63,8 @@ export const EntryObject = component(
       ENTRY_EXAMPLE.requestId,
     ),
     via: optional(
-      Type.Literal('dashboard'),
-      'Where the actor made the change. Absent when it called the API itself, or used the command line.',
+      Type.Enum(['dashboard', 'portal']),
+      "Where the actor made the change. `portal`: a customer did, on the customers' page that this root key gave it. Absent when the actor called the API itself, or used the command line.",
       'dashboard',
     ),
   }),

@@ -50,6 +50,7 @@ import { createRootKey } from './rootKeys.createRootKey.ts';
 import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
+import { createPortalSession } from './portal.createSession.ts';
 import { endSession } from './sessions.endSession.ts';
 import { listSessions } from './sessions.listSessions.ts';
 import { listEntries } from './audit.listEntries.ts';
@@ -134,6 +135,7 @@ export const ROUTES: readonly Route[] = [
   revokeRootKey,
   rotateRootKey,
   listSessions,
+  createPortalSession,
   endSession,
   listEntries,
   listEvents,

@@ -17,7 +17,7 @@ export interface AuditEntry {
   readonly origin: string | null;
   readonly requestId: string | null;
   /** Where the actor made the change; null = by the API, the command line or the service itself. */
-  readonly via: 'dashboard' | null;
+  readonly via: 'dashboard' | 'portal' | null;
 }
 
 export interface StoredEntry extends AuditEntry {

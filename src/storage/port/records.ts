@@ -10,6 +10,7 @@ import type {
   RootKeyRecord,
   SessionRecord,
 } from '../../core/records.ts';
+import type { PortalSessionRecord } from '../../core/portalSession.ts';
 import type { Grant } from '../../core/permissions.ts';
 import type { EntryQuery, StoredEntry } from './auditEntries.ts';
 
@@ -76,6 +77,12 @@ export interface FoundRootKey {
 /** A session, and the root key that signed in. */
 export interface FoundSession {
   readonly session: SessionRecord;
+  readonly rootKey: RootKeyRecord;
+}
+
+/** A session of the customers' page, and the root key that made its link. */
+export interface FoundPortalSession {
+  readonly session: PortalSessionRecord;
   readonly rootKey: RootKeyRecord;
 }
 
@@ -200,6 +207,10 @@ export interface Records {
   findSessionById(sessionId: string): Promise<SessionRecord | null>;
   /** Sessions of these root keys (null = of all) that have not ended, the newest first. */
   listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
+  /** Finds a session of the customers' page by the token of its link, or by the secret of the browser; also one that has ended. */
+  findPortalSession(digest: string): Promise<FoundPortalSession | null>;
+  /** The ids of those of an identity that have not ended, the newest first. */
+  listPortalSessions(identityId: string, nowMs: number): Promise<readonly string[]>;
 
   /** When these keys were last verified; null = never. */
   readLastUses(keyIds: readonly string[]): Promise<readonly (number | null)[]>;

@@ -105,6 +105,10 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   // Nodes keep sessions with their root keys.
   endSession: () => ({ ...NOTHING, drops: { rootKeys: true } }),
   endSessions: () => ({ ...NOTHING, drops: { rootKeys: true } }),
+  // Nodes keep nothing of the customers' page: each of its requests reads its session.
+  insertPortalSession: () => NOTHING,
+  openPortalSession: () => NOTHING,
+  endPortalSession: () => NOTHING,
   insertWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   updateWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   removeWebhook: ({ webhookId }) => ({ ...NOTHING, locks: [`webhook ${webhookId}`] }),

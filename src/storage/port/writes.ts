@@ -12,6 +12,7 @@ import type {
   SessionRecord,
   WebhookRecord,
 } from '../../core/records.ts';
+import type { PortalSessionRecord } from '../../core/portalSession.ts';
 import type { FinishedBatch, ImportBatch } from './imports.ts';
 import type { FormerSecret } from './records.ts';
 
@@ -117,6 +118,17 @@ export type RecordWrite =
   | { readonly kind: 'endSession'; readonly sessionId: string }
   /** Ends all sessions of a root key. */
   | { readonly kind: 'endSessions'; readonly rootKeyId: string }
+  | { readonly kind: 'insertPortalSession'; readonly session: PortalSessionRecord }
+  /** `expect`: the digest of the token. Refused when the link was opened before. */
+  | {
+      readonly kind: 'openPortalSession';
+      readonly sessionId: string;
+      readonly expect: string;
+      readonly digest: string;
+      readonly openedAtMs: number;
+      readonly untilMs: number;
+    }
+  | { readonly kind: 'endPortalSession'; readonly sessionId: string }
   /** The webhook gets the events that are written from now on. */
   | { readonly kind: 'insertWebhook'; readonly webhook: WebhookRecord }
   /** `resumesAtMs`: what waits is tried again from then on, with all its tries; null = it stays as it is. */

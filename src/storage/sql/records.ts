@@ -15,6 +15,7 @@ import type {
   FormerSecret,
   FoundRole,
   FoundRootKey,
+  FoundPortalSession,
   FoundSession,
   KeyQuery,
   KeyWithIdentity,
@@ -35,6 +36,7 @@ import { findPermissions, findRoles } from './rolesAndPermissions.ts';
 import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keys/keyRows.ts';
 import { findPlans, type PlanRow, toPlan } from './holders/plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
+import { findPortalSession, listPortalSessions } from './portalSessions.ts';
 import { findSession, findSessionById, listSessions } from './sessions.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
@@ -248,6 +250,14 @@ export class SqlRecords implements Records {
 
   findSession(digest: string): Promise<FoundSession | null> {
     return findSession(this.#reader, digest);
+  }
+
+  findPortalSession(digest: string): Promise<FoundPortalSession | null> {
+    return findPortalSession(this.#reader, digest);
+  }
+
+  listPortalSessions(identityId: string, nowMs: number): Promise<readonly string[]> {
+    return listPortalSessions(this.#reader, identityId, nowMs);
   }
 
   findSessionById(sessionId: string): Promise<SessionRecord | null> {

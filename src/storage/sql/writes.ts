@@ -7,6 +7,7 @@ import { keyColumns, removeKeys, retireKeys } from './keys/keyWrites.ts';
 import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './query/searchIndex.ts';
 import { creditCallColumns } from './credits/creditCalls.ts';
 import { planStatements } from './holders/plans.ts';
+import { portalStatements } from './portalSessions.ts';
 import { sessionStatements } from './sessions.ts';
 import { toldStatement } from './events/toldWrites.ts';
 import { webhookStatements } from './events/webhookWrites.ts';
@@ -119,6 +120,10 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'endSession':
     case 'endSessions':
       return sessionStatements(write);
+    case 'insertPortalSession':
+    case 'openPortalSession':
+    case 'endPortalSession':
+      return portalStatements(write);
     case 'insertWebhook':
     case 'updateWebhook':
     case 'removeWebhook':

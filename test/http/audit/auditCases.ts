@@ -268,6 +268,11 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
       ],
     };
   },
+  'portal.createSession': async (setup) => {
+    const body = { externalId: setup.name('customer'), apiId: await setup.api(), allow: ['create'] };
+    await setup.identity(body.externalId);
+    return { body, expected: ({ sessionId }) => [['portal.createSession', sessionId as string, undefined, body]] };
+  },
   'sessions.endSession': async (setup) => {
     const { sessionId, rootKeyId } = await setup.session();
     const before = { rootKeyId, browser: 'a browser' };

@@ -83,7 +83,7 @@ describe('where the dashboard is off', () => {
   test('there is no page, no sign-in, and a cookie counts for nothing', async () => {
     const off = await TestService.start({ settings: { KEYSTILE_DASHBOARD: 'off' } });
     const at = (path: string, headers = {}) => off.call(path, undefined, { method: 'GET', headers, rootKey: null });
-    for (const path of ['/dashboard', '/dashboard/keys', '/dashboard/session', '/dashboard/assets/main.js'])
+    for (const path of ['/dashboard', '/dashboard/keys', '/dashboard/session'])
       expect((await at(path)).status).toBe(404);
     const [rootKey] = await off.storage.records.listRootKeys();
     if (rootKey === undefined) throw new Error('no root key');
@@ -116,10 +116,7 @@ test('every page has a strict policy, and every file that it loads is there', as
   }
   // Compressed, for the first page.
   expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(150_000);
-  const missing = await send('/dashboard/assets/no-such-file.js', { method: 'GET' });
-  expect([missing.status, missing.body.error.message]).toEqual([
-    404,
-    'The dashboard has no such file. Reload the page.',
-  ]);
+  const missing = await send('/assets/no-such-file.js', { method: 'GET' });
+  expect([missing.status, missing.body.error.message]).toEqual([404, 'There is no such file. Reload the page.']);
   expect(text).not.toMatch(/<script>| style=| on\w+=/);
 });

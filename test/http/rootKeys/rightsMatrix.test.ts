@@ -75,6 +75,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.listRootKeys': 'root.*.read_root_key',
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
+  'portal.createSession': 'identity.<identityId>.read_identity & api.<apiId>.read_key & api.<apiId>.read_api',
   'sessions.listSessions': 'root.*.read_root_key',
   'sessions.endSession': 'root.*.revoke_root_key',
   'audit.listEntries': 'root.*.read_audit',

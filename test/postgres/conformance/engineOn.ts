@@ -20,6 +20,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
     maxLocalOwners: 100,
     maxLimitsPerNamespace: 100,
     maxTagLists: 100,
+    portal: { url: 'http://keys.test', returnOrigins: [] },
     quotas: { keys: null, apis: null, verificationsPerSecond: null },
     countsVerifications: true,
     eventRetentionMs: 30 * 86_400_000,

@@ -9,7 +9,7 @@ export interface Actor {
   readonly origin: string | null;
   readonly requestId: string | null;
   /** Where it makes the change; absent = by the API, the command line or the service itself. */
-  readonly via?: 'dashboard';
+  readonly via?: 'dashboard' | 'portal';
 }
 
 /** The service itself, at its start and in the background. */

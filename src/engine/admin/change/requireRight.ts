@@ -22,7 +22,7 @@ export function requireOn(actor: Actor, operation: Operation, owner: string, wha
 }
 
 /** A root key that may do this in every api, or may create identities, may name any identity as the owner of a key. */
-export function mayNameAnyOwner({ rights }: Actor, operation: OwnerOperation): boolean {
+export function mayNameAnyOwner({ rights }: Pick<Actor, 'rights'>, operation: OwnerOperation): boolean {
   return holdsRight(rights, operation, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
 }
 

@@ -14,6 +14,7 @@ const ENDED_BY = [
   ['changes', 'at_ms'],
   ['former_secrets', 'until_ms'],
   ['sessions', 'until_ms'],
+  ['portal_sessions', 'until_ms'],
   ['count_marks', 'at_ms'],
 ] as const;
 

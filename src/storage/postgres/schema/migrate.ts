@@ -17,7 +17,7 @@ export interface Migration {
 const MIGRATION_LOCK = 7_218_530_411;
 
 /** A row of `installation` that databases of programs before 0.1.0 lack: they used the same version numbers for other tables. */
-const SERIES = { name: 'schema_series', value: '0.1-f' } as const;
+const SERIES = { name: 'schema_series', value: '0.1-g' } as const;
 
 /** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
 export interface Patience {

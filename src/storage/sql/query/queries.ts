@@ -189,8 +189,8 @@ export function entryListing(query: EntryQuery): Statement {
   };
 }
 
-/** Removes former secrets and sessions that have ended. */
+/** Removes former secrets, sessions and links that have ended. */
 export function deleteEnded(endedAtMs: number): Statement[] {
-  const ended = ['former_secrets', 'sessions'];
+  const ended = ['former_secrets', 'sessions', 'portal_sessions'];
   return ended.map((from) => ({ sql: `DELETE FROM ${from} WHERE until_ms <= $1`, params: [endedAtMs] }));
 }

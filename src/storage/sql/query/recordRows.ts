@@ -172,7 +172,7 @@ export interface EntryRow {
   after_json: string | null;
   origin: string | null;
   request_id: string | null;
-  via: 'dashboard' | null;
+  via: 'dashboard' | 'portal' | null;
 }
 
 export function toEntry(row: EntryRow): StoredEntry {

@@ -140,6 +140,22 @@ export const SCHEMA = `
   CREATE INDEX sessions_of_root_key ON sessions (root_key_id);
   CREATE INDEX sessions_ended ON sessions (until_ms);
 
+  CREATE TABLE portal_sessions (
+    id TEXT PRIMARY KEY,
+    digest TEXT NOT NULL UNIQUE,
+    root_key_id TEXT NOT NULL,
+    identity_id TEXT NOT NULL,
+    api_id TEXT NOT NULL,
+    allowed TEXT NOT NULL,
+    key_defaults TEXT,
+    return_url TEXT,
+    created_at_ms INTEGER NOT NULL,
+    opened_at_ms INTEGER,
+    until_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX portal_sessions_of_identity ON portal_sessions (identity_id);
+  CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);
+
   CREATE TABLE permissions (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,

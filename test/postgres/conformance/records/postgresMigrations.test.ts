@@ -63,7 +63,7 @@ async function waitingIn({ server, database }: Setup): Promise<number> {
 }
 
 const OLD_VERSION = {
-  schema_series: '0.1-f',
+  schema_series: '0.1-g',
   schema_version: '1',
   schema_compatible_from: '1',
   indexes_version: '1',

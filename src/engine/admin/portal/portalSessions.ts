@@ -1,0 +1,171 @@
+import { AppError, notFound, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { IdentityRecord } from '../../../core/records.ts';
+import type { PortalAction, PortalSessionRecord } from '../../../core/portalSession.ts';
+import { makeSecret } from '../../../core/secret.ts';
+import { PORTAL_LINK_MS, PORTAL_SESSION_MS } from '../../../core/sessionTimes.ts';
+import type { FoundPortalSession } from '../../../storage/port/records.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
+import type { Actor } from '../change/actor.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import { requireOn, requireOwner, requireSomewhere } from '../change/requireRight.ts';
+import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
+import { ACTION_OPERATIONS, portalRights } from './portalRights.ts';
+
+const PREFIX = 'portal';
+const SECRET_BYTES = 24;
+/** Links and open pages that a customer may have at a time. One more ends the oldest. */
+const MAX_PER_IDENTITY = 20;
+
+export interface PortalPlaces {
+  /** The address of the service for customers. */
+  readonly url: string;
+  /** Origins that the page may lead back to. */
+  readonly returnOrigins: readonly string[];
+}
+
+export interface NewPortalSession {
+  readonly apiId: string;
+  readonly allow: readonly PortalAction[];
+  /** As JSON. */
+  readonly keyDefaults: string | null;
+  readonly returnUrl: string | null;
+}
+
+/** A browser on the customers' page: whose it is, and who acts for it. */
+export interface PortalVisit {
+  readonly session: PortalSessionRecord;
+  readonly identity: IdentityRecord;
+  /** The root key that made the link, with the rights that the page needs and no others. */
+  readonly actor: Actor;
+}
+
+/** Where a request of the page comes from. */
+export interface PortalOrigin {
+  readonly origin: string | null;
+  readonly requestId: string;
+}
+
+/**
+ * Links to the customers' page. Each is for one customer and one api, and can do nothing that the root key behind it may not do. Nothing is
+ * kept in memory: a session that ends, ends on every node at once.
+ */
+export class PortalSessions {
+  readonly #context: AdminContext;
+  readonly #places: PortalPlaces;
+
+  constructor(context: AdminContext, places: PortalPlaces) {
+    this.#context = context;
+    this.#places = places;
+  }
+
+  /** Makes a link for one customer. */
+  async create(
+    actor: Actor,
+    reference: IdentityReference,
+    { apiId, allow, keyDefaults, returnUrl }: NewPortalSession,
+  ): Promise<{ readonly id: string; readonly url: string; readonly untilMs: number }> {
+    const { storage, system, changes } = this.#context;
+    const ofApi = ['api.read_api', 'api.read_key', ...allow.flatMap((action) => ACTION_OPERATIONS[action])] as const;
+    for (const operation of [...ofApi, 'identity.read_identity'] as const) requireSomewhere(actor, operation);
+    for (const operation of ofApi) requireOn(actor, operation, apiId, 'api', apiId);
+    if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+    if (returnUrl !== null) this.#requireReturn(returnUrl);
+    const identity = await loadIdentity(this.#context, actor, 'identity.read_identity', reference);
+    if (allow.includes('create')) requireOwner(actor, 'api.create_key', identity.id);
+    const nowMs = storage.ledger.nowMs();
+    const token = makeSecret(PREFIX, system.randomBytes(SECRET_BYTES));
+    const session: PortalSessionRecord = {
+      id: makeId('portal', nowMs, system.randomBytes(ID_RANDOM_BYTES)),
+      digest: system.digestSecret(token),
+      rootKeyId: actor.id,
+      identityId: identity.id,
+      apiId,
+      allow,
+      keyDefaults,
+      returnUrl,
+      createdAtMs: nowMs,
+      openedAtMs: null,
+      untilMs: nowMs + PORTAL_LINK_MS,
+    };
+    const live = await storage.records.listPortalSessions(identity.id, nowMs);
+    const writes: RecordWrite[] = [
+      ...live.slice(MAX_PER_IDENTITY - 1).map((sessionId) => ({ kind: 'endPortalSession', sessionId }) as const),
+      { kind: 'insertPortalSession', session },
+    ];
+    const after = { externalId: identity.externalId, apiId, allow, returnUrl };
+    const entry = auditEntry(actor, { action: 'portal.createSession', target: session.id, before: null, after });
+    await changes.applyOnce({ writes, accounts: [], entries: [entry] });
+    // What is behind # reaches no server, and so no log.
+    return { id: session.id, url: `${this.#places.url}/portal#open=${token}`, untilMs: session.untilMs };
+  }
+
+  /** Opens a link, once. The secret belongs into the browser's cookie. */
+  async open(token: string, origin: PortalOrigin): Promise<{ readonly secret: string; readonly visit: PortalVisit }> {
+    const { storage, system, changes } = this.#context;
+    const digest = system.digestSecret(token);
+    const found = await storage.records.findPortalSession(digest);
+    const nowMs = storage.ledger.nowMs();
+    if (found === null || found.session.openedAtMs !== null || nowMs >= found.session.untilMs) throw usedLink();
+    const secret = makeSecret(PREFIX, system.randomBytes(SECRET_BYTES));
+    const opened = {
+      sessionId: found.session.id,
+      digest: system.digestSecret(secret),
+      openedAtMs: nowMs,
+      untilMs: nowMs + PORTAL_SESSION_MS,
+    };
+    const visit = await this.#visit({ ...found, session: { ...found.session, ...opened } }, origin);
+    const writes: RecordWrite[] = [{ kind: 'openPortalSession', expect: digest, ...opened }];
+    const entry = auditEntry(visit.actor, {
+      action: 'portal.openSession',
+      target: found.session.id,
+      before: null,
+      after: { externalId: visit.identity.externalId },
+    });
+    if (!(await changes.tryOnce({ writes, accounts: [], entries: [entry] }))) throw usedLink();
+    return { secret, visit };
+  }
+
+  async authenticate(secret: string, origin: PortalOrigin): Promise<PortalVisit> {
+    const found = await this.#context.storage.records.findPortalSession(this.#context.system.digestSecret(secret));
+    // The token of a link opens the page. It is no session.
+    if (found === null || found.session.openedAtMs === null) throw ended();
+    return this.#visit(found, origin);
+  }
+
+  /** Ends the session of this visit. */
+  async end({ session: { id: sessionId } }: PortalVisit): Promise<void> {
+    await this.#context.changes.applyOnce({ writes: [{ kind: 'endPortalSession', sessionId }], accounts: [] });
+  }
+
+  #requireReturn(returnUrl: string): void {
+    const { returnOrigins } = this.#places;
+    const { origin, protocol } = new URL(returnUrl);
+    if (/^https?:$/.test(protocol) && (returnOrigins.includes(origin) || returnOrigins.includes('*'))) return;
+    const message = `returnUrl must begin with an origin that KEYSTILE_PORTAL_RETURN_ORIGINS names, got ${repeatable(returnUrl)}`;
+    throw new AppError('BAD_REQUEST', message, [{ path: 'returnUrl', message }]);
+  }
+
+  async #visit({ session, rootKey }: FoundPortalSession, origin: PortalOrigin): Promise<PortalVisit> {
+    const { storage } = this.#context;
+    const nowMs = storage.ledger.nowMs();
+    if (nowMs >= session.untilMs || rootKey.revokedAtMs !== null || nowMs >= (rootKey.expiresAtMs ?? Infinity))
+      throw ended();
+    const identity = await storage.records.findIdentityById(session.identityId);
+    if (identity === null) throw ended();
+    if (!identity.enabled) throw new AppError('UNAUTHORIZED', 'Your access is disabled. Ask the provider of this API.');
+    const rights = portalRights(session, rootKey.rights);
+    const actor: Actor = { id: rootKey.id, rights, untilMs: rootKey.expiresAtMs, ...origin, via: 'portal' };
+    return { session, identity, actor };
+  }
+}
+
+function usedLink(): AppError {
+  const why = 'This link was opened before, or has expired.';
+  return new AppError('UNAUTHORIZED', `${why} Go back to where you found it and open it again.`);
+}
+
+function ended(): AppError {
+  return new AppError('UNAUTHORIZED', 'This page has ended. Go back to where you came from and open it again.');
+}

@@ -1,0 +1,100 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+import { MAX_NAME_LENGTH } from '../../core/bounds.ts';
+import { AppError, notFound } from '../../core/errors.ts';
+import type { PortalAction } from '../../core/portalSession.ts';
+import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { getVerifications } from '../routes/analytics.getVerifications.ts';
+import type { KeyDefaults } from '../shapes/keys/keyDefaults.ts';
+import { toNewKey } from '../shapes/keys/newKeyFields.ts';
+import { OverlapMs } from '../shapes/keys/secretFields.ts';
+import { toKeyObject } from '../shapes/keys/keyObject.ts';
+import { cursorAt, strict, words } from '../shapes/schema/schemas.ts';
+import { KeyId } from '../shapes/schema/idFields.ts';
+
+const PAGE_SIZE = 50;
+
+/** What the customers' page can ask for. The customer and the api are those of its session; nothing in a request names another. */
+export interface PortalCall {
+  readonly request: TSchema;
+  readonly check: (body: unknown) => boolean;
+  handle(engine: Engine, visit: PortalVisit, body: unknown): Promise<object>;
+}
+
+function defineCall<S extends TSchema>(
+  request: S,
+  handle: (engine: Engine, visit: PortalVisit, body: Static<S>) => Promise<object>,
+): PortalCall {
+  const compiled = Compile(request);
+  return {
+    request,
+    check: (body) => compiled.Check(body),
+    handle: (engine, visit, body) => handle(engine, visit, body as Static<S>),
+  };
+}
+
+export const PORTAL_CALLS: Readonly<Record<string, PortalCall>> = {
+  listKeys: defineCall(strict({ cursor: Type.Optional(cursorAt('key')) }), async (engine, visit, { cursor = null }) => {
+    const { apiId } = visit.session;
+    const { externalId } = visit.identity;
+    const page = await engine.keys.list(visit.actor, {
+      apiId,
+      externalId,
+      limit: PAGE_SIZE,
+      after: cursor,
+      search: null,
+    });
+    const keys = page.keys.map((view) => shownKey(toKeyObject(view, engine.storage.workspaceId)));
+    return { keys, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+  }),
+
+  getUsage: defineCall(strict({}), async (engine, visit) => {
+    // Without a start, the days of the last 30 are counted.
+    const { apiId } = visit.session;
+    const { externalId } = visit.identity;
+    const days = await getVerifications.handle(engine, visit.actor, { apiId, externalId, groupBy: 'day' });
+    return { days };
+  }),
+
+  createKey: defineCall(strict({ name: Type.Optional(words(1, MAX_NAME_LENGTH)) }), async (engine, visit, { name }) => {
+    requireAllowed(visit, 'create');
+    const { apiId, keyDefaults } = visit.session;
+    const defaults = keyDefaults === null ? {} : (JSON.parse(keyDefaults) as KeyDefaults);
+    const own = { apiId, externalId: visit.identity.externalId, ...(name === undefined ? {} : { name }) };
+    const input = toNewKey({ ...defaults, ...own }, engine.storage.ledger.nowMs());
+    const { keyId, secret } = await engine.keys.create(visit.actor, input);
+    return { keyId, key: secret };
+  }),
+
+  rotateKey: defineCall(strict({ keyId: KeyId, overlapMs: OverlapMs }), async (engine, visit, { keyId, overlapMs }) => {
+    requireAllowed(visit, 'rotate');
+    await requireOwn(engine, visit, keyId);
+    return { keyId, key: await engine.rotateKey.rotate(visit.actor, keyId, overlapMs) };
+  }),
+
+  deleteKey: defineCall(strict({ keyId: KeyId }), async (engine, visit, { keyId }) => {
+    requireAllowed(visit, 'delete');
+    await requireOwn(engine, visit, keyId);
+    await engine.deleteKey.delete(visit.actor, keyId, false);
+    return {};
+  }),
+};
+
+function requireAllowed({ session }: PortalVisit, action: PortalAction): void {
+  if (session.allow.includes(action)) return;
+  throw new AppError('INSUFFICIENT_PERMISSIONS', `You may not ${action} keys here.`);
+}
+
+/** A key of another customer, or of another api, does not exist for this one. */
+async function requireOwn(engine: Engine, { session, identity, actor }: PortalVisit, keyId: string): Promise<void> {
+  const { key } = await engine.keys.get(actor, keyId);
+  if (key.identityId !== identity.id || key.apiId !== session.apiId) throw notFound('key', keyId);
+}
+
+/** Metadata, roles and the like are the provider's notes. The customer does not see them. */
+function shownKey(key: object): object {
+  const shown = ['id', 'start', 'name', 'createdAt', 'expires', 'enabled', 'remaining', 'lastUsedAt'];
+  return Object.fromEntries(Object.entries(key).filter(([name]) => shown.includes(name)));
+}

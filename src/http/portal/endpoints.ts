@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+
+import { AppError } from '../../core/errors.ts';
+import { isSecretShaped } from '../../core/secret.ts';
+import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
+import { type AnswerContext, jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
+import { PAGE_HEADER } from '../authentication/authenticate.ts';
+import { requireSameOrigin } from '../authentication/sameOrigin.ts';
+import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
+import type { WebSite } from '../dashboard/site.ts';
+import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import { explain } from '../request/explain.ts';
+import type { Endpoint } from '../routes/endpoint.ts';
+import type { Peer, Service } from '../service.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { PORTAL_CALLS, type PortalCall } from './calls.ts';
+import { describeVisit } from './describeVisit.ts';
+import { readLogo } from './logo.ts';
+
+export const PORTAL_PATH = '/portal';
+const MAX_BODY_BYTES = 4096;
+
+const OpenBody = Compile(Type.Object({ token: Type.String() }, { additionalProperties: false }));
+
+interface Asked {
+  readonly request: Request;
+  readonly peer: Peer;
+  readonly context: AnswerContext;
+}
+
+/** The customers' page, and what it asks for. */
+export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<string, Endpoint> {
+  const post = (answer: (asked: Asked) => Promise<Response>): Endpoint => ({
+    methods: ['POST'],
+    answer: (request, peer, context) => answer({ request, peer, context }),
+  });
+  return new Map<string, Endpoint>([
+    [PORTAL_PATH, { methods: ['GET'], answer: (_request, _peer, context) => site.page('portal', context) }],
+    [
+      `${PORTAL_PATH}/session`,
+      {
+        methods: ['GET', 'POST'],
+        answer: (request, peer, context) =>
+          (request.method === 'POST' ? open : show)(service, { request, peer, context }),
+      },
+    ],
+    [`${PORTAL_PATH}/leave`, post((asked) => leave(service, asked))],
+    [`${PORTAL_PATH}/logo`, { methods: ['GET'], answer: (_request, _peer, context) => readLogo(service, context) }],
+    ...Object.entries(PORTAL_CALLS).map(
+      ([name, call]) => [`${PORTAL_PATH}/${name}`, post((asked) => answerCall(service, call, asked))] as const,
+    ),
+  ]);
+}
+
+async function answerCall(service: Service, call: PortalCall, asked: Asked): Promise<Response> {
+  const visit = await visitOf(service, asked, true);
+  const body = await readPortalBody(service, asked.request);
+  if (!call.check(body)) throw badFields(explain(call.request, body));
+  return notStored(jsonAnswer(await call.handle(service.engine, visit, body), asked.context));
+}
+
+/** Opens a link, once. */
+async function open(service: Service, asked: Asked): Promise<Response> {
+  const { request, context } = asked;
+  requireSameOrigin(request.headers, service.config.publicUrl, true);
+  const body = await readPortalBody(service, request);
+  if (!OpenBody.Check(body) || !isSecretShaped(body.token))
+    throw new AppError('BAD_REQUEST', 'Send {"token": "..."}, with the token behind # of the link.');
+  const { secret, visit } = await service.engine.portal.open(body.token, originOf(service, asked));
+  const answer = jsonAnswer(await describeVisit(service, visit), context);
+  return withCookie(answer, sessionCookie(request.headers, secret, 'portal'));
+}
+
+/** What the page shows first. That no link was opened is no error: the page asks before. */
+async function show(service: Service, asked: Asked): Promise<Response> {
+  const visit = await visitOf(service, asked, false).catch((failure: unknown) => {
+    if (failure instanceof AppError && failure.code === 'UNAUTHORIZED') return null;
+    throw failure;
+  });
+  return notStored(jsonAnswer(await describeVisit(service, visit), asked.context));
+}
+
+async function leave(service: Service, asked: Asked): Promise<Response> {
+  await service.engine.portal.end(await visitOf(service, asked, true));
+  return withCookie(jsonAnswer({}, asked.context), sessionCookie(asked.request.headers, null, 'portal'));
+}
+
+async function visitOf(service: Service, asked: Asked, isChange: boolean): Promise<PortalVisit> {
+  const { headers } = asked.request;
+  requireSameOrigin(headers, service.config.publicUrl, isChange);
+  const secret = headers.get(PAGE_HEADER) === null ? null : sessionSecret(headers, 'portal');
+  if (secret === null) throw new AppError('UNAUTHORIZED', 'Open the link that you were given.');
+  return service.engine.portal.authenticate(secret, originOf(service, asked));
+}
+
+function originOf(service: Service, { request, peer, context }: Asked) {
+  return { origin: service.originOf({ headers: request.headers, peer }), requestId: context.requestId };
+}
+
+async function readPortalBody(service: Service, request: Request): Promise<unknown> {
+  checkContentType(request.headers);
+  return service.readJson(await readBodyStrictly(request, MAX_BODY_BYTES));
+}

@@ -1,0 +1,66 @@
+import { Type } from 'typebox';
+
+import { MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
+import { PORTAL_ACTIONS } from '../../core/portalSession.ts';
+import { defineRoute } from './route.ts';
+import { badFields } from '../shapes/keys/keyFields.ts';
+import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
+import { KeyDefaults } from '../shapes/keys/keyDefaults.ts';
+import { toNewKey } from '../shapes/keys/newKeyFields.ts';
+import { field, optional } from '../shapes/schema/described.ts';
+import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { ApiId } from '../shapes/schema/idFields.ts';
+import { strict, Text, Whole, words } from '../shapes/schema/schemas.ts';
+
+const ID = 'portal_1Jm8ZtXg3kPp5FhJ9sQw2R';
+const LINK = 'https://keys.example.com/portal#open=portal_9Wd4XbZe2RpVcT7uNqKs5F6hJg3M';
+
+export const createPortalSession = defineRoute({
+  path: '/v1/portal.createSession',
+  method: 'POST',
+  summary: "Make a link to the customers' page for one customer.",
+  description:
+    'The link is opened once, within 15 minutes. The page then works for an hour. It shows the keys that the customer has in this api, its usage and its plan, and lets it do what `allow` names. It can do nothing that this root key may not do. It ends when the root key is revoked, or the identity is deleted or disabled.',
+  rights: ['identity.<identityId>.read_identity', 'api.<apiId>.read_key', 'api.<apiId>.read_api'],
+  request: strict({
+    ...IDENTITY_REFERENCE,
+    apiId: ApiId,
+    allow: optional(
+      Type.Array(Type.Enum(PORTAL_ACTIONS), { maxItems: PORTAL_ACTIONS.length }),
+      'What the customer may do with its keys: `create` (the root key needs `api.<apiId>.create_key`, and the right to name this owner), `rotate` (`api.<apiId>.create_key` and `api.<apiId>.update_key`), `delete` (`api.<apiId>.delete_key`). Nothing when absent: it only looks.',
+      ['create', 'rotate'],
+    ),
+    keyDefaults: optional(KeyDefaults),
+    returnUrl: optional(
+      words(1, MAX_WEBHOOK_URL_LENGTH),
+      'Where the page leads back to, http or https. Its origin must be one that KEYSTILE_PORTAL_RETURN_ORIGINS names. The page has no such link when absent.',
+      'https://app.example.com/settings',
+    ),
+  }),
+  response: strict({
+    sessionId: field(Text, 'The id of the session, as the audit log names it.', ID),
+    url: field(Text, 'The link. Send only this customer there. Whoever opens it first has the page.', LINK),
+    expiresAt: field(Whole, 'Until when the link can be opened, in unix milliseconds.', EXAMPLE.midnight),
+  }),
+  example: {
+    request: { identityId: EXAMPLE.identityId, apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' },
+    response: { sessionId: ID, url: LINK, expiresAt: EXAMPLE.midnight },
+  },
+  errors: ['NOT_FOUND'],
+  async handle(engine, actor, body) {
+    const { apiId, allow = [], keyDefaults, returnUrl = null } = body;
+    if (returnUrl !== null && !URL.canParse(returnUrl))
+      throw badFields([
+        { path: 'returnUrl', message: 'returnUrl must be an address such as https://app.example.com/' },
+      ]);
+    // Defaults that no key could have are refused here, not when the customer creates a key.
+    if (keyDefaults !== undefined) toNewKey({ ...keyDefaults, apiId }, engine.storage.ledger.nowMs());
+    const made = await engine.portal.create(actor, toIdentityReference(body), {
+      apiId,
+      allow: PORTAL_ACTIONS.filter((action) => allow.includes(action)),
+      keyDefaults: keyDefaults === undefined ? null : JSON.stringify(keyDefaults),
+      returnUrl,
+    });
+    return { sessionId: made.id, url: made.url, expiresAt: made.untilMs };
+  },
+});

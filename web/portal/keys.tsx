@@ -1,0 +1,149 @@
+import { useState } from 'preact/hooks';
+
+import { DeleteButton, DialogButton, Form, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
+import { Ago, Badge, Copyable, Count, Time } from '../ui/show.tsx';
+import { type Column, PagedTable } from '../ui/table.tsx';
+import { call, type PortalKey, refresh, type Visit } from './portalClient.ts';
+
+const HOUR_MS = 3_600_000;
+const OVERLAPS = [
+  ['0', 'stops at once'],
+  [String(HOUR_MS), 'works for another hour'],
+  [String(24 * HOUR_MS), 'works for another day'],
+] as const;
+
+/** The customer's keys, and what it may do with them. */
+export function Keys({ visit: { allow } }: { readonly visit: Visit }) {
+  const [turn, setTurn] = useState(0);
+  const [made, setMade] = useState<string | null>(null);
+  const changed = async (secret: string | null): Promise<void> => {
+    setMade(secret);
+    setTurn((before) => before + 1);
+    await refresh();
+  };
+  const columns: Column<PortalKey>[] = [
+    { title: 'Key', cell: ({ start, name }) => <KeyName start={start} name={name} /> },
+    { title: 'State', cell: (key) => <State {...key} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : <Ago at={lastUsedAt} />) },
+    {
+      title: 'Credits left',
+      cell: ({ remaining }) => remaining !== undefined && <Count of={remaining} />,
+      isNumber: true,
+    },
+  ];
+  if (allow.includes('rotate') || allow.includes('delete')) {
+    columns.push({ title: 'Change', cell: (key) => <Actions key_={key} allow={allow} onChanged={changed} /> });
+  }
+  return (
+    <section aria-labelledby="keys">
+      <div class="row">
+        <h2 id="keys">Your keys</h2>
+        {allow.includes('create') && (
+          <DialogButton label="Create a key" title="Create a key" kind="primary">
+            {(close) => (
+              <Form
+                button="Create"
+                onSend={async (data) => {
+                  const name = textOf(data, 'name');
+                  const { key } = await call('createKey', name === undefined ? {} : { name });
+                  await changed(key);
+                  close();
+                }}
+              >
+                <TextField label="Name" name="name" hint="For you, for example: production server." />
+              </Form>
+            )}
+          </DialogButton>
+        )}
+      </div>
+      {made !== null && (
+        <div class="notice" role="status">
+          <p>Your new key. It is shown only now: copy it and keep it safe.</p>
+          <Copyable text={made} label="the key" />{' '}
+          <button type="button" class="small" onClick={() => setMade(null)}>
+            I have it
+          </button>
+        </div>
+      )}
+      <PagedTable
+        caption="Your keys"
+        columns={columns}
+        on={[turn]}
+        keyOf={({ id }) => id}
+        empty={<p>You have no keys yet.</p>}
+        load={async (cursor) => {
+          const page = await call('listKeys', cursor === undefined ? {} : { cursor });
+          return { rows: page.keys, cursor: page.cursor, total: page.total };
+        }}
+      />
+    </section>
+  );
+}
+
+function KeyName({ start, name }: { readonly start: string; readonly name: string | undefined }) {
+  return (
+    <>
+      {name !== undefined && <bdi>{name} </bdi>}
+      <code>{start}…</code>
+    </>
+  );
+}
+
+function State({ enabled, expires }: PortalKey) {
+  if (!enabled) return <Badge kind="bad">disabled</Badge>;
+  if (expires === undefined) return <Badge kind="good">active</Badge>;
+  if (expires <= Date.now()) return <Badge kind="bad">expired</Badge>;
+  return (
+    <>
+      <Badge kind="good">active</Badge> until <Time at={expires} />
+    </>
+  );
+}
+
+function Actions({
+  key_: { id, start, name },
+  allow,
+  onChanged,
+}: {
+  readonly key_: PortalKey;
+  readonly allow: Visit['allow'];
+  readonly onChanged: (secret: string | null) => Promise<void>;
+}) {
+  return (
+    <span class="actions">
+      {allow.includes('rotate') && (
+        <DialogButton label="Rotate" title={`Rotate ${name ?? start}`}>
+          {(close) => (
+            <Form
+              button="Give it a new secret"
+              onSend={async (data) => {
+                const { key } = await call('rotateKey', { keyId: id, overlapMs: numberOf(data, 'overlap') ?? 0 });
+                await onChanged(key);
+                close();
+              }}
+            >
+              <SelectField
+                label="The present secret"
+                name="overlap"
+                options={OVERLAPS}
+                defaultValue={String(HOUR_MS)}
+              />
+            </Form>
+          )}
+        </DialogButton>
+      )}
+      {allow.includes('delete') && (
+        <DeleteButton
+          label="Delete"
+          name={start}
+          explains="Programs that use this key are refused from now on."
+          onDelete={async () => {
+            await call('deleteKey', { keyId: id });
+            await onChanged(null);
+          }}
+        />
+      )}
+    </span>
+  );
+}
