@@ -67,7 +67,7 @@ export function Keys({ visit: { allow } }: { readonly visit: Visit }) {
         </div>
       )}
       <PagedTable
-        caption="Your keys"
+        caption="List of your keys"
         columns={columns}
         on={[turn]}
         keyOf={({ id }) => id}
