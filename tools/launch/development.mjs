@@ -35,6 +35,11 @@ export function openapi(openapiArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/openapi/main.ts'), ...openapiArguments]));
 }
 
+/** Makes the pictures of docs/dashboard.md. */
+export function screenshots() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/screenshots/main.ts')]));
+}
+
 /** Sends the slowest input of every kind and measures each. */
 export function bounds() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));

@@ -59,11 +59,15 @@ function Top({ look: { name, hasLogo }, visit: { returnUrl } }: { readonly look:
 }
 
 function Account({ visit: { customer, plan } }: { readonly visit: Visit }) {
-  const { keys, maxKeys, remaining, refill, ratelimits } = customer;
+  const { keys, remaining } = customer;
+  // What the customer has of its own comes before what its plan gives.
+  const maxKeys = customer.maxKeys ?? plan?.maxKeys;
+  const refill = customer.refill ?? plan?.refill;
+  const ratelimits = [...customer.ratelimits, ...(plan?.ratelimits ?? [])];
   return (
     <Facts
       rows={[
-        ['Plan', plan],
+        ['Plan', plan?.name],
         ['Credits left', remaining !== undefined && <Count of={remaining} />],
         [
           'Next refill',
@@ -86,14 +90,14 @@ function Account({ visit: { customer, plan } }: { readonly visit: Visit }) {
           </>,
         ],
         ...ratelimits.map(
-          ({ name, limit, duration: ms, remaining: left }) =>
+          ({ name, limit, duration: ms, used }) =>
             [
               `Limit ${name}`,
               <>
                 <Count of={limit} /> per {duration(ms)}
-                {left !== undefined && (
+                {used > 0 && (
                   <>
-                    , <Count of={left} /> left
+                    , <Count of={used} /> used
                   </>
                 )}
               </>,

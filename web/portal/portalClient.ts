@@ -18,20 +18,30 @@ export interface Visit {
     readonly keys: number;
     readonly maxKeys?: number;
     readonly remaining?: number;
-    readonly refill?: { readonly interval: string; readonly amount: number; readonly nextRefillAt?: number };
+    readonly refill?: Refill;
     readonly ratelimits: readonly LimitUse[];
   };
-  readonly plan?: string;
+  readonly plan?: {
+    readonly name: string;
+    readonly maxKeys?: number;
+    readonly refill?: Refill;
+    readonly ratelimits: readonly LimitUse[];
+  };
   readonly allow: readonly ('create' | 'rotate' | 'delete')[];
   readonly returnUrl?: string;
   readonly endsAt: number;
+}
+
+interface Refill {
+  readonly amount: number;
+  readonly nextRefillAt?: number;
 }
 
 export interface LimitUse {
   readonly name: string;
   readonly limit: number;
   readonly duration: number;
-  readonly remaining?: number;
+  readonly used: number;
 }
 
 export interface PortalKey {

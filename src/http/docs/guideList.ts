@@ -64,7 +64,15 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
 export const GUIDES: readonly string[] = Object.values(GUIDE_GROUPS).flat();
 
 /** The images that guides show. */
-export const IMAGES: readonly string[] = ['regions.svg', 'speed.svg', 'verification.svg'];
+export const IMAGES: readonly string[] = [
+  'regions.svg',
+  'speed.svg',
+  'verification.svg',
+  ...['overview', 'key', 'customer', 'portal'].flatMap((page) => [
+    `pictures/${page}-light.png`,
+    `pictures/${page}-dark.png`,
+  ]),
+];
 
 /** A page or image of docs/. */
 export function guideFile(name: string): Bun.BunFile {

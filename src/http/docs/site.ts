@@ -78,7 +78,10 @@ function html(text: string, policy = TEXT_POLICY): Served {
 }
 
 async function image(name: string): Promise<Served> {
-  const headers = { 'content-type': 'image/svg+xml', 'content-security-policy': IMAGE_POLICY };
+  const headers = {
+    'content-type': name.endsWith('.png') ? 'image/png' : 'image/svg+xml',
+    'content-security-policy': IMAGE_POLICY,
+  };
   return checked(await guideFile(name).bytes(), headers);
 }
 

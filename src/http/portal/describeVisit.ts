@@ -1,10 +1,10 @@
 import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
-import { planOf } from '../../engine/planOf.ts';
 import { toIdentityDetails } from '../shapes/holders/identityObject.ts';
 import type { Service } from '../service.ts';
 
 /** What the customer sees of itself. Its metadata is the provider's note. */
 const SHOWN = ['externalId', 'name', 'keys', 'maxKeys', 'remaining', 'metered', 'refill', 'ratelimits'];
+const SHOWN_OF_PLAN = ['name', 'maxKeys', 'refill', 'ratelimits'];
 
 /** How the page looks, whose it is, and what the customer may do. `visit` null: no link was opened, or it has ended. */
 export async function describeVisit({ engine, config }: Service, visit: PortalVisit | null): Promise<object> {
@@ -12,15 +12,19 @@ export async function describeVisit({ engine, config }: Service, visit: PortalVi
   if (visit === null) return { look, visit: null };
   const { session, identity, actor } = visit;
   const details = toIdentityDetails(await engine.identities.get(actor, { id: identity.id }));
-  const plan = await planOf(engine.storage.records, identity);
+  const plan = 'plan' in details ? (details.plan as object) : null;
   return {
     look,
     visit: {
-      customer: Object.fromEntries(Object.entries(details).filter(([name]) => SHOWN.includes(name))),
-      ...(plan === null ? {} : { plan: plan.name }),
+      customer: picked(details, SHOWN),
+      ...(plan === null ? {} : { plan: picked(plan, SHOWN_OF_PLAN) }),
       allow: session.allow,
       ...(session.returnUrl === null ? {} : { returnUrl: session.returnUrl }),
       endsAt: session.untilMs,
     },
   };
+}
+
+function picked(from: object, names: readonly string[]): object {
+  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }

@@ -34,7 +34,10 @@ describe('the page', () => {
     const made = await service.createKey({ apiId, externalId: 'acme', name: 'server', meta: { note: 'secret note' } });
     expect((await service.verify(made.key)).valid).toBe(true);
     const { answer, call } = await open();
-    expect(answer.body.visit).toMatchObject({ plan: 'Pro', customer: { remaining: 99, keys: 1 } });
+    expect(answer.body.visit).toMatchObject({
+      plan: { name: 'Pro', ratelimits: [{ name: 'all', limit: 10 }] },
+      customer: { remaining: 99, keys: 1 },
+    });
     const { body } = await call('listKeys');
     expect(body).toEqual({
       keys: [
