@@ -21,11 +21,14 @@ export const PLAN_ID = 'plan_11111111benchmarkbench';
 export const API_ID = 'api_11111111benchmarkbench';
 const ID_DIGITS = 22;
 
+/** Keys that an identity on a plan has; 0 = keys belong to nobody, and have the counter themselves. */
+export type KeysPerCustomer = 0 | 1 | 10;
+
 /**
- * Creates a database with `count` keys of one shape, written directly: creating them over HTTP would take an hour. `isOnPlan`: each key
- * belongs to an identity on a plan, which brings the credits or the limit.
+ * Creates a database with `count` keys of one shape, written directly: creating them over HTTP would take an hour. Where keys belong to
+ * identities, these are on a plan, which brings the credits or the limit.
  */
-export function fillFolder(folder: string, count: number, shape: KeyShape, isOnPlan = false): void {
+export function fillFolder(folder: string, count: number, shape: KeyShape, each: KeysPerCustomer = 0): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const db = new Database(join(folder, 'keystile.db'), { create: true, readwrite: true });
   // Nothing here has to survive a crash. The service sets its own pragmas when it opens the file.
@@ -33,7 +36,7 @@ export function fillFolder(folder: string, count: number, shape: KeyShape, isOnP
   db.run('PRAGMA synchronous = OFF');
   db.run('PRAGMA cache_size = -1000000');
   migrate(db);
-  db.transaction(() => (isOnPlan ? insertHolders(db, count, shape) : insertKeys(db, count, shape))).immediate();
+  db.transaction(() => (each > 0 ? insertHolders(db, count, shape, each) : insertKeys(db, count, shape))).immediate();
   db.close();
 }
 
@@ -62,18 +65,23 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
   db.query("INSERT INTO installation (name, value) VALUES ('next_account', ?)").run(String(count + 1));
 }
 
-function insertHolders(db: Database, count: number, shape: KeyShape): void {
+/** SQL for the identity of a key, from its id. */
+export function ownerOf(each: KeysPerCustomer): string {
+  return `'id_' || ${each === 10 ? `substr(id, 5, ${ID_DIGITS - 1}) || '1'` : 'substr(id, 5)'}`;
+}
+
+function insertHolders(db: Database, count: number, shape: KeyShape, each: KeysPerCustomer): void {
   insertKeys(db, count, 'plain');
   db.query(
     'INSERT INTO plans (id, name, remaining, metered, refills, limits, created_at_ms, revision) VALUES (?, ?, ?, 0, ?, ?, 0, 1)',
   ).run(PLAN_ID, 'bench', shape === 'credits' ? CREDITS : null, NO_REFILL, planLimitsOf(shape));
-  const holders = `SELECT rowid_, 'id_' || substr(id, 5) AS identity_id, id FROM
-    (SELECT row_number() OVER (ORDER BY id) AS rowid_, id FROM keys)`;
+  const holders = `SELECT row_number() OVER (ORDER BY identity_id) AS rowid_, identity_id FROM
+    (SELECT DISTINCT ${ownerOf(each)} AS identity_id FROM keys)`;
   const credits =
     shape === 'credits' ? `'{"account":' || rowid_ || ',"refill":null,"ofPlan":true}', rowid_` : 'NULL, NULL';
   db.run(`INSERT INTO identities (id, external_id, enabled, plan_id, credits, credits_account, created_at_ms, revision)
     SELECT identity_id, identity_id, 1, '${PLAN_ID}', ${credits}, 0, 1 FROM (${holders})`);
-  db.run(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
+  db.run(`UPDATE keys SET identity_id = ${ownerOf(each)}`);
   if (shape !== 'credits') return;
   db.run(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
     SELECT credits_account, 0, ${CREDITS}, 0, 0, 1, ${CREDITS}, ${dayStartOf(Date.now())} FROM identities`);

@@ -3,16 +3,16 @@ import { Client } from 'pg';
 import type { PostgresServer } from '../cluster/postgres.ts';
 import { PostgresStorage } from '../../src/storage/postgres/storage.ts';
 import { Digester } from '../../src/system.ts';
-import { API_ID, type KeyShape, PLAN_ID, planLimitsOf, ROOT_KEY } from './fill.ts';
+import { API_ID, type KeyShape, type KeysPerCustomer, ownerOf, PLAN_ID, planLimitsOf, ROOT_KEY } from './fill.ts';
 
-/** Creates a database with `count` keys of one shape, as the service would store them. `isOnPlan`: as `fillFolder` says. */
+/** Creates a database with `count` keys of one shape, as the service would store them. `each`: as `fillFolder` says. */
 export async function fillDatabase(
   server: PostgresServer,
   count: number,
   given: KeyShape,
-  isOnPlan = false,
+  each: KeysPerCustomer = 0,
 ): Promise<string> {
-  const shape = isOnPlan ? 'plain' : given;
+  const shape = each > 0 ? 'plain' : given;
   const url = await server.createDatabase();
   const storage = await PostgresStorage.open({
     url,
@@ -56,13 +56,13 @@ export async function fillDatabase(
       [count, shape === 'credits' ? 0 : 1, shape === 'credits' ? 2_000_000_000 : 0, Date.now()],
     );
   }
-  if (isOnPlan) await insertHolders(client, given);
+  if (each > 0) await insertHolders(client, given, each);
   await client.query('VACUUM ANALYZE');
   await client.end();
   return url;
 }
 
-async function insertHolders(client: Client, shape: KeyShape): Promise<void> {
+async function insertHolders(client: Client, shape: KeyShape, each: KeysPerCustomer): Promise<void> {
   const isCounted = shape === 'credits';
   await client.query(
     `INSERT INTO plans (id, name, remaining, metered, refills, limits, created_at_ms, revision)
@@ -72,9 +72,9 @@ async function insertHolders(client: Client, shape: KeyShape): Promise<void> {
   const credits = isCounted ? `'{"account":' || i || ',"refill":null,"ofPlan":true}', i` : 'NULL, NULL::bigint';
   await client.query(`INSERT INTO identities
       (id, external_id, enabled, plan_id, credits, credits_account, created_at_ms, revision)
-    SELECT 'id_' || substr(id, 5), 'id_' || substr(id, 5), 1, '${PLAN_ID}', ${credits}, 0, 1
-    FROM (SELECT id, row_number() OVER (ORDER BY id) AS i FROM keys) s`);
-  await client.query(`UPDATE keys SET identity_id = 'id_' || substr(id, 5)`);
+    SELECT owner, owner, 1, '${PLAN_ID}', ${credits}, 0, 1
+    FROM (SELECT owner, row_number() OVER (ORDER BY owner) AS i FROM (SELECT DISTINCT ${ownerOf(each)} AS owner FROM keys) o) s`);
+  await client.query(`UPDATE keys SET identity_id = ${ownerOf(each)}`);
   if (!isCounted) return;
   await client.query(`INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
     SELECT credits_account, 0, 2000000000, 0, 0, 1, 2000000000, ${Date.now()} FROM identities`);

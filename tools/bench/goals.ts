@@ -7,6 +7,7 @@ import type { ListingResult } from './rows/listing.ts';
 import type { MillionResult } from './rows/million.ts';
 import type { OverloadResult } from './rows/overload.ts';
 import type { PipelinedResult } from './rows/pipelined.ts';
+import type { DashboardsResult } from './rows/dashboards.ts';
 import type { PlanResult } from './rows/plans.ts';
 import { CROWD_CONNECTIONS, type PostgresResult } from './rows/postgres.ts';
 
@@ -24,6 +25,7 @@ export interface Results {
   readonly creating: CreatingResult | null;
   readonly postgres: PostgresResult | null;
   readonly plans: readonly PlanResult[];
+  readonly dashboards: DashboardsResult | null;
 }
 
 /** A target of the project, with the measured value. */
@@ -117,9 +119,14 @@ export function goalsOf(results: Results): Goal[] {
       'x many keys',
     );
   }
-  for (const { where, shape, comparison } of results.plans) {
-    const what = shape === 'credits' ? shape : `${shape} limit`;
+  for (const { where, keysEach, shape, comparison } of results.plans) {
+    const what = `${shape === 'credits' ? shape : `${shape} limit`}, ${keysEach === 1 ? 'one key' : `${keysEach} keys`} each`;
     hold(`on a plan, ${where}, ${what}: requests`, comparison.ratio.median, 'at least', 0.85, 'x without a plan');
+  }
+  const { dashboards } = results;
+  if (dashboards !== null) {
+    const cost = dashboards.comparison.processorRatio.median;
+    hold('ten open dashboards: processor time of a verification', cost, 'at most', 1.03, 'x without');
   }
   return goals;
 }

@@ -18,6 +18,7 @@ import { type Options, readOptions, USAGE, UsageError } from './options.ts';
 import { CONNECTIONS, type Pace, SERVICE_TIMES } from './pairs.ts';
 import { measureOverload } from './rows/overload.ts';
 import { measurePipelined } from './rows/pipelined.ts';
+import { measureDashboards } from './rows/dashboards.ts';
 import { measurePlans, measurePlansOnPostgres, type PlanResult } from './rows/plans.ts';
 import { measurePostgres } from './rows/postgres.ts';
 import { RequestPool } from './requests.ts';
@@ -103,8 +104,25 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const postgres = isWanted('postgres') ? await measurePostgres(new RequestPool(POSTGRES_KEYS), pace) : null;
   if (isWanted('plans')) announce('keys on a plan (embedded, one and two nodes, some minutes)');
   const plans = isWanted('plans') ? await measureAllPlans(join(folder, 'plans'), pace) : [];
+  if (isWanted('dashboards')) announce('ten open dashboards');
+  const dashboards = isWanted('dashboards')
+    ? await measureDashboards(join(folder, 'dashboards'), new RequestPool(KEYS), pace)
+    : null;
   process.stderr.write('\n');
-  return { counters, analytics, crash, overload, pipelined, million, listing, idle, creating, postgres, plans };
+  return {
+    counters,
+    analytics,
+    crash,
+    overload,
+    pipelined,
+    million,
+    listing,
+    idle,
+    creating,
+    postgres,
+    plans,
+    dashboards,
+  };
 }
 
 async function measureVersions(against: string, { isWanted, pace }: Options, folder: string): Promise<void> {

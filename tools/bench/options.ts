@@ -15,6 +15,7 @@ const ROW_NAMES: readonly string[] = [
   'creating',
   'postgres',
   'plans',
+  'dashboards',
 ];
 
 /** Rows that two versions are compared by. */

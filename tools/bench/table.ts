@@ -10,7 +10,7 @@ import type { Spread } from './statistics.ts';
 
 /** The printed report. */
 export function resultTables(results: Results, goals: readonly Goal[]): string {
-  const { counters, analytics, crash, million, listing, creating, postgres } = results;
+  const { counters, analytics, crash, million, listing, creating, postgres, dashboards } = results;
   const sections: string[] = [];
   if (counters.length > 0) {
     const head = ['embedded database', ...comparisonHead('bare', 'keystile'), 'flush'];
@@ -45,6 +45,12 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
         ['embedded', ...cells(crash.one)],
         ['PostgreSQL', ...cells(crash.node)],
       ]),
+    );
+  }
+  if (dashboards !== null) {
+    const { processorRatio } = dashboards.comparison;
+    sections.push(
+      `Ten open dashboards, each with ${dashboards.asksPerSecond.toFixed(1)} requests a second: processor time of a verification ${spread(processorRatio, 3)}, standard error ${processorRatio.error.toFixed(3)}.`,
     );
   }
   if (million !== null) {

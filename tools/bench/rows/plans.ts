@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 import { PostgresServer } from '../../cluster/postgres.ts';
 import { Child } from '../child.ts';
-import { fillFolder, type KeyShape } from '../fill.ts';
+import { fillFolder, type KeyShape, type KeysPerCustomer } from '../fill.ts';
 import { fillDatabase } from '../fillDatabase.ts';
 import { compareAndStop, type Comparison, type Pace, type Side } from '../pairs.ts';
 import { answersAgain, startNodes } from './postgres.ts';
@@ -13,22 +13,26 @@ const SHAPES = ['local', 'credits', 'strict'] as const satisfies readonly KeySha
 
 export interface PlanResult {
   readonly where: 'embedded' | 'PostgreSQL, one node' | 'PostgreSQL, two nodes';
+  /** Keys that each identity has. */
+  readonly keysEach: 1 | 10;
   readonly shape: (typeof SHAPES)[number];
   /** Keys of identities on a plan, against keys that have the same counters themselves. */
   readonly comparison: Comparison;
 }
 
-/** Every key belongs to an identity of its own, and all identities are on one plan. */
+/** All identities are on one plan. With one key each, a verification waits for the memory of two records instead of one. */
 export async function measurePlans(folder: string, pool: RequestPool, pace: Pace): Promise<readonly PlanResult[]> {
   const results: PlanResult[] = [];
-  for (const shape of SHAPES) {
-    const start = async (isOnPlan: boolean): Promise<Side> => {
-      const data = join(folder, `${shape} ${isOnPlan}`);
-      fillFolder(data, pool.count, shape, isOnPlan);
-      return { children: [await Child.startService({ folder: data, addedFlushMs: 0 })], pool, keys: pool.count };
-    };
-    const comparison = await compareAndStop(await start(false), await start(true), pace);
-    results.push({ where: 'embedded', shape, comparison });
+  for (const keysEach of [10, 1] as const) {
+    for (const shape of SHAPES) {
+      const start = async (each: KeysPerCustomer): Promise<Side> => {
+        const data = join(folder, `${keysEach} ${shape} ${each}`);
+        fillFolder(data, pool.count, shape, each);
+        return { children: [await Child.startService({ folder: data, addedFlushMs: 0 })], pool, keys: pool.count };
+      };
+      const comparison = await compareAndStop(await start(0), await start(keysEach), pace);
+      results.push({ where: 'embedded', keysEach, shape, comparison });
+    }
   }
   return results;
 }
@@ -38,14 +42,15 @@ export async function measurePlansOnPostgres(pool: RequestPool, pace: Pace): Pro
   const results: PlanResult[] = [];
   for (const nodes of [1, 2]) {
     for (const shape of SHAPES) {
-      const start = async (isOnPlan: boolean): Promise<Side> => {
-        const databaseUrl = await fillDatabase(server, pool.count, shape, isOnPlan);
+      const start = async (each: KeysPerCustomer): Promise<Side> => {
+        const databaseUrl = await fillDatabase(server, pool.count, shape, each);
         const children = await startNodes(databaseUrl, nodes);
         const whenResumed = () => Promise.all(children.map(answersAgain));
         return { children, pool, keys: pool.count, whenResumed };
       };
-      const comparison = await compareAndStop(await start(false), await start(true), pace);
-      results.push({ where: nodes === 1 ? 'PostgreSQL, one node' : 'PostgreSQL, two nodes', shape, comparison });
+      const comparison = await compareAndStop(await start(0), await start(1), pace);
+      const where = nodes === 1 ? 'PostgreSQL, one node' : 'PostgreSQL, two nodes';
+      results.push({ where, keysEach: 1, shape, comparison });
     }
   }
   return results;

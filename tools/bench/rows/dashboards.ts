@@ -1,0 +1,109 @@
+import { launchBrowser } from '../../../test/browser/chromium.ts';
+import { Child } from '../child.ts';
+import { addRootKey, fillFolder, ROOT_KEY } from '../fill.ts';
+import { compare, type Comparison, type Pace, type Side, warmUp } from '../pairs.ts';
+import type { RequestPool } from '../requests.ts';
+
+const DASHBOARDS = 10;
+/** How long one real page is watched to learn what it asks for. */
+const WATCHED_MS = 10_000;
+/** Rounds this many times as long as usual: a page asks every few seconds. */
+const TIMES = 8;
+
+/** A request of a page, and when it was sent. */
+interface Recorded {
+  readonly atMs: number;
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | null;
+}
+
+export interface DashboardsResult {
+  /** With ten dashboards open, against none. */
+  readonly comparison: Comparison;
+  /** Requests of one dashboard per second. */
+  readonly asksPerSecond: number;
+}
+
+/**
+ * What ten open dashboards cost the verifications of the same service. A real browser opens the overview once, and what it asks for is
+ * recorded. Ten dashboards then send the same requests at the same pace, without a browser that would take the processors from both sides.
+ */
+export async function measureDashboards(folder: string, pool: RequestPool, pace: Pace): Promise<DashboardsResult> {
+  fillFolder(folder, pool.count, 'credits');
+  addRootKey(folder);
+  const child = await Child.startService({ folder, addedFlushMs: 0 });
+  const recorded = await recordOverview(`http://127.0.0.1:${child.port}`);
+  let stop = (): void => {};
+  const side = { children: [child], pool, keys: pool.count, times: TIMES } satisfies Side;
+  await warmUp(side);
+  // One process is both sides: two processes of the same program differ by more than this cost.
+  const baseline: Side = { ...side, whenResumed: async () => stop() };
+  const subject: Side = {
+    ...side,
+    whenResumed: async () => {
+      stop();
+      stop = openDashboards(recorded);
+    },
+  };
+  const comparison = await compare(baseline, subject, pace);
+  stop();
+  await child.stop();
+  return { comparison, asksPerSecond: recorded.length / (WATCHED_MS / 1000) };
+}
+
+async function recordOverview(url: string): Promise<readonly Recorded[]> {
+  const browser = await launchBrowser();
+  try {
+    const page = await (await browser.newContext({ baseURL: url })).newPage();
+    await page.goto('/dashboard');
+    await page.getByLabel('Root key').fill(ROOT_KEY);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    // What is asked only once, when a page is opened, is no part of the pace.
+    await page.waitForTimeout(3_000);
+    const beganAtMs = performance.now();
+    const recorded: Promise<Recorded>[] = [];
+    page.on('request', (request) => {
+      const atMs = performance.now() - beganAtMs;
+      const [method, body] = [request.method(), request.postData()];
+      recorded.push(request.allHeaders().then((headers) => ({ atMs, url: request.url(), method, headers, body })));
+    });
+    await page.waitForTimeout(WATCHED_MS);
+    const found = await Promise.all(recorded);
+    if (found.length === 0) throw new Error('The overview asked for nothing while it was watched.');
+    return found;
+  } finally {
+    await browser.close();
+  }
+}
+
+/** Sends what was recorded again and again, for each dashboard from another moment on. Answers what ends it. */
+function openDashboards(recorded: readonly Recorded[]): () => void {
+  const timers = new Set<ReturnType<typeof setTimeout>>();
+  const ended = new AbortController();
+  const send = async ({ url, method, headers, body }: Recorded): Promise<void> => {
+    const kept = Object.entries(headers).filter(([name]) => !/^(?::|content-length|host|connection)/.test(name));
+    const init = { method, headers: Object.fromEntries(kept), body, signal: ended.signal };
+    const answer = await fetch(url, init).catch(() => null);
+    await answer?.arrayBuffer().catch(() => null);
+    if (answer !== null && !answer.ok) throw new Error(`A dashboard was answered ${answer.status}.`);
+  };
+  const repeat = (request: Recorded, inMs: number): void => {
+    const timer = setTimeout(() => {
+      timers.delete(timer);
+      void send(request);
+      repeat(request, WATCHED_MS);
+    }, inMs);
+    timers.add(timer);
+  };
+  for (let i = 0; i < DASHBOARDS; i++) {
+    const offsetMs = (i * WATCHED_MS) / DASHBOARDS;
+    for (const request of recorded) repeat(request, (request.atMs + offsetMs) % WATCHED_MS);
+  }
+  return () => {
+    ended.abort();
+    for (const timer of timers) clearTimeout(timer);
+  };
+}
