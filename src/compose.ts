@@ -1,5 +1,9 @@
+import { hostname } from 'node:os';
+
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
+import { type DatabaseFacts, embeddedFacts, sharedFacts } from './doctor/databaseFacts.ts';
+import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
@@ -10,6 +14,7 @@ import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
+import { GONE_AFTER_MS } from './storage/postgres/freshness/nodes.ts';
 import { PostgresStorage } from './storage/postgres/storage.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
@@ -83,7 +88,14 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
     () => [...given, ...key.find()],
     () => given[0] ?? key.findOrMake(),
   );
-  const composed = assemble(storage, metrics, { ...surroundings, secretBox });
+  const facts = embeddedFacts(storage, {
+    id: newId(system, 'node'),
+    location: locationOf(config),
+    version: VERSION,
+    nowMs: system.nowMs,
+    folder: folder.path,
+  });
+  const composed = assemble(storage, { metrics, facts }, { ...surroundings, secretBox });
   broken.stop = (reason) => composed.service.engine.verifier.stop(reason);
   return composed;
 }
@@ -119,16 +131,16 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
           () => keys,
           () => newest,
         );
-  return assemble(storage, metrics, { ...surroundings, secretBox });
+  return assemble(storage, { metrics, facts: sharedFacts(storage, GONE_AFTER_MS) }, { ...surroundings, secretBox });
 }
 
 function assemble<S extends Storage>(
   storage: S,
-  metrics: HttpMetrics,
+  { metrics, facts }: { readonly metrics: HttpMetrics; readonly facts: DatabaseFacts },
   surroundings: Surroundings & { readonly secretBox: SecretBox | null },
 ): Composed<S> {
   const { config, system, digester, log, monotonicMs } = surroundings;
-  const engine = new Engine({
+  const engine: Engine = new Engine({
     storage,
     system,
     defaultTimezone: config.timezone,
@@ -153,7 +165,9 @@ function assemble<S extends Storage>(
       version: VERSION,
     }),
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
+    readStatus: () => status.read(),
   });
+  const status = new StatusReader({ engine, metrics, config, database: facts, version: VERSION, monotonicMs });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
     storage,
@@ -166,6 +180,11 @@ function assemble<S extends Storage>(
       await storage.close();
     },
   };
+}
+
+/** The label of this location: the configured one, or the name of the machine. */
+export function locationOf(config: Config): string {
+  return config.location ?? hostname();
 }
 
 /** A random number from 0 to below 1, with 53 random bits. */

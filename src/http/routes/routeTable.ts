@@ -52,6 +52,7 @@ import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { endSession } from './sessions.endSession.ts';
 import { listSessions } from './sessions.listSessions.ts';
+import { getStatus } from './service.getStatus.ts';
 import { listEntries } from './audit.listEntries.ts';
 import { listEvents } from './events.listEvents.ts';
 import { createWebhook } from './webhooks.createWebhook.ts';
@@ -135,6 +136,7 @@ export const ROUTES: readonly Route[] = [
   rotateRootKey,
   listSessions,
   endSession,
+  getStatus,
   listEntries,
   listEvents,
   createWebhook,

@@ -77,6 +77,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
   'sessions.listSessions': 'root.*.read_root_key',
   'sessions.endSession': 'root.*.revoke_root_key',
+  'service.getStatus': 'service.*.read_status',
   'audit.listEntries': 'root.*.read_audit',
   'events.listEvents': 'event.*.read_event',
   'usage.getStatement':
