@@ -78,16 +78,19 @@ export function Table<Row>({
   rows,
   keyOf,
   isBusy = false,
+  isNarrow = false,
 }: {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
   readonly isBusy?: boolean;
+  /** It has few columns, and fits beside others. */
+  readonly isNarrow?: boolean;
 }) {
   return (
     <div class="scrolls" role="region" aria-label={caption} tabIndex={0}>
-      <table aria-busy={isBusy}>
+      <table aria-busy={isBusy} class={isNarrow ? 'narrow' : undefined}>
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>

@@ -21,6 +21,11 @@ export interface BuiltDashboard {
   readonly styles: readonly string[];
 }
 
+/** The sources of the dashboard are wrong. The message says where. */
+export class BuildFailed extends Error {
+  override readonly name = 'BuildFailed';
+}
+
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
 export async function buildDashboard(): Promise<BuiltDashboard> {
   const built = await Bun.build({
@@ -30,7 +35,9 @@ export async function buildDashboard(): Promise<BuiltDashboard> {
     splitting: true,
     naming: { entry: 'main-[hash].[ext]', chunk: 'part-[hash].[ext]', asset: '[name]-[hash].[ext]' },
     jsx: { runtime: 'automatic', importSource: 'preact' },
+    throw: false,
   });
+  if (!built.success) throw new BuildFailed(built.logs.map(placeAndMessage).join(' '));
   const assets = new Map<string, BuiltAsset>();
   let script = '';
   const styles: string[] = [];
@@ -45,6 +52,13 @@ export async function buildDashboard(): Promise<BuiltDashboard> {
     if (output.kind === 'entry-point') script = name;
     if (extension === 'css') styles.push(name);
   }
-  if (script === '' || styles.length === 0) throw new Error('the dashboard was built without its script or style');
+  if (script === '' || styles.length === 0) throw new BuildFailed('The result has no script or no style.');
   return { assets, script, styles: styles.toSorted() };
+}
+
+/** "app.tsx, line 12: Unexpected end of file." */
+function placeAndMessage({ message, position }: BuildMessage | ResolveMessage): string {
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  if (position === null) return sentence;
+  return `${position.file.replace(/^.*[/\\]web[/\\]/, 'web/')}, line ${position.line}: ${sentence}`;
 }

@@ -13,7 +13,7 @@ export interface DashboardEndpoints {
 
 export function dashboardEndpoints(service: Service): DashboardEndpoints {
   if (!isDashboardOn(service.config)) return { byPath: new Map(), below: () => undefined };
-  const site = new DashboardSite();
+  const site = new DashboardSite(service.log);
   const page: Endpoint = { methods: ['GET'], answer: (_request, _peer, context) => site.page(context) };
   const byPath = new Map<string, Endpoint>([
     [DASHBOARD_PATH, page],

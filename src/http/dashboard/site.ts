@@ -1,5 +1,8 @@
 import type { AnswerContext } from '../answer/answer.ts';
-import { type BuiltDashboard, buildDashboard } from './build.ts';
+import type { Log } from '../../log.ts';
+import { escape } from '../docs/html.ts';
+import { BuildFailed, type BuiltDashboard } from './build.ts';
+import { BuildOnce } from './buildOnce.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
 export const ASSETS_PATH = `${DASHBOARD_PATH}/assets/`;
@@ -11,12 +14,17 @@ const KEPT_FOR_GOOD = 'public, max-age=31536000, immutable';
 
 /** The page of the dashboard and the files that it loads: a closed list of names. It is built for the first request, and kept. */
 export class DashboardSite {
-  #built: Promise<BuiltDashboard> | null = null;
+  readonly #build: BuildOnce;
+
+  constructor(log: Log) {
+    this.#build = new BuildOnce(log);
+  }
 
   /** Every address below /dashboard is the same page. The script shows what the address names. */
   async page({ requestId }: AnswerContext): Promise<Response> {
-    const { script, styles } = await this.#dashboard();
-    return new Response(html(script, styles), {
+    const found = await this.#dashboard();
+    return new Response(found instanceof BuildFailed ? failureHtml(found) : html(found.script, found.styles), {
+      status: found instanceof BuildFailed ? 500 : 200,
       headers: {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': POLICY,
@@ -30,7 +38,8 @@ export class DashboardSite {
 
   /** null: there is no such file, or no longer: the page was opened before an upgrade. */
   async asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
-    const found = (await this.#dashboard()).assets.get(name);
+    const built = await this.#dashboard();
+    const found = built instanceof BuildFailed ? undefined : built.assets.get(name);
     if (found === undefined) return null;
     return new Response(found.bytes, {
       headers: {
@@ -43,13 +52,24 @@ export class DashboardSite {
     });
   }
 
-  #dashboard(): Promise<BuiltDashboard> {
-    this.#built ??= buildDashboard().catch((error: unknown) => {
-      this.#built = null;
+  #dashboard(): Promise<BuiltDashboard | BuildFailed> {
+    return this.#build.get().catch((error: unknown) => {
+      if (error instanceof BuildFailed) return error;
       throw error;
     });
-    return this.#built;
   }
+}
+
+/** For whoever has changed web/ and sees this. */
+function failureHtml({ message }: BuildFailed): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Keystile</title></head>
+<body><h1>The dashboard cannot be built</h1>
+<p>${escape(message)}</p>
+<p>Correct the file and reload this page. The rest of the service goes on.</p></body>
+</html>
+`;
 }
 
 function html(script: string, styles: readonly string[]): string {
