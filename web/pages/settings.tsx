@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 import type { Check, Setting } from '../../sdk/src/generated/api.ts';
 import { keystile } from '../client.ts';
-import { Badge, Showing } from '../ui/show.tsx';
+import { Badge, Documented, Showing } from '../ui/show.tsx';
 import { Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 import { Problems } from './problems.tsx';
@@ -43,11 +43,11 @@ function Checks({
       <h2 id="checks">Checks</h2>
       <Problems of={problems} />
       <Table<Check>
-        caption="Checks"
+        caption="All checks"
         rows={checks}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Check', cell: ({ name }) => <code>{name}</code> },
+          { title: 'Check', isWord: true, cell: ({ name }) => <code>{name}</code> },
           {
             title: 'State',
             cell: ({ name, isOk }) => {
@@ -84,10 +84,10 @@ function Configuration({ settings }: { readonly settings: readonly Setting[] }) 
         rows={shown}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Setting', cell: ({ name }) => <code>{name}</code> },
+          { title: 'Setting', isWord: true, cell: ({ name }) => <code>{name}</code> },
           { title: 'Value', cell: ({ value }) => <bdi>{value}</bdi> },
-          { title: 'From', cell: ({ source }) => SOURCES[source] },
-          { title: 'Meaning', cell: ({ text }) => text },
+          { title: 'From', isWord: true, cell: ({ source }) => SOURCES[source] },
+          { title: 'Meaning', cell: ({ text }) => <Documented text={text} /> },
         ]}
       />
     </section>

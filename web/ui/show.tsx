@@ -103,6 +103,11 @@ export function Showing<T>({
   );
 }
 
+/** A text of the documentation: what stands between backticks is code. */
+export function Documented({ text }: { readonly text: string }) {
+  return <>{text.split('`').map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>))}</>;
+}
+
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }

@@ -8,6 +8,8 @@ export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: true;
+  /** Short words, which are not broken. */
+  readonly isWord?: true;
 }
 
 export interface PageOf<Row> {
@@ -104,8 +106,8 @@ export function Table<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber }) => (
-                <td key={title} class={isNumber ? 'number' : undefined}>
+              {columns.map(({ title, cell, isNumber, isWord }) => (
+                <td key={title} class={isNumber ? 'number' : isWord ? 'word' : undefined}>
                   {cell(row)}
                 </td>
               ))}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
 import { keystile, may } from '../../client.ts';
@@ -75,8 +76,12 @@ export function FirstSteps() {
         </Step>
         <Step isDone={false}>
           Protect a route with the SDK. <a href="/docs/guides/protect-a-route">The guide</a> goes through it.
-          <Copyable label="the installation" text="npm install @keystile/sdk express" />
-          <Copyable label="the example" text={EXAMPLE} isBlock />
+          <p>
+            <Copyable label="the installation" text="npm install @keystile/sdk express" />
+          </p>
+          <p>
+            <Copyable label="the example" text={EXAMPLE} isBlock />
+          </p>
           <p>
             <button type="button" onClick={tick}>
               I have done this
@@ -100,11 +105,16 @@ app.get('/search', protect({ keystile }), (request, response) => {
 });
 app.listen(3000);`;
 
-function Step({ isDone, children }: { readonly isDone: boolean; readonly children: preact.ComponentChildren }) {
+function Step({ isDone, children }: { readonly isDone: boolean; readonly children: ComponentChildren }) {
   return (
     <li class={isDone ? 'done' : undefined}>
-      <span aria-hidden="true">{isDone ? '✓' : '○'}</span> <span class="hidden">{isDone ? 'Done:' : 'To do:'}</span>{' '}
-      {children}
+      <svg class="tick" viewBox="0 0 16 24" fill="none" stroke="currentColor" stroke-width="2" aria-hidden="true">
+        {isDone ? <path d="M2 13l4 4 8-10" /> : <circle cx="8" cy="12" r="6" />}
+      </svg>
+      <div>
+        <span class="hidden">{isDone ? 'Done: ' : 'To do: '}</span>
+        {children}
+      </div>
     </li>
   );
 }

@@ -81,7 +81,7 @@ function Nodes({ of: nodes }: { readonly of: readonly Node[] }) {
               <Badge kind="good">Running</Badge>
             ),
         },
-        { title: 'Version', cell: ({ version }) => version },
+        { title: 'Version', isWord: true, cell: ({ version }) => version },
         { title: 'Started', cell: ({ startedAt }) => <Ago at={startedAt} /> },
         {
           title: 'Knows changes of',

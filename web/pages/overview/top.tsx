@@ -1,5 +1,5 @@
 import type { VerificationCounts } from '../../../sdk/src/generated/api.ts';
-import { keystile } from '../../client.ts';
+import { keystile, may } from '../../client.ts';
 import { nowMs } from '../../clock.ts';
 import { customerPath, hrefOf, toPart } from '../../router.ts';
 import { Count, Empty, percent, Showing } from '../../ui/show.tsx';
@@ -25,7 +25,13 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
   const top = useLoaded(
     async () => {
       const [customers, keys] = await Promise.all([topOf(busyIds, range, 'identity'), topOf(busyIds, range, 'key')]);
-      return { customers: customers.flatMap(customerRow), keys: keys.flatMap(keyRow) };
+      const keyRows = await Promise.all(
+        keys
+          .filter(({ keyId }) => keyId !== undefined)
+          .slice(0, SHOWN)
+          .map(keyRow),
+      );
+      return { customers: customers.flatMap(customerRow), keys: keyRows };
     },
     [range.label, busyIds.join()],
     EVERY_MS,
@@ -73,8 +79,10 @@ function customerRow({ identity, total, valid }: VerificationCounts): TopRow[] {
   return [{ href: customerPath(identity.externalId), name: identity.externalId, total, valid }];
 }
 
-function keyRow({ keyId, total, valid }: VerificationCounts): TopRow[] {
-  return keyId === undefined ? [] : [{ href: `/keys/${toPart(keyId)}`, name: keyId, total, valid }];
+/** By its name, where the key is still there and may be read. */
+async function keyRow({ keyId = '', total, valid }: VerificationCounts): Promise<TopRow> {
+  const found = may('api.read_key') ? await keystile.keys.get({ keyId }).catch(() => null) : null;
+  return { href: `/keys/${toPart(keyId)}`, name: found?.name ?? keyId, total, valid };
 }
 
 function TopTable({

@@ -1,6 +1,6 @@
 import { outcomeSeries } from '../../outcomes.ts';
 import { Legend, StackedChart } from '../../ui/chart.tsx';
-import { Count, Facts, percent, Showing } from '../../ui/show.tsx';
+import { Count, Empty, Facts, percent, Showing } from '../../ui/show.tsx';
 import type { Loaded } from '../../ui/useLoaded.ts';
 import type { Counts } from './loadCounts.ts';
 import { type Range, RANGES } from './ranges.ts';
@@ -46,12 +46,18 @@ function Chart({ counts: { rows, apis, apiCount }, range }: { readonly counts: C
           ['Apis', apis.length < apiCount ? `the first ${apis.length} of ${apiCount}` : <Count of={apiCount} />],
         ]}
       />
-      <Legend series={series} />
-      <StackedChart
-        label={`Verifications, ${range.label.toLowerCase()}`}
-        times={rows.map(({ time }) => time ?? 0)}
-        series={series}
-      />
+      {rows.length === 0 ? (
+        <Empty>There is no api yet whose keys could be verified.</Empty>
+      ) : (
+        <>
+          <Legend series={series} />
+          <StackedChart
+            label={`Verifications, ${range.label.toLowerCase()}`}
+            times={rows.map(({ time }) => time ?? 0)}
+            series={series}
+          />
+        </>
+      )}
     </>
   );
 }
