@@ -27,9 +27,9 @@ export class BuildFailed extends Error {
 }
 
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
-export async function buildDashboard(): Promise<BuiltDashboard> {
+export async function buildDashboard(folder: URL = PROGRAM_FILES.web): Promise<BuiltDashboard> {
   const built = await Bun.build({
-    entrypoints: [Bun.fileURLToPath(new URL('main.tsx', PROGRAM_FILES.web))],
+    entrypoints: [Bun.fileURLToPath(new URL('main.tsx', folder))],
     target: 'browser',
     minify: true,
     splitting: true,

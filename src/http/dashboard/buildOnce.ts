@@ -2,6 +2,11 @@ import type { Log } from '../../log.ts';
 import { type BuiltDashboard, BuildFailed } from './build.ts';
 import { digestOfSources, findOrBuild } from './keptBuild.ts';
 
+export interface BuildSteps {
+  readonly digestOfSources: () => Promise<string>;
+  readonly findOrBuild: (digest: string) => Promise<BuiltDashboard>;
+}
+
 /**
  * The built dashboard of this process:
  *
@@ -11,11 +16,13 @@ import { digestOfSources, findOrBuild } from './keptBuild.ts';
  */
 export class BuildOnce {
   readonly #log: Log;
+  readonly #steps: BuildSteps;
   #built: Promise<BuiltDashboard> | null = null;
   #failed: { readonly digest: string; readonly error: BuildFailed } | null = null;
 
-  constructor(log: Log) {
+  constructor(log: Log, steps: BuildSteps = { digestOfSources, findOrBuild }) {
     this.#log = log;
+    this.#steps = steps;
   }
 
   /** Rejects with BuildFailed when the sources are wrong. */
@@ -28,10 +35,10 @@ export class BuildOnce {
   }
 
   async #build(): Promise<BuiltDashboard> {
-    const digest = await digestOfSources();
+    const digest = await this.#steps.digestOfSources();
     if (this.#failed?.digest === digest) throw this.#failed.error;
     try {
-      return await findOrBuild(digest);
+      return await this.#steps.findOrBuild(digest);
     } catch (error) {
       if (!(error instanceof BuildFailed)) throw error;
       this.#failed = { digest, error };

@@ -14,6 +14,8 @@ interface KeptDashboard {
   readonly assets: Readonly<Record<string, { readonly type: string; readonly bytes: string }>>;
 }
 
+type Places = Pick<typeof PROGRAM_FILES, 'packedDashboard' | 'cachedDashboard'>;
+
 /** Changes whenever a source of the dashboard, or the version of a package, does. */
 export async function digestOfSources(): Promise<string> {
   const hash = new Bun.SHA256().update(DEPENDENCIES);
@@ -30,14 +32,14 @@ export async function digestOfSources(): Promise<string> {
  * The dashboard that these sources make: from the package, which has it built, from the cache of a clone, or built now. A file that is cut
  * off, because another process is just writing it, counts as none.
  */
-export async function findOrBuild(digest: string): Promise<BuiltDashboard> {
-  for (const place of [PROGRAM_FILES.packedDashboard, PROGRAM_FILES.cachedDashboard]) {
+export async function findOrBuild(digest: string, places: Places = PROGRAM_FILES): Promise<BuiltDashboard> {
+  for (const place of [places.packedDashboard, places.cachedDashboard]) {
     const found = await readKept(place);
     if (found?.digest === digest) return fromKept(found);
   }
   const built = await buildDashboard();
   // A folder that cannot be written to costs a build at every start, and nothing else.
-  await keep(PROGRAM_FILES.cachedDashboard, digest, built).catch(() => undefined);
+  await keep(places.cachedDashboard, digest, built).catch(() => undefined);
   return built;
 }
 

@@ -1,6 +1,7 @@
 import type { VerificationCounts } from '../../../sdk/src/generated/api.ts';
 import { keystile, may } from '../../client.ts';
 import { nowMs } from '../../clock.ts';
+import { listKeys } from '../../paged.ts';
 import { customerPath, hrefOf, toPart } from '../../router.ts';
 import { Count, Empty, percent, Showing } from '../../ui/show.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -10,6 +11,8 @@ import type { Range } from './ranges.ts';
 
 const SHOWN = 5;
 const EVERY_MS = 30_000;
+
+type CountsOfApi = VerificationCounts & { readonly apiId: string };
 
 interface TopRow {
   readonly href: string;
@@ -41,7 +44,7 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
     .toSorted((a, b) => b.total - a.total)
     .map(({ id, name, total }) => ({ href: `/keys?api=${id}`, name, total, valid: null }));
   return (
-    <div class="columns">
+    <div class="columns thirds">
       <Showing loaded={top}>
         {({ customers, keys }) => (
           <>
@@ -59,9 +62,12 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
 async function topOf(apiIds: readonly string[], { lengthMs }: Range, groupBy: 'identity' | 'key') {
   const start = Math.floor(nowMs() - lengthMs);
   const perApi = await Promise.all(
-    apiIds.map(async (apiId) => keystile.analytics.getVerifications({ apiId, groupBy, start, limit: SHOWN + 1 })),
+    apiIds.map(async (apiId) => {
+      const rows = await keystile.analytics.getVerifications({ apiId, groupBy, start, limit: SHOWN + 1 });
+      return rows.map((row) => ({ ...row, apiId }));
+    }),
   );
-  const sums = new Map<string, VerificationCounts>();
+  const sums = new Map<string, CountsOfApi>();
   for (const row of perApi.flat()) {
     const id = row.keyId ?? row.identity?.id ?? '';
     const before = sums.get(id);
@@ -79,10 +85,10 @@ function customerRow({ identity, total, valid }: VerificationCounts): TopRow[] {
   return [{ href: customerPath(identity.externalId), name: identity.externalId, total, valid }];
 }
 
-/** By its name, where the key is still there and may be read. */
-async function keyRow({ keyId = '', total, valid }: VerificationCounts): Promise<TopRow> {
-  const found = may('api.read_key') ? await keystile.keys.get({ keyId }).catch(() => null) : null;
-  return { href: `/keys/${toPart(keyId)}`, name: found?.name ?? keyId, total, valid };
+/** By its name, where the key is still there and may be read. A search finds nothing then, where a question by id would fail. */
+async function keyRow({ apiId, keyId = '', total, valid }: CountsOfApi): Promise<TopRow> {
+  const found = may('api.read_key', apiId) ? await listKeys({ apiId, search: keyId, limit: 1 }) : null;
+  return { href: `/keys/${toPart(keyId)}`, name: found?.keys[0]?.name ?? keyId, total, valid };
 }
 
 function TopTable({
