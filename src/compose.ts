@@ -14,7 +14,6 @@ import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
-import { GONE_AFTER_MS } from './storage/postgres/freshness/nodes.ts';
 import { PostgresStorage } from './storage/postgres/storage.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
@@ -131,7 +130,7 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
           () => keys,
           () => newest,
         );
-  return assemble(storage, { metrics, facts: sharedFacts(storage, GONE_AFTER_MS) }, { ...surroundings, secretBox });
+  return assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
 }
 
 function assemble<S extends Storage>(

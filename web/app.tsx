@@ -5,12 +5,13 @@ import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session
 import { type Page, PAGES } from './pageList.ts';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
 import { type Operation, rightTo } from '../src/core/rights.ts';
+import { isAway } from './reach.ts';
 import { fromPart, hrefOf, path } from './router.ts';
 import { Away, WrongClock } from './ui/away.tsx';
 import { Failure } from './ui/show.tsx';
 
 export function App() {
-  if (session.value === undefined) return <p class="loading">Loading …</p>;
+  if (session.value === undefined) return isAway.value ? <Away /> : <p class="loading">Loading …</p>;
   return isSignedIn.value ? <Shell /> : <SignIn />;
 }
 

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 
+import { GONE_AFTER_MS } from '../core/health.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
 import type { DiskSpace } from './facts.ts';
 
@@ -61,8 +62,8 @@ interface SharedDatabase {
   oldestTransactionMs(): Promise<number>;
 }
 
-/** Of a database that nodes share. A node that was not seen for `goneAfterMs` is gone. */
-export function sharedFacts(storage: SharedDatabase, goneAfterMs: number): DatabaseFacts {
+/** Of a database that nodes share. */
+export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
   const self = (): NodeStatus => ({
     ...storage.self,
     seenAtMs: storage.ledger.nowMs(),
@@ -78,7 +79,7 @@ export function sharedFacts(storage: SharedDatabase, goneAfterMs: number): Datab
       const all = nodes.map((each) => ({
         ...each,
         isSelf: each.id === id,
-        isGone: nowMs - each.seenAtMs > goneAfterMs,
+        isGone: nowMs - each.seenAtMs > GONE_AFTER_MS,
       }));
       return all.some(({ isSelf }) => isSelf) ? all : [self(), ...all];
     },

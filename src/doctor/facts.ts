@@ -9,7 +9,8 @@ export interface DiskSpace {
 
 /** A webhook, as far as it can have trouble. */
 export interface WebhookFact {
-  readonly url: string;
+  /** The host of its target: the rest of the address can contain a secret. */
+  readonly host: string;
   /** Why the service has paused it; null = it is not paused. */
   readonly pausedBecause: string | null;
   /** When its target began to fail; null = it does not. */

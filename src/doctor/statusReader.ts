@@ -99,7 +99,7 @@ async function webhookFacts({ storage: { webhooks } }: Engine): Promise<WebhookF
         pausedBecause === null
           ? await webhooks.listDeliveries({ webhookId: id, state: 'waiting', limit: 1, before: null })
           : [];
-      return { url, pausedBecause, failingSinceMs: waiting?.failingSinceMs ?? null };
+      return { host: new URL(url).host, pausedBecause, failingSinceMs: waiting?.failingSinceMs ?? null };
     }),
   );
 }

@@ -35,7 +35,7 @@ const WELL: Facts = {
   databaseWarnings: [],
   nodes: [NODE],
   waiting: 0,
-  webhooks: [{ url: 'https://a.example', pausedBecause: null, failingSinceMs: 990_000 }],
+  webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 990_000 }],
   otherTags: { refused: 3, lists: 0, bytes: 0 },
   disk: { freeBytes: 100_000 * MIB, totalBytes: 200_000 * MIB },
   walBytes: 4 * MIB,
@@ -56,8 +56,8 @@ const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: st
   'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)'],
   tls: [{ config: configOf({ KEYSTILE_HOST: '0.0.0.0' }) }, 'listens on 0.0.0.0 without TLS'],
   webhooks: [
-    { webhooks: [{ url: 'https://a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
-    'https://a.example has failed for 17 minutes',
+    { webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
+    'a.example has failed for 17 minutes',
   ],
   'lost-commits': [{ config: configOf({ KEYSTILE_ACCEPT_LOST_COMMITS: 'on' }) }, 'KEYSTILE_ACCEPT_LOST_COMMITS is on'],
   'write-ahead-log': [{ walBytes: 300 * MIB }, '300 MiB'],
@@ -88,10 +88,16 @@ describe('checks', () => {
   });
 
   test('a webhook that is paused is told with its reason, and a public address behind TLS is none', () => {
-    const paused = { url: 'https://b.example', pausedBecause: 'it answered 500', failingSinceMs: null };
+    const paused = { host: 'b.example', pausedBecause: 'it answered 500', failingSinceMs: null };
     expect(examine({ ...WELL, webhooks: [paused] }).problems[0]?.text).toContain('is paused (it answered 500)');
     const config = configOf({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_PUBLIC_URL: 'https://keys.example' });
     expect(examine({ ...WELL, config }).problems).toEqual([]);
+    const plain = configOf({
+      KEYSTILE_HOST: '0.0.0.0',
+      KEYSTILE_PUBLIC_URL: 'http://keys.example',
+      KEYSTILE_TRUSTED_PROXIES: '10.0.0.1',
+    });
+    expect(examine({ ...WELL, config: plain }).problems.map(({ name }) => name)).toEqual(['tls']);
     expect(examine({ ...WELL, disk: null, walBytes: null }).problems).toEqual([]);
   });
 });

@@ -6,7 +6,7 @@ export const tls: Check = {
   meaning: 'Keys and root keys cross a network only encrypted.',
   severity: 'problem',
   find({ config: { host, publicUrl, trustedProxies } }) {
-    const isEncrypted = publicUrl?.startsWith('https://') === true || trustedProxies !== null;
+    const isEncrypted = publicUrl === null ? trustedProxies !== null : publicUrl.startsWith('https://');
     if (isLoopback(host) || isEncrypted) return null;
     return {
       text: `The service listens on ${host} without TLS: everyone on the way can read keys and root keys.`,

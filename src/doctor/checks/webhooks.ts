@@ -15,9 +15,9 @@ export const webhooks: Check = {
     );
     if (paused.length + failing.length === 0) return null;
     const named = [
-      ...paused.map(({ url, pausedBecause }) => `${url} is paused (${pausedBecause})`),
+      ...paused.map(({ host, pausedBecause }) => `${host} is paused (${pausedBecause})`),
       ...failing.map(
-        ({ url, failingSinceMs }) => `${url} has failed for ${lasting(nowMs - (failingSinceMs ?? nowMs))}`,
+        ({ host, failingSinceMs }) => `${host} has failed for ${lasting(nowMs - (failingSinceMs ?? nowMs))}`,
       ),
     ];
     return {

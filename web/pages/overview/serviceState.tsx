@@ -1,5 +1,5 @@
 import type { Node, Work } from '../../../sdk/src/generated/api.ts';
-import { keystile, may } from '../../client.ts';
+import { fetchAsPage, keystile, may } from '../../client.ts';
 import { about, Ago, Badge, Count, Facts, milliseconds, Showing } from '../../ui/show.tsx';
 import { Table } from '../../ui/table.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
@@ -15,6 +15,7 @@ function Status() {
   return (
     <section aria-labelledby="service">
       <h2 id="service">Service</h2>
+      {status.error !== null && <Readiness />}
       <Showing loaded={status}>
         {({ problems, nodes, work, time }) => (
           <>
@@ -105,7 +106,7 @@ function clockWords(offsetMs: number): string {
 function Readiness() {
   const ready = useLoaded(
     async () => {
-      const answer = await fetch('/v1/readiness').catch(() => null);
+      const answer = await fetchAsPage('/v1/readiness').catch(() => null);
       if (answer === null) throw new Error('This node does not answer. Is it running?');
       return (await answer.json()) as { ready: boolean; reasons: string[]; warnings: string[] };
     },
