@@ -4,6 +4,7 @@ import type { Range } from './ranges.ts';
 
 /** Apis that the overview adds up. */
 export const MAX_APIS = 20;
+const APIS_EVERY_MS = 10_000;
 
 /** An api, and how often its keys were verified in the period. */
 export interface CountedApi {
@@ -12,9 +13,23 @@ export interface CountedApi {
   readonly total: number;
 }
 
+/** The apis of an open overview. They seldom change: they are asked for less often than their counts. */
+export class RecentApis {
+  #asked: { readonly atMs: number; readonly answer: ReturnType<typeof listApis> } | null = null;
+
+  get(): ReturnType<typeof listApis> {
+    const atMs = performance.now();
+    if (this.#asked !== null && atMs - this.#asked.atMs < APIS_EVERY_MS) return this.#asked.answer;
+    const answer = listApis({ limit: MAX_APIS });
+    this.#asked = { atMs, answer };
+    answer.catch(() => (this.#asked = null));
+    return answer;
+  }
+}
+
 /** Without a start, the service answers for the last 60 minutes, 24 hours or 30 days by its own clock. */
-export async function loadCounts({ group }: Range) {
-  const { apis: found, total: apiCount } = await listApis({ limit: MAX_APIS });
+export async function loadCounts({ group }: Range, recentApis: RecentApis) {
+  const { apis: found, total: apiCount } = await recentApis.get();
   const perApi = await Promise.all(
     found.map(async ({ id: apiId }) => keystile.analytics.getVerifications({ apiId, groupBy: group })),
   );

@@ -3,22 +3,23 @@ import { useState } from 'preact/hooks';
 import { may } from '../../client.ts';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { FirstSteps } from './firstSteps.tsx';
-import { loadCounts } from './loadCounts.ts';
+import { loadCounts, RecentApis } from './loadCounts.ts';
 import { type Range, RANGES } from './ranges.ts';
 import { RunningOut } from './runningOut.tsx';
 import { ServiceState } from './serviceState.tsx';
 import { Top } from './top.tsx';
 import { Verifications } from './verifications.tsx';
 
-/** Each api is a request: with many of them the page asks less often. */
-const MS_PER_API = 500;
+/** Each api is a request. With many of them the page asks less often, so that an open page costs the service as little. */
+const MS_PER_API = 1_000;
 
 export function Overview() {
   const [range, setRange] = useState<Range>(RANGES[0]);
+  const [recentApis] = useState(() => new RecentApis());
   const [apiCount, setApiCount] = useState(0);
   const counts = useLoaded(
     async () => {
-      const loaded = await loadCounts(range);
+      const loaded = await loadCounts(range, recentApis);
       setApiCount(loaded.apis.length);
       return loaded;
     },
