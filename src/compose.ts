@@ -1,6 +1,10 @@
+import { hostname } from 'node:os';
+
 import { localUrl } from './core/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
+import { type DatabaseFacts, embeddedFacts, sharedFacts } from './doctor/databaseFacts.ts';
+import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
@@ -84,7 +88,14 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
     () => [...given, ...key.find()],
     () => given[0] ?? key.findOrMake(),
   );
-  const composed = assemble(storage, metrics, { ...surroundings, secretBox });
+  const facts = embeddedFacts(storage, {
+    id: newId(system, 'node'),
+    location: locationOf(config),
+    version: VERSION,
+    nowMs: system.nowMs,
+    folder: folder.path,
+  });
+  const composed = assemble(storage, { metrics, facts }, { ...surroundings, secretBox });
   broken.stop = (reason) => composed.service.engine.verifier.stop(reason);
   return composed;
 }
@@ -120,16 +131,16 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
           () => keys,
           () => newest,
         );
-  return assemble(storage, metrics, { ...surroundings, secretBox });
+  return assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
 }
 
 function assemble<S extends Storage>(
   storage: S,
-  metrics: HttpMetrics,
+  { metrics, facts }: { readonly metrics: HttpMetrics; readonly facts: DatabaseFacts },
   surroundings: Surroundings & { readonly secretBox: SecretBox | null },
 ): Composed<S> {
   const { config, system, digester, log, monotonicMs } = surroundings;
-  const engine = new Engine({
+  const engine: Engine = new Engine({
     storage,
     system,
     defaultTimezone: config.timezone,
@@ -158,7 +169,9 @@ function assemble<S extends Storage>(
       version: VERSION,
     }),
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
+    readStatus: () => status.read(),
   });
+  const status = new StatusReader({ engine, metrics, config, database: facts, version: VERSION, monotonicMs });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
     storage,
@@ -171,6 +184,11 @@ function assemble<S extends Storage>(
       await storage.close();
     },
   };
+}
+
+/** The label of this location: the configured one, or the name of the machine. */
+export function locationOf(config: Config): string {
+  return config.location ?? hostname();
 }
 
 /** A random number from 0 to below 1, with 53 random bits. */

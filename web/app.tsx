@@ -5,11 +5,13 @@ import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session
 import { type Page, PAGES } from './pageList.ts';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
 import { type Operation, rightTo } from '../src/core/rights.ts';
-import { hrefOf, path } from './router.ts';
+import { isAway } from './reach.ts';
+import { fromPart, hrefOf, path } from './router.ts';
+import { Away, WrongClock } from './ui/away.tsx';
 import { Failure } from './ui/show.tsx';
 
 export function App() {
-  if (session.value === undefined) return <p class="loading">Loading …</p>;
+  if (session.value === undefined) return isAway.value ? <Away /> : <p class="loading">Loading …</p>;
   return isSignedIn.value ? <Shell /> : <SignIn />;
 }
 
@@ -47,6 +49,8 @@ function Shell() {
         </button>
       </header>
       {signOutFailure !== null && <Failure error={signOutFailure} />}
+      <Away />
+      <WrongClock />
       {newVersion.value !== null && (
         <p class="notice" role="status">
           The service was upgraded to {newVersion.value}.{' '}
@@ -138,7 +142,7 @@ function findPage(address: string): { readonly page: Page; readonly id: string }
   const below = PAGES.find((each) => each.path === `/${kind}/:`);
   if (below === undefined || id === '' || more.length > 0) return null;
   try {
-    return { page: below, id: decodeURIComponent(id) };
+    return { page: below, id: fromPart(id) };
   } catch {
     return null;
   }

@@ -3,6 +3,7 @@ import { computed, signal } from '@preact/signals';
 import { Keystile } from '../sdk/src/keystile.ts';
 import { holdsRight, holdsRightSomewhere, type Operation } from '../src/core/rights.ts';
 import { KeystileError } from '../sdk/src/errors.ts';
+import { reach } from './reach.ts';
 
 /** Who is signed in. The browser has a cookie that scripts cannot read; it never has the root key. */
 export interface Session {
@@ -32,7 +33,7 @@ for (const type of ['pointerdown', 'pointermove', 'keydown'])
 export async function fetchAsPage(input: string, init: RequestInit = {}): Promise<Response> {
   const headers = new Headers(init.headers);
   headers.set('keystile-page', performance.now() - touchedAtMs < IDLE_MS ? 'person' : 'idle');
-  return fetch(input, { ...init, headers });
+  return reach(input, { ...init, headers });
 }
 
 export const TRANSPORT = { timeoutMs: 15_000, totalTimeoutMs: 20_000, retries: 1, fetch: fetchAsPage };

@@ -8,5 +8,10 @@ const place = document.getElementById('app');
 if (place !== null) {
   place.replaceChildren();
   render(<App />, place);
-  void loadSession().catch(() => setTimeout(() => location.reload(), 5_000));
+  void begin();
+}
+
+/** Until the service answers. */
+async function begin(): Promise<void> {
+  await loadSession().catch(() => setTimeout(() => void begin(), 2_000));
 }

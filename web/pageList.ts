@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import { lazy } from 'preact/compat';
 
 import type { Operation } from '../src/core/rights.ts';
-import { Overview } from './pages/overview.tsx';
+import { Overview } from './pages/overview/overview.tsx';
 
 export interface Page {
   /** ":" stands for one part of the address, which the page is given as `id`. */
@@ -18,7 +18,17 @@ export interface Page {
 const later = <T extends string>(
   load: () => Promise<Record<T, ComponentType<{ id: string }>>>,
   name: T,
-): ComponentType<{ id: string }> => lazy(async () => ({ default: (await load())[name] }));
+): ComponentType<{ id: string }> =>
+  lazy(async () => {
+    try {
+      return { default: (await load())[name] };
+    } catch (cause) {
+      throw new Error(
+        'Its file could not be loaded. Either the service was upgraded since this tab was opened, or it does not answer.',
+        { cause },
+      );
+    }
+  });
 
 const Keys = later(() => import('./pages/keys.tsx'), 'Keys');
 const CreateKey = later(() => import('./pages/createKey.tsx'), 'CreateKey');
@@ -34,6 +44,8 @@ const TryIt = later(() => import('./pages/tryIt.tsx'), 'TryIt');
 const Webhooks = later(() => import('./pages/webhooks.tsx'), 'Webhooks');
 const Audit = later(() => import('./pages/audit.tsx'), 'Audit');
 const Access = later(() => import('./pages/access.tsx'), 'Access');
+const Imports = later(() => import('./pages/imports.tsx'), 'Imports');
+const Settings = later(() => import('./pages/settings.tsx'), 'Settings');
 
 /** In the order of the menu. */
 export const PAGES: readonly Page[] = [
@@ -56,6 +68,8 @@ export const PAGES: readonly Page[] = [
   { path: '/usage', title: 'Usage', needs: 'identity.read_usage', isInMenu: true, component: Usage },
   { path: '/try', title: 'Try it', needs: '', isInMenu: true, component: TryIt },
   { path: '/webhooks', title: 'Webhooks', needs: 'webhook.read_webhook', isInMenu: true, component: Webhooks },
+  { path: '/imports', title: 'Imports', needs: 'api.create_key', isInMenu: true, component: Imports },
   { path: '/audit', title: 'Audit log', needs: 'root.read_audit', isInMenu: true, component: Audit },
   { path: '/access', title: 'Root keys and sessions', needs: 'root.read_root_key', isInMenu: true, component: Access },
+  { path: '/settings', title: 'Settings', needs: 'service.read_status', isInMenu: true, component: Settings },
 ];

@@ -7,6 +7,8 @@ import type {
   ApisListKeysRequest,
   AuditListEntriesAnswer,
   AuditListEntriesRequest,
+  EventsListEventsAnswer,
+  EventsListEventsRequest,
   IdentitiesListIdentitiesAnswer,
   IdentitiesListIdentitiesRequest,
   PlansListPlansAnswer,
@@ -44,3 +46,5 @@ export const listStatement = async (request: UsageGetStatementRequest): Promise<
   (await read('usage.getStatement', request)) as UsageGetStatementAnswer;
 export const listDeliveries = async (request: WebhooksListDeliveriesRequest): Promise<WebhooksListDeliveriesAnswer> =>
   (await read('webhooks.listDeliveries', request)) as WebhooksListDeliveriesAnswer;
+export const listEvents = async (request: EventsListEventsRequest): Promise<EventsListEventsAnswer> =>
+  (await read('events.listEvents', request)) as EventsListEventsAnswer;

@@ -18,6 +18,24 @@ export function hrefOf(to: string): string {
   return BASE + (to === '/' ? '' : to);
 }
 
+/**
+ * An id as one part of an address. Browsers take the parts "." and ".." out of an address, however they are written. These ids, and those
+ * that begin with the mark, get a mark before them.
+ */
+export function toPart(id: string): string {
+  return (/^(?:\.{1,2}$|~)/.test(id) ? '~' : '') + encodeURIComponent(id);
+}
+
+export function fromPart(part: string): string {
+  const id = decodeURIComponent(part);
+  return id.startsWith('~') ? id.slice(1) : id;
+}
+
+/** The page of a customer. */
+export function customerPath(externalId: string): string {
+  return `/customers/${toPart(externalId)}`;
+}
+
 export function goTo(to: string, how: 'push' | 'replace' = 'push'): void {
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', hrefOf(to));
   address.value = readAddress();

@@ -63,6 +63,7 @@ export class Keystile implements Groups {
   readonly ratelimits: Groups['ratelimits'];
   readonly analytics: Groups['analytics'];
   readonly usage: Groups['usage'];
+  readonly service: Groups['service'];
   readonly #transport: Transport;
   readonly #verifications: Verifications;
   readonly #onUnavailable: UnavailablePolicy;
@@ -100,6 +101,7 @@ export class Keystile implements Groups {
     this.ratelimits = groups.ratelimits;
     this.analytics = groups.analytics;
     this.usage = groups.usage;
+    this.service = groups.service;
   }
 
   /**

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 
-import { compose, type Composed, composeNode } from '../compose.ts';
+import { compose, type Composed, composeNode, locationOf } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
+import { GONE_AFTER_MS } from '../core/health.ts';
 import type { Engine } from '../engine/engine.ts';
 import { makeHandler } from '../http/app.ts';
 import { Log } from '../log.ts';
 import { EXIT } from '../serve/exitCodes.ts';
-import { locationOf } from '../serve/openStorage.ts';
-import { GONE_AFTER_MS, type NodeRecord } from '../storage/postgres/freshness/nodes.ts';
+import type { NodeRecord } from '../storage/postgres/freshness/nodes.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';

@@ -8,6 +8,8 @@ export interface Kind<T> {
   /** The name of this kind of value in the documentation. */
   readonly label: string;
   parse(text: string): Parsed<T>;
+  /** The value as a user would write it, where that is not its plain text. */
+  show?(value: T): string;
 }
 
 const wrong = (problem: string): { readonly problem: string } => ({ problem });
@@ -52,6 +54,7 @@ export const flag: Kind<boolean> = {
     if (['off', 'false', '0', 'no'].includes(value.toLowerCase())) return { value: false };
     return wrong('must be on or off');
   },
+  show: (isOn) => (isOn ? 'on' : 'off'),
 };
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -66,6 +69,7 @@ export function duration(minMs: number, maxMs: number): Kind<number> {
       if (milliseconds >= minMs && milliseconds <= maxMs) return { value: milliseconds };
       return wrong(`must be a duration from ${range}, such as 250ms, 5s or 1h`);
     },
+    show: showDuration,
   };
 }
 

@@ -4,6 +4,7 @@ import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
+import type { Origin } from './variable.ts';
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -28,8 +29,10 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   const notes: string[] = [];
   const environment = usable(sources.environment, problems, notes);
   const config: Partial<Record<Setting, unknown>> = {};
+  const origins: Partial<Record<Setting, Origin>> = {};
   for (const setting of SETTINGS) {
     const given = findText(setting, sources, environment, problems);
+    origins[setting] = given?.origin ?? 'default';
     const text = given?.text ?? VARIABLES[setting].fallback;
     if (text === null) config[setting] = null;
     else {
@@ -42,7 +45,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     }
   }
   problems.push(...contradictions(config as Partial<Config>));
-  return { config: problems.length === 0 ? (config as Config) : null, problems, notes };
+  return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
 }
 
 /** Shows what was given, unless it is a secret. */
@@ -81,19 +84,19 @@ function findText(
   sources: ConfigSources,
   environment: Readonly<Record<string, string>>,
   problems: string[],
-): { text: string; from: string } | null {
+): { text: string; from: string; origin: Origin } | null {
   const flag = sources.flags[setting];
-  if (flag !== undefined) return { text: flag, from: flagName(setting) };
+  if (flag !== undefined) return { text: flag, from: flagName(setting), origin: 'flag' };
   const { name } = VARIABLES[setting];
   const direct = environment[name];
   const path = environment[`${name}_FILE`];
-  if (path === undefined) return direct === undefined ? null : { text: direct, from: name };
+  if (path === undefined) return direct === undefined ? null : { text: direct, from: name, origin: 'environment' };
   if (direct !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set. Set only one of them.`);
     return null;
   }
   try {
-    return { text: sources.readFile(path).trim(), from: `${name}_FILE` };
+    return { text: sources.readFile(path).trim(), from: `${name}_FILE`, origin: 'file' };
   } catch (error) {
     problems.push(
       `The file ${path} of ${name}_FILE cannot be read (${(error as { code?: string }).code ?? String(error)}).`,

@@ -1,3 +1,5 @@
+import type { Kind } from './kinds.ts';
+import type { Origin } from './variable.ts';
 import { type Config, type Setting, VARIABLES } from './variables.ts';
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
@@ -11,6 +13,33 @@ export function showConfig(config: Config): Record<string, string> {
     shown[VARIABLES[setting].name] = 'isSecret' in VARIABLES[setting] ? '***' : withoutPassword(String(value));
   }
   return shown;
+}
+
+/** A setting in effect, for a person to read. */
+export interface ShownSetting {
+  readonly name: string;
+  /** As a user would write it. Of a secret: whether it is set. */
+  readonly value: string;
+  readonly origin: Origin;
+  readonly meaning: string;
+}
+
+/** All settings in effect, in the order of the table. */
+export function describeConfig(config: Config): ShownSetting[] {
+  return SETTINGS.map((setting) => ({
+    name: VARIABLES[setting].name,
+    value: shownValue(config, setting),
+    origin: config.origins[setting],
+    meaning: VARIABLES[setting].meaning,
+  }));
+}
+
+function shownValue(config: Config, setting: Setting): string {
+  const value = config[setting] as string | number | boolean | readonly string[] | null;
+  if (value === null) return 'not set';
+  if ('isSecret' in VARIABLES[setting]) return 'set';
+  const kind = VARIABLES[setting].kind as Kind<unknown>;
+  return withoutPassword(kind.show?.(value) ?? (Array.isArray(value) ? value.join(', ') : String(value)));
 }
 
 /** Hides user and password of a URL. */

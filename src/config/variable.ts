@@ -1,5 +1,8 @@
 import type { Kind } from './kinds.ts';
 
+/** Where a setting comes from: `environment` is a variable, `file` is the file that NAME_FILE names. */
+export type Origin = 'default' | 'environment' | 'file' | 'flag';
+
 /** A setting: its name, what it may be, and what it means. */
 export interface Variable<T, F extends string | null> {
   readonly name: string;

@@ -1,4 +1,4 @@
-import { secret, type Variable, variable } from './variable.ts';
+import { type Origin, secret, type Variable, variable } from './variable.ts';
 import {
   addressBlocks,
   choice,
@@ -257,7 +257,7 @@ type Fallback<S extends Setting> = (typeof VARIABLES)[S]['fallback'];
 /** Settings with a default always have a value. The others may be null. */
 export type Config = {
   readonly [S in Setting]: ValueOf<S> | (null extends Fallback<S> ? null : never);
-};
+} & { readonly origins: Readonly<Record<Setting, Origin>> };
 
 /** `logLevel` as a flag: `--log-level`. */
 export function flagName(setting: Setting): string {

@@ -56,6 +56,7 @@ export const RIGHTS = {
   event: ['read_event'],
   webhook: ['create_webhook', 'read_webhook', 'update_webhook', 'delete_webhook'],
   root: ['create_root_key', 'read_root_key', 'revoke_root_key', 'read_audit'],
+  service: ['read_status'],
 } as const;
 
 export type Resource = keyof typeof RIGHTS;
@@ -106,7 +107,7 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 
 /** Operations that concern no single record. A right to them on one id would have no effect, so only `*` is a valid id. */
 function needsWildcard(operation: string): boolean {
-  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^event\.read_event$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
+  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^service\.read_status$|^event\.read_event$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
     operation,
   );
 }

@@ -46,6 +46,8 @@ import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
+import type { ServiceStatus } from './admin/status/serviceStatus.ts';
+import { StatusAdmin } from './admin/status/statusAdmin.ts';
 import { UsageAdmin } from './admin/usage/usageAdmin.ts';
 import { VerificationQuota } from './verify/verificationQuota.ts';
 import { Verifier } from './verify/verifier.ts';
@@ -76,6 +78,8 @@ export interface EngineOptions {
   readonly outgoing: Outgoing;
   /** Encrypts the signing secrets of webhooks; null = there is no key for that. */
   readonly secretBox: SecretBox | null;
+  /** How the service is doing, as the process knows it. */
+  readonly readStatus: () => Promise<ServiceStatus>;
 }
 
 /** The service without a wire format. HTTP, the command line and the tests call it. */
@@ -122,6 +126,7 @@ export class Engine {
   readonly countWriting: CountWriting;
   readonly analytics: AnalyticsAdmin;
   readonly usage: UsageAdmin;
+  readonly status: StatusAdmin;
   readonly eventRetentionMs: number;
   readonly statementRetentionMs: number;
 
@@ -196,6 +201,7 @@ export class Engine {
     this.eventRetentionMs = options.eventRetentionMs;
     this.statementRetentionMs = options.statementRetentionMs;
     this.usage = new UsageAdmin(context);
+    this.status = new StatusAdmin(options.readStatus);
     const webhookContext = { ...context, outgoing: options.outgoing, secretBox: options.secretBox };
     this.webhooks = new WebhookAdmin(webhookContext);
     this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);

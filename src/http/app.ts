@@ -36,7 +36,7 @@ export type Handler = (request: Request, peer: Peer) => Promise<Response>;
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {
   const endpoints = endpointTable(service);
-  const site = new WebSite();
+  const site = new WebSite(service.log);
   const dashboard = dashboardEndpoints(service, site);
   for (const [path, endpoint] of [...dashboard.byPath, ...portalEndpoints(service, site)])
     endpoints.set(path, endpoint);

@@ -5,7 +5,7 @@ import { makeFrontContext } from '../http/front/frontContext.ts';
 import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';
-import { locationOf } from './openStorage.ts';
+import { locationOf } from '../compose.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 

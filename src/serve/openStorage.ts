@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-import { compose, composeNode, type Composed } from '../compose.ts';
+import { compose, composeNode, type Composed, locationOf } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
@@ -110,8 +110,4 @@ export function watchNode(
     walBytes: null,
   });
   return { tasks: watching.tasks, gauges };
-}
-
-export function locationOf(config: Config): string {
-  return config.location ?? hostname();
 }

@@ -14,7 +14,10 @@ export async function visit(browser: Browser, url: string, options: BrowserConte
   page.on('request', (request) => {
     if (!request.url().startsWith(`${url}/`)) complaints.push(`asks ${request.url()}`);
   });
-  page.on('requestfailed', (request) => complaints.push(`fails to load ${request.url()}`));
+  page.on('requestfailed', (request) => {
+    // Another page was opened meanwhile.
+    if (request.failure()?.errorText !== 'net::ERR_ABORTED') complaints.push(`fails to load ${request.url()}`);
+  });
   page.on('response', (response) => {
     if (response.status() >= 400) complaints.push(`${response.url()} answers ${response.status()}`);
   });

@@ -42,7 +42,7 @@ describe('reading the configuration', () => {
       idempotencyRetention: 3_600_000,
       verifyAuth: 'open',
     });
-    expect(Object.keys(config ?? {}).sort()).toEqual(Object.keys(VARIABLES).sort());
+    expect(Object.keys(config ?? {}).sort()).toEqual([...Object.keys(VARIABLES), 'origins'].sort());
   });
 
   test('all problems are reported together, each with the name of its setting', () => {

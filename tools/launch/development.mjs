@@ -54,6 +54,11 @@ export function docs(docsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts'), ...docsArguments]));
 }
 
+/** Builds what the package has besides its sources. */
+export function pack() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packDashboard.ts')]));
+}
+
 export function check() {
   return afterInstalling(async () => {
     const { interrupted, failures } = await runChecks();

@@ -14,8 +14,8 @@ const CUSTOMERS = ['Acme Inc.', 'Northwind', 'Globex', 'Initech', 'Umbra Labs', 
 
 /** A month of a small business: three plans, eight customers, and traffic that grows, with weekends. The clock ends at the present. */
 export async function makeSample(service: TestService): Promise<Sample> {
-  const { apiId } = await service.ok('/v1/apis.createApi', { name: 'Weather API' });
-  await service.ok('/v1/apis.createApi', { name: 'Maps API' });
+  const apiId = await service.createApi('Weather API');
+  await service.createApi('Maps API');
   const planIds = await makePlans(service);
   const keys: { keyId: string; key: string; busyness: number }[] = [];
   for (const [i, name] of CUSTOMERS.entries()) {
@@ -23,13 +23,13 @@ export async function makeSample(service: TestService): Promise<Sample> {
     await service.ok('/v1/identities.createIdentity', { externalId, name, meta: { country: 'DE' } });
     await service.ok('/v1/plans.assign', { externalId, planId: planIds[i % planIds.length] });
     for (const place of ['production', 'staging'].slice(0, 1 + (i % 2))) {
-      const made = await service.ok('/v1/keys.createKey', {
+      const made = await service.createKey({
         apiId,
         externalId,
         name: `${name} ${place}`,
         prefix: 'wx',
       });
-      keys.push({ ...(made as { keyId: string; key: string }), busyness: CUSTOMERS.length - i });
+      keys.push({ ...made, busyness: CUSTOMERS.length - i });
     }
   }
   const limited = {
@@ -42,7 +42,7 @@ export async function makeSample(service: TestService): Promise<Sample> {
       { name: 'exports', limit: 2_000, duration: DAY_MS, async: false },
     ],
   };
-  const crawler = (await service.ok('/v1/keys.createKey', { apiId, ...limited })) as { keyId: string; key: string };
+  const crawler = await service.createKey({ apiId, ...limited });
   for (let day = 0; day < DAYS; day++) {
     const isWeekend = day % 7 >= 5;
     for (let hour = 0; hour < 24; hour += 2) {
@@ -75,7 +75,8 @@ async function makePlans(service: TestService): Promise<string[]> {
   ] as const) {
     const refill = { interval: 'monthly', amount };
     const ratelimits = [{ name: 'requests', limit, duration: 1000, async: true }];
-    ids.push((await service.ok('/v1/plans.createPlan', { name, remaining: amount, refill, ratelimits })).planId);
+    const plan = { name, remaining: amount, refill, ratelimits };
+    ids.push(((await service.ok('/v1/plans.createPlan', plan)) as { planId: string }).planId);
   }
   return ids;
 }

@@ -1,7 +1,7 @@
 import type { Identity } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listCustomers } from '../paged.ts';
-import { goTo, hrefOf, query } from '../router.ts';
+import { customerPath, goTo, hrefOf, query } from '../router.ts';
 import { DialogButton, Form, numberOf, SearchField, textOf, TextField } from '../ui/form.tsx';
 import { Badge, Count } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
@@ -27,7 +27,7 @@ export function Customers() {
                     ...(remaining === undefined ? {} : { remaining }),
                   });
                   close();
-                  goTo(`/customers/${encodeURIComponent(externalId)}`);
+                  goTo(customerPath(externalId));
                 }}
               >
                 <TextField label="Your id" name="externalId" required hint="How your own system names the customer." />
@@ -67,7 +67,7 @@ export function Customers() {
           {
             title: 'Customer',
             cell: ({ externalId, name }) => (
-              <a href={hrefOf(`/customers/${encodeURIComponent(externalId)}`)}>
+              <a href={hrefOf(customerPath(externalId))}>
                 <bdi>{name ?? externalId}</bdi>
               </a>
             ),

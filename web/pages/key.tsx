@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { KeyDetails } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { outcomeSeries } from '../outcomes.ts';
-import { goTo, hrefOf } from '../router.ts';
+import { customerPath, goTo, hrefOf } from '../router.ts';
 import { Legend, StackedChart } from '../ui/chart.tsx';
 import { DeleteButton, DialogButton, Form, numberOf, TextField } from '../ui/form.tsx';
 import { Ago, Copyable, Count, duration, Facts, Showing, Time } from '../ui/show.tsx';
@@ -31,7 +31,7 @@ export function KeyPage({ id: keyId }: { readonly id: string }) {
               [
                 'Customer',
                 value.ownerId !== undefined && (
-                  <a href={hrefOf(`/customers/${encodeURIComponent(value.ownerId)}`)}>
+                  <a href={hrefOf(customerPath(value.ownerId))}>
                     <bdi>{value.ownerId}</bdi>
                   </a>
                 ),

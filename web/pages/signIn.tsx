@@ -51,6 +51,12 @@ export function SignIn() {
 }
 
 export function SignInForm() {
+  if (!navigator.cookieEnabled)
+    return (
+      <p class="notice wrong" role="alert">
+        Cookies are off in this browser. A session is a cookie: allow cookies for {location.host}, and reload the page.
+      </p>
+    );
   return (
     <Form button="Sign in" onSend={(data) => signIn({ rootKey: textOf(data, 'rootKey') ?? '' })}>
       <TextField

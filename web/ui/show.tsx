@@ -3,6 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
+import { nowMs } from '../clock.ts';
 import type { Loaded } from './useLoaded.ts';
 
 const NUMBER = new Intl.NumberFormat();
@@ -11,6 +12,23 @@ const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
 export function Count({ of }: { readonly of: number }) {
   return <span class="number">{NUMBER.format(of)}</span>;
+}
+
+const PERCENT = new Intl.NumberFormat(undefined, {
+  style: 'percent',
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
+const SHORT = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+
+/** A part of a whole, from 0 to 1. */
+export function percent(part: number): string {
+  return PERCENT.format(part);
+}
+
+/** "0.21 ms", "1.2 s": a measured time, with three digits. */
+export function milliseconds(ms: number): string {
+  return ms < 1_000 ? `${SHORT.format(ms)} ms` : `${SHORT.format(ms / 1_000)} s`;
 }
 
 /** A time in the reader's words, with the exact UTC on hover. */
@@ -31,13 +49,20 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 
 /** "in 3 hours", "2 days ago", with the exact UTC on hover. */
 export function Ago({ at }: { readonly at: number }) {
-  const distance = at - Date.now();
+  const distance = at - nowMs();
   const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? (['second', 1_000] as const);
   return (
     <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
       {RELATIVE.format(Math.round(distance / size), unit)}
     </time>
   );
+}
+
+/** "3 hours": a length of time in its largest unit, rounded. */
+export function about(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms >= each) ?? (['second', 1_000] as const);
+  const count = Math.round(ms / size);
+  return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 export function duration(ms: number): string {
@@ -78,12 +103,26 @@ export function Showing<T>({
   );
 }
 
+/** A text of the documentation: what stands between backticks is code. */
+export function Documented({ text }: { readonly text: string }) {
+  return <>{text.split('`').map((part, i) => (i % 2 === 0 ? part : <code key={i}>{part}</code>))}</>;
+}
+
 export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <div class="empty">{children}</div>;
 }
 
 /** A text with a button that copies it. */
-export function Copyable({ text, label }: { readonly text: string; readonly label: string }) {
+export function Copyable({
+  text,
+  label,
+  isBlock = false,
+}: {
+  readonly text: string;
+  readonly label: string;
+  /** The text has several lines. */
+  readonly isBlock?: boolean;
+}) {
   const [isCopied, setCopied] = useState(false);
   const code = useRef<HTMLElement>(null);
   const copy = async (): Promise<void> => {
@@ -97,7 +136,7 @@ export function Copyable({ text, label }: { readonly text: string; readonly labe
     setTimeout(() => setCopied(false), 2_000);
   };
   return (
-    <span class="copyable">
+    <span class={isBlock ? 'copyable block' : 'copyable'}>
       <code ref={code}>{text}</code>
       <button type="button" class="small" onClick={() => void copy()} aria-label={`Copy ${label}`}>
         {isCopied ? '✓ Copied' : 'Copy'}

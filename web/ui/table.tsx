@@ -8,6 +8,8 @@ export interface Column<Row> {
   readonly title: string;
   readonly cell: (row: Row) => ComponentChildren;
   readonly isNumber?: true;
+  /** Short words, which are not broken. */
+  readonly isWord?: true;
 }
 
 export interface PageOf<Row> {
@@ -78,16 +80,19 @@ export function Table<Row>({
   rows,
   keyOf,
   isBusy = false,
+  isNarrow = false,
 }: {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
   readonly isBusy?: boolean;
+  /** It has few columns, and fits beside others. */
+  readonly isNarrow?: boolean;
 }) {
   return (
     <div class="scrolls" role="region" aria-label={caption} tabIndex={0}>
-      <table aria-busy={isBusy}>
+      <table aria-busy={isBusy} class={isNarrow ? 'narrow' : undefined}>
         <caption class="hidden">{caption}</caption>
         <thead>
           <tr>
@@ -101,8 +106,8 @@ export function Table<Row>({
         <tbody>
           {rows.map((row) => (
             <tr key={keyOf(row)}>
-              {columns.map(({ title, cell, isNumber }) => (
-                <td key={title} class={isNumber ? 'number' : undefined}>
+              {columns.map(({ title, cell, isNumber, isWord }) => (
+                <td key={title} class={isNumber ? 'number' : isWord ? 'word' : undefined}>
                   {cell(row)}
                 </td>
               ))}

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { ask, isExpired } from '../client.ts';
+import { isAway } from '../reach.ts';
 
 export interface Loaded<T> {
   readonly value: T | null;
@@ -22,10 +23,10 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
   const [turn, setTurn] = useState(0);
   const next = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const reload = (): void => setTurn((before) => before + 1);
-  const isEnded = isExpired.value;
+  const isHeld = isExpired.value || isAway.value;
   useEffect(() => {
-    // Asked again once somebody has signed in.
-    if (isEnded) return;
+    // Asked again once somebody has signed in, and once the service is back.
+    if (isHeld) return;
     let isCurrent = true;
     const settle = (settled: { value?: T; error: unknown }): void => {
       if (!isCurrent) return;
@@ -45,6 +46,6 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
       isCurrent = false;
       clearTimeout(next.current);
     };
-  }, [...on, turn, isEnded]);
+  }, [...on, turn, isHeld]);
   return { ...state, reload };
 }

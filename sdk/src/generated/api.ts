@@ -286,6 +286,16 @@ export type AuditListEntriesRequest = {
 /** Fields of a record under their names in the API. Which ones depends on the record. */
 export type ChangedFields = Readonly<Record<string, unknown>>;
 
+/** Something that the service looks at. */
+export type Check = {
+  /** The name of the check. */
+  readonly name: string;
+  /** What it makes sure of. */
+  readonly text: string;
+  /** true: nothing was found. */
+  readonly isOk: boolean;
+};
+
 /** How much a verification takes of a counter. */
 export type Cost = {
   /** What the verification takes. 0 only asks. 1 when absent. */
@@ -1409,6 +1419,30 @@ export type NewSecret = {
   readonly key: string;
 };
 
+/** A process that serves this installation. */
+export type Node = {
+  /** The id of the node. Every start has a new one. */
+  readonly id: string;
+  /** Where it runs: `KEYSTILE_LOCATION`, or the name of its machine. */
+  readonly location: string;
+  /** The version that it runs. */
+  readonly version: string;
+  /** When it started, in unix milliseconds. */
+  readonly startedAt: number;
+  /** When it last told the others that it runs, in unix milliseconds. */
+  readonly lastSeenAt: number;
+  /** true: this node has answered. */
+  readonly isSelf: boolean;
+  /** true: it was not seen for ten seconds, and it was not stopped. */
+  readonly isGone: boolean;
+  /** How old its knowledge of changes by other nodes is, in milliseconds. Absent with the embedded database. */
+  readonly freshnessAgeMs?: number | undefined;
+  /** How long ago it exchanged the counts of local limits, in milliseconds. Absent when it never did. */
+  readonly syncLagMs?: number | undefined;
+  /** The database's clock minus its own, in milliseconds. */
+  readonly clockOffsetMs: number;
+};
+
 /** `release`: the credits come back. `charge`: all that is held is charged. */
 export type OnExpiry = 'release' | 'charge';
 
@@ -1730,6 +1764,18 @@ export type PortalCreateSessionRequest = {
   readonly keyDefaults?: KeyDefaults | undefined;
   /** Where the page leads back to, http or https. Its origin must be one that KEYSTILE_PORTAL_RETURN_ORIGINS names. The page has no such link when absent. */
   readonly returnUrl?: string | undefined;
+};
+
+/** Something that is wrong with the service, and what to do. */
+export type Problem = {
+  /** The check that has found it. */
+  readonly name: string;
+  /** `problem`: something fails or is about to. `advice`: something could be better. */
+  readonly severity: 'problem' | 'advice';
+  /** What is wrong. */
+  readonly text: string;
+  /** What to do. */
+  readonly fix: string;
 };
 
 /** A key that was created elsewhere. Its api is that of the call. */
@@ -2194,6 +2240,26 @@ export type RootKeysRotateRootKeyRequest = {
   readonly overlapMs: number;
 };
 
+/** The answer of `service.getStatus`. */
+export type ServiceGetStatusAnswer = {
+  /** The time of the service, in unix milliseconds. */
+  readonly time: number;
+  /** The version of the answering node. */
+  readonly version: string;
+  /** All nodes on this database, sorted by location. The embedded database has one. */
+  readonly nodes: readonly Node[];
+  readonly work: Work;
+  /** What the checks have found, the gravest first. `[]` when all is well. */
+  readonly problems: readonly Problem[];
+  /** Everything that was looked at. */
+  readonly checks: readonly Check[];
+  /** The settings in effect on the answering node. */
+  readonly configuration: readonly Setting[];
+};
+
+/** The fields of `service.getStatus`. */
+export type ServiceGetStatusRequest = Readonly<Record<string, unknown>>;
+
 /** A browser that is signed in to the dashboard with a root key. */
 export type Session = {
   /** The id of the session. */
@@ -2226,6 +2292,18 @@ export type SessionsListSessionsAnswer = {
 
 /** The fields of `sessions.listSessions`. */
 export type SessionsListSessionsRequest = Readonly<Record<string, unknown>>;
+
+/** A setting in effect on the answering node. */
+export type Setting = {
+  /** The name of the variable. */
+  readonly name: string;
+  /** The value in effect. Of a secret only `set` or `not set`. */
+  readonly value: string;
+  /** Where the value comes from. `environment`: a variable, also of the file that `--env-file` names. `file`: the file that `NAME_FILE` names. `flag`: the command line. */
+  readonly source: 'default' | 'environment' | 'file' | 'flag';
+  /** What the setting means. */
+  readonly text: string;
+};
 
 /** A rate limit that all keys of an identity share. */
 export type SharedRatelimit = {
@@ -2610,6 +2688,29 @@ export type WebhooksUpdateWebhookRequest = {
   readonly enabled?: boolean | undefined;
 };
 
+/** What the answering node did lately. */
+export type Work = {
+  /** From when on it is counted, in unix milliseconds: the start of the node, and for those who ask again, about a minute ago. */
+  readonly since: number;
+  /** How many keys were verified. */
+  readonly verifications: number;
+  /** The time from a request to its verdict. Absent when there were no verifications. */
+  readonly latency?:
+    | {
+        /** One in two verifications took at most this many milliseconds. */
+        readonly p50: number;
+        /** Nine in ten verifications took at most this many milliseconds. */
+        readonly p90: number;
+        /** Of a hundred, 99 verifications took at most this many milliseconds. */
+        readonly p99: number;
+      }
+    | undefined;
+  /** How many spends and changes were committed. */
+  readonly spends: number;
+  /** In how many commits. */
+  readonly batches: number;
+};
+
 export interface Keys {
   /** Verify a key: may this request pass? */
   readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
@@ -2868,6 +2969,11 @@ export interface Webhooks {
   readonly sendTest: (request: WebhooksSendTestRequest, options?: CallOptions) => Promise<WebhooksSendTestAnswer>;
 }
 
+export interface Service {
+  /** Read how the service is doing: its nodes, how fast this one answers, what is wrong and what to do, its settings. */
+  readonly getStatus: (request?: ServiceGetStatusRequest, options?: CallOptions) => Promise<ServiceGetStatusAnswer>;
+}
+
 export interface Groups {
   readonly keys: Keys;
   readonly apis: Apis;
@@ -2886,6 +2992,7 @@ export interface Groups {
   readonly audit: Audit;
   readonly events: Events;
   readonly webhooks: Webhooks;
+  readonly service: Service;
 }
 
 export const CALLS: readonly Call[] = [
@@ -2982,4 +3089,5 @@ export const CALLS: readonly Call[] = [
   },
   { group: 'webhooks', method: 'redeliver', path: '/v1/webhooks.redeliver', isRead: false },
   { group: 'webhooks', method: 'sendTest', path: '/v1/webhooks.sendTest', isRead: false },
+  { group: 'service', method: 'getStatus', path: '/v1/service.getStatus', isRead: true },
 ];

@@ -1,38 +1,11 @@
 import type { OtherReason } from '../../engine/analytics/tagLists.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
+import { Histogram, type HistogramReading } from './histogram.ts';
 
 /** Upper bounds in seconds. */
 const LATENCY_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const MAX_STATUS = 599;
 const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
-
-/** Counts by upper bound; adding a value is a short search and two additions. */
-class Histogram {
-  readonly #bounds: readonly number[];
-  readonly #counts: Float64Array;
-  #sum = 0;
-
-  constructor(bounds: readonly number[]) {
-    this.#bounds = bounds;
-    this.#counts = new Float64Array(bounds.length + 1);
-  }
-
-  add(value: number): void {
-    let i = 0;
-    while (i < this.#bounds.length && value > (this.#bounds[i] ?? Infinity)) i++;
-    this.#counts[i] = (this.#counts[i] ?? 0) + 1;
-    this.#sum += value;
-  }
-
-  lines(name: string): string[] {
-    let total = 0;
-    const buckets = [...this.#bounds, Infinity].map((bound, i) => {
-      total += this.#counts[i] ?? 0;
-      return `${name}_bucket{le="${bound === Infinity ? '+Inf' : bound}"} ${total}`;
-    });
-    return [...buckets, `${name}_sum ${this.#sum}`, `${name}_count ${total}`];
-  }
-}
 
 /** The state of this node towards the other nodes. */
 export interface ClusterGauges {
@@ -106,6 +79,11 @@ export class HttpMetrics {
   committed(batchSize: number, milliseconds: number): void {
     this.#batchSizes.add(batchSize);
     this.#commitSeconds.add(milliseconds / 1000);
+  }
+
+  /** How long verifications took, in seconds, and how large the batches of the ledger were, since the start. */
+  read(): { readonly verifySeconds: HistogramReading; readonly batchSizes: HistogramReading } {
+    return { verifySeconds: this.#verifySeconds.read(), batchSizes: this.#batchSizes.read() };
   }
 
   text(gauges: Gauges): string {

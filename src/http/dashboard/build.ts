@@ -25,16 +25,23 @@ export interface BuiltDashboard {
   readonly styles: readonly string[];
 }
 
+/** The sources of the dashboard are wrong. The message says where. */
+export class BuildFailed extends Error {
+  override readonly name = 'BuildFailed';
+}
+
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
-export async function buildDashboard(): Promise<BuiltDashboard> {
+export async function buildDashboard(folder: URL = PROGRAM_FILES.web): Promise<BuiltDashboard> {
   const built = await Bun.build({
-    entrypoints: Object.values(ENTRIES).map((entry) => Bun.fileURLToPath(new URL(entry, PROGRAM_FILES.web))),
+    entrypoints: Object.values(ENTRIES).map((entry) => Bun.fileURLToPath(new URL(entry, folder))),
     target: 'browser',
     minify: true,
     splitting: true,
     naming: { entry: '[name]-[hash].[ext]', chunk: 'part-[hash].[ext]', asset: '[name]-[hash].[ext]' },
     jsx: { runtime: 'automatic', importSource: 'preact' },
+    throw: false,
   });
+  if (!built.success) throw new BuildFailed(built.logs.map(placeAndMessage).join(' '));
   const assets = new Map<string, BuiltAsset>();
   const scripts: Record<WebPage, string> = { dashboard: '', portal: '' };
   const styles: string[] = [];
@@ -50,6 +57,13 @@ export async function buildDashboard(): Promise<BuiltDashboard> {
     if (extension === 'css') styles.push(name);
   }
   if (Object.values(scripts).includes('') || styles.length === 0)
-    throw new Error('the dashboard was built without its script or style');
+    throw new BuildFailed('The result has no script or no style.');
   return { assets, scripts, styles: styles.toSorted() };
+}
+
+/** "app.tsx, line 12: Unexpected end of file." */
+function placeAndMessage({ message, position }: BuildMessage | ResolveMessage): string {
+  const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
+  if (position === null) return sentence;
+  return `${position.file.replace(/^.*[/\\]web[/\\]/, 'web/')}, line ${position.line}: ${sentence}`;
 }

@@ -1,7 +1,10 @@
 import { AppError } from '../../core/errors.ts';
 import type { Endpoint } from '../routes/endpoint.ts';
 import type { AnswerContext } from '../answer/answer.ts';
-import { type BuiltDashboard, buildDashboard, type WebPage } from './build.ts';
+import type { Log } from '../../log.ts';
+import { escape } from '../docs/html.ts';
+import { BuildFailed, type BuiltDashboard, type WebPage } from './build.ts';
+import { BuildOnce } from './buildOnce.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
 /** Files of all pages: the customers' page is there when the dashboard is off. */
@@ -14,12 +17,17 @@ const KEPT_FOR_GOOD = 'public, max-age=31536000, immutable';
 
 /** The pages and the files that they load: a closed list of names. They are built for the first request, and kept. */
 export class WebSite {
-  #built: Promise<BuiltDashboard> | null = null;
+  readonly #build: BuildOnce;
+
+  constructor(log: Log) {
+    this.#build = new BuildOnce(log);
+  }
 
   /** Every address below /dashboard is the same page. The script shows what the address names. */
   async page(page: WebPage, { requestId }: AnswerContext): Promise<Response> {
-    const { scripts, styles } = await this.#dashboard();
-    return new Response(html(scripts[page], styles), {
+    const found = await this.#dashboard();
+    return new Response(found instanceof BuildFailed ? failureHtml(found) : html(found.scripts[page], found.styles), {
+      status: found instanceof BuildFailed ? 500 : 200,
       headers: {
         'content-type': 'text/html; charset=utf-8',
         'content-security-policy': POLICY,
@@ -33,7 +41,8 @@ export class WebSite {
 
   /** null: there is no such file, or no longer: the page was opened before an upgrade. */
   async #asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
-    const found = (await this.#dashboard()).assets.get(name);
+    const built = await this.#dashboard();
+    const found = built instanceof BuildFailed ? undefined : built.assets.get(name);
     if (found === undefined) return null;
     return new Response(found.bytes, {
       headers: {
@@ -59,13 +68,24 @@ export class WebSite {
     };
   }
 
-  #dashboard(): Promise<BuiltDashboard> {
-    this.#built ??= buildDashboard().catch((error: unknown) => {
-      this.#built = null;
+  #dashboard(): Promise<BuiltDashboard | BuildFailed> {
+    return this.#build.get().catch((error: unknown) => {
+      if (error instanceof BuildFailed) return error;
       throw error;
     });
-    return this.#built;
   }
+}
+
+/** For whoever has changed web/ and sees this. */
+function failureHtml({ message }: BuildFailed): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Keystile</title></head>
+<body><h1>The dashboard cannot be built</h1>
+<p>${escape(message)}</p>
+<p>Correct the file and reload this page. The rest of the service goes on.</p></body>
+</html>
+`;
 }
 
 function html(script: string, styles: readonly string[]): string {

@@ -59,6 +59,10 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
   audit: ['The audit log: who changed what, when and from where.', 'audit'],
   events: ['Events: what has happened, in order, to be read by a cursor.', 'webhooks'],
   webhooks: ['Webhooks: events are sent to a URL of yours, signed, and again until it takes them.', 'webhooks'],
+  service: [
+    'The service itself: its nodes, how fast it answers, what is wrong and what to do, and its settings.',
+    'operations',
+  ],
   health: ['Whether the process runs, and whether it can answer. For load balancers and monitors.', 'operations'],
 };
 

@@ -53,6 +53,7 @@ import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { createPortalSession } from './portal.createSession.ts';
 import { endSession } from './sessions.endSession.ts';
 import { listSessions } from './sessions.listSessions.ts';
+import { getStatus } from './service.getStatus.ts';
 import { listEntries } from './audit.listEntries.ts';
 import { listEvents } from './events.listEvents.ts';
 import { createWebhook } from './webhooks.createWebhook.ts';
@@ -137,6 +138,7 @@ export const ROUTES: readonly Route[] = [
   listSessions,
   createPortalSession,
   endSession,
+  getStatus,
   listEntries,
   listEvents,
   createWebhook,

@@ -234,18 +234,22 @@ export class PostgresStorage implements Storage {
     return exclusively(this.#pool, work);
   }
 
-  /** Writes down for the other nodes that this node is running. */
-  async sayHello(syncLagMs: number | null): Promise<void> {
+  /** This node, as it tells the others. */
+  get self(): Omit<NodeRecord, 'seenAtMs' | 'syncLagMs'> {
     const { node, location, version } = this.#options;
-    await sayHello(this.#pool, {
+    return {
       id: node,
       location,
       version,
       startedAtMs: this.#startedAtMs,
-      syncLagMs,
       freshnessAgeMs: Math.max(0, Math.round(this.freshness.ageMs)),
       clockOffsetMs: this.#clock.offsetMs,
-    });
+    };
+  }
+
+  /** Writes down for the other nodes that this node is running. */
+  sayHello(syncLagMs: number | null): Promise<void> {
+    return sayHello(this.#pool, { ...this.self, syncLagMs });
   }
 
   oldestTransactionMs(): Promise<number> {

@@ -1,10 +1,10 @@
+import { OLD_TRANSACTION_MS } from '../../core/health.ts';
 import type { Task, TaskLog } from '../port/tasks.ts';
 import { WarningWatch } from './connection/warningWatch.ts';
 import type { PostgresStorage } from './storage.ts';
 
 const HELLO_EVERY_MS = 1_000;
 const TRANSACTIONS_EVERY_MS = 60_000;
-const OLD_TRANSACTION_MS = 300_000;
 
 export interface PostgresTaskOptions {
   readonly storage: PostgresStorage;

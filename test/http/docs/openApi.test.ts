@@ -160,7 +160,7 @@ describe('what a reader of the document learns', () => {
     const changes = groups.filter((group, i) => group !== groups[i - 1]);
     expect(changes).toEqual(document.tags.map(({ name }) => name));
     expect(changes.join(' ')).toBe(
-      'keys apis identities plans credits reservations permissions ratelimits analytics usage migrations rootKeys portal sessions audit events webhooks health',
+      'keys apis identities plans credits reservations permissions ratelimits analytics usage migrations rootKeys portal sessions audit events webhooks service health',
     );
   });
 });

@@ -115,7 +115,7 @@ describe('guides', () => {
     const files = readdirSync('docs', { recursive: true, encoding: 'utf8' });
     const pages = files.filter((name) => name.endsWith('.md')).map((name) => name.slice(0, -3));
     expect(GUIDES.toSorted()).toEqual(pages.sort());
-    expect(IMAGES.toSorted()).toEqual(files.filter((name) => name.endsWith('.svg')).sort());
+    expect(IMAGES.toSorted()).toEqual(files.filter((name) => /\.(?:svg|png)$/.test(name)).sort());
     const { text } = await get('/docs/guides');
     const listed = [...text.matchAll(/<li><a href="([^"]+)">([^<]+)<\/a><\/li>/g)];
     expect(listed.map(([, path]) => path)).toEqual(GUIDE_PATHS);

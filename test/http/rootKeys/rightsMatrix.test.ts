@@ -78,6 +78,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'portal.createSession': 'identity.<identityId>.read_identity & api.<apiId>.read_key & api.<apiId>.read_api',
   'sessions.listSessions': 'root.*.read_root_key',
   'sessions.endSession': 'root.*.revoke_root_key',
+  'service.getStatus': 'service.*.read_status',
   'audit.listEntries': 'root.*.read_audit',
   'events.listEvents': 'event.*.read_event',
   'usage.getStatement':

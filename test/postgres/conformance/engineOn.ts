@@ -27,6 +27,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
     statementRetentionMs: 761 * 86_400_000,
     outgoing: { refusal: async () => null, send: async () => ({ failure: 'This engine sends nothing.' }) },
     secretBox: null,
+    readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),
     retention: { minute: 0, hour: 0, day: 0 },
     ...options,
   });

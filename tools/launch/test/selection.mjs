@@ -6,7 +6,7 @@ import { projectRoot } from '../project.mjs';
 
 /** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
 export const FOLDERS =
-  'process postgres http browser sdk engine core tools storage project serve cli config pages alone'.split(' ');
+  'process postgres http browser sdk engine core tools storage project serve cli config doctor pages alone'.split(' ');
 export const GROUPS = ['check', ...FOLDERS];
 /** They run when they are named: pages takes long, and alone measures real time, which a slow or busy machine does not keep. */
 const NAMED_ONLY = ['pages', 'alone'];

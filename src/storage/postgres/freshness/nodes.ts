@@ -16,9 +16,6 @@ export interface NodeRecord {
   readonly clockOffsetMs: number;
 }
 
-/** A node that was not seen for this long is gone. */
-export const GONE_AFTER_MS = 10_000;
-
 export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): Promise<void> {
   await asUnavailable(
     pool.query({

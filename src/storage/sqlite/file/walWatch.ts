@@ -1,8 +1,7 @@
+import { LONG_WAL_BYTES } from '../../../core/health.ts';
 import type { TaskLog } from '../../port/tasks.ts';
 
 const MIB = 2 ** 20;
-/** SQLite restarts its log at 4 MiB, unless another connection still reads the old part. */
-export const LONG_WAL_BYTES = 256 * MIB;
 
 /** Warns when the write-ahead log of the database becomes long, and says when it is short again. */
 export class WalWatch {

@@ -1,0 +1,10 @@
+/** When something of a running service is not well any more. What warns in the log and what the status tells go by the same numbers. */
+
+/** SQLite restarts its log at 4 MiB, unless another connection still reads the old part. */
+export const LONG_WAL_BYTES = 256 * 2 ** 20;
+
+/** A transaction that is open for this long keeps PostgreSQL from cleaning up behind busy rows. */
+export const OLD_TRANSACTION_MS = 300_000;
+
+/** A node that was not seen for this long is gone. */
+export const GONE_AFTER_MS = 10_000;

@@ -1,0 +1,14 @@
+import type { Check } from '../check.ts';
+
+export const rootKey: Check = {
+  name: 'root-key',
+  meaning: 'No root key stands in the configuration.',
+  severity: 'advice',
+  find({ config: { origins } }) {
+    if (origins.rootKey === 'default') return null;
+    return {
+      text: 'The first root key stands in the configuration (KEYSTILE_ROOT_KEY). Who can read the configuration may do everything. Once this root key is revoked, the service does not start until the setting is removed.',
+      fix: 'Create root keys with only the rights that each program needs, and remove the setting.',
+    };
+  },
+};

@@ -1,0 +1,105 @@
+import { describeConfig } from '../config/show.ts';
+import type { Config } from '../config/variables.ts';
+import type { CheckStatus, Problem, ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { HttpMetrics } from '../http/answer/metrics.ts';
+import { CHECKS } from './checkTable.ts';
+import type { DatabaseFacts } from './databaseFacts.ts';
+import type { Facts, WebhookFact } from './facts.ts';
+import { RecentWork } from './recentWork.ts';
+
+/** However many ask, the database is asked once in this time. */
+const SHARED_FOR_MS = 1_000;
+
+export interface StatusContext {
+  readonly engine: Engine;
+  readonly metrics: HttpMetrics;
+  readonly config: Config;
+  readonly database: DatabaseFacts;
+  readonly version: string;
+  readonly monotonicMs: () => number;
+}
+
+/** Reads how the service is doing. Nothing is counted or kept for it while nobody asks. */
+export class StatusReader {
+  readonly #context: StatusContext;
+  readonly #work: RecentWork;
+  #last: { readonly atMs: number; readonly status: Promise<ServiceStatus> } | null = null;
+
+  constructor(context: StatusContext) {
+    this.#context = context;
+    this.#work = new RecentWork(context.metrics, () => context.engine.storage.ledger.nowMs());
+  }
+
+  read(): Promise<ServiceStatus> {
+    const atMs = this.#context.monotonicMs();
+    if (this.#last === null || atMs - this.#last.atMs >= SHARED_FOR_MS) this.#last = { atMs, status: this.#readNow() };
+    return this.#last.status;
+  }
+
+  async #readNow(): Promise<ServiceStatus> {
+    const { config, version } = this.#context;
+    const facts = await this.#facts();
+    return {
+      nowMs: facts.nowMs,
+      version,
+      nodes: facts.nodes,
+      work: this.#work.read(),
+      ...examine(facts),
+      settings: describeConfig(config),
+    };
+  }
+
+  async #facts(): Promise<Facts> {
+    const { engine, config, database } = this.#context;
+    const { ledger, warnings } = engine.storage;
+    // A database that does not answer is a problem by itself; the rest is still told.
+    const [nodes, webhooks, oldestTransactionMs] = await Promise.all([
+      database.nodes().catch(() => [database.self()]),
+      webhookFacts(engine).catch(() => []),
+      database.oldestTransactionMs().catch(() => 0),
+    ]);
+    return {
+      nowMs: ledger.nowMs(),
+      config,
+      stoppedBecause: engine.verifier.stoppedBecause,
+      commitFailure: ledger.commitFailure,
+      databaseWarnings: warnings,
+      nodes,
+      waiting: ledger.waiting,
+      webhooks,
+      otherTags: engine.openCounts.tagLists.others,
+      disk: database.disk(),
+      walBytes: database.walBytes(),
+      oldestTransactionMs,
+    };
+  }
+}
+
+/** What all checks find. */
+export function examine(facts: Facts): {
+  readonly problems: readonly Problem[];
+  readonly checks: readonly CheckStatus[];
+} {
+  const found = CHECKS.map((check) => ({ ...check, finding: check.find(facts) }));
+  return {
+    problems: found.flatMap(({ name, severity, finding }) =>
+      finding === null ? [] : [{ name, severity, ...finding }],
+    ),
+    checks: found.map(({ name, meaning, finding }) => ({ name, meaning, isOk: finding === null })),
+  };
+}
+
+/** One delivery that waits tells whether the target fails: they fail together. */
+async function webhookFacts({ storage: { webhooks } }: Engine): Promise<WebhookFact[]> {
+  const enabled = (await webhooks.list()).filter((each) => each.enabled);
+  return Promise.all(
+    enabled.map(async ({ id, url, pausedBecause }) => {
+      const [waiting] =
+        pausedBecause === null
+          ? await webhooks.listDeliveries({ webhookId: id, state: 'waiting', limit: 1, before: null })
+          : [];
+      return { host: new URL(url).host, pausedBecause, failingSinceMs: waiting?.failingSinceMs ?? null };
+    }),
+  );
+}

@@ -1,0 +1,49 @@
+import type { Log } from '../../log.ts';
+import { type BuiltDashboard, BuildFailed } from './build.ts';
+import { digestOfSources, findOrBuild } from './keptBuild.ts';
+
+export interface BuildSteps {
+  readonly digestOfSources: () => Promise<string>;
+  readonly findOrBuild: (digest: string) => Promise<BuiltDashboard>;
+}
+
+/**
+ * The built dashboard of this process:
+ *
+ *   nothing   nobody has asked yet. The first request builds, and others wait for the same build.
+ *   built     kept until the process ends
+ *   failed    kept until a source changes. Requests meanwhile read the sources, and build nothing.
+ */
+export class BuildOnce {
+  readonly #log: Log;
+  readonly #steps: BuildSteps;
+  #built: Promise<BuiltDashboard> | null = null;
+  #failed: { readonly digest: string; readonly error: BuildFailed } | null = null;
+
+  constructor(log: Log, steps: BuildSteps = { digestOfSources, findOrBuild }) {
+    this.#log = log;
+    this.#steps = steps;
+  }
+
+  /** Rejects with BuildFailed when the sources are wrong. */
+  get(): Promise<BuiltDashboard> {
+    this.#built ??= this.#build().catch((error: unknown) => {
+      this.#built = null;
+      throw error;
+    });
+    return this.#built;
+  }
+
+  async #build(): Promise<BuiltDashboard> {
+    const digest = await this.#steps.digestOfSources();
+    if (this.#failed?.digest === digest) throw this.#failed.error;
+    try {
+      return await this.#steps.findOrBuild(digest);
+    } catch (error) {
+      if (!(error instanceof BuildFailed)) throw error;
+      this.#failed = { digest, error };
+      this.#log.error('the dashboard cannot be built', { reason: error.message });
+      throw error;
+    }
+  }
+}

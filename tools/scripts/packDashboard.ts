@@ -1,0 +1,6 @@
+import { buildDashboard } from '../../src/http/dashboard/build.ts';
+import { digestOfSources, keep } from '../../src/http/dashboard/keptBuild.ts';
+import { PROGRAM_FILES } from '../../src/programFiles.ts';
+
+/** Builds the dashboard into the package, so that an installed service builds nothing. `npm pack` runs it. */
+await keep(PROGRAM_FILES.packedDashboard, await digestOfSources(), await buildDashboard());

@@ -1,0 +1,118 @@
+import type { AuditEntry } from '../../sdk/src/generated/api.ts';
+import { keystile, may } from '../client.ts';
+import { listEntries } from '../paged.ts';
+import { goTo, hrefOf, query } from '../router.ts';
+import { SearchField } from '../ui/form.tsx';
+import { Ago, Badge, Count, Empty, Facts, Showing } from '../ui/show.tsx';
+import { PagedTable, Table } from '../ui/table.tsx';
+import { useLoaded } from '../ui/useLoaded.ts';
+import { from } from './pageOf.ts';
+
+const pathOf = (migration: string): string => `/imports?${new URLSearchParams({ migration })}`;
+
+/** How far imports are. The queue itself has no list: the audit log knows what was queued. */
+export function Imports() {
+  const migrationId = query.value.get('migration') ?? '';
+  return (
+    <>
+      <h1>Imports</h1>
+      <p>
+        Keys that were made elsewhere are queued and then created in the background.{' '}
+        <a href="/docs/guides/imports">See how to import keys</a>.
+      </p>
+      <div class="filters">
+        <SearchField
+          key={migrationId}
+          label="Import"
+          value={migrationId}
+          hint="The migrationId that the keys were queued with."
+          onSearch={(text) => goTo(text === '' ? '/imports' : pathOf(text), 'replace')}
+        />
+      </div>
+      {migrationId !== '' && <Progress key={migrationId} migrationId={migrationId} />}
+      {may('root.read_audit') ? (
+        <Queued />
+      ) : (
+        migrationId === '' && (
+          <Empty>Name an import to see its progress. A list needs the right to read the audit log.</Empty>
+        )
+      )}
+    </>
+  );
+}
+
+function Progress({ migrationId }: { readonly migrationId: string }) {
+  const progress = useLoaded(() => keystile.migrations.getProgress({ migrationId }), [migrationId], 1_000);
+  return (
+    <section aria-labelledby="progress">
+      <h2 id="progress">
+        <bdi>{migrationId}</bdi>
+      </h2>
+      <Showing loaded={progress}>
+        {({ queued, done, failed, errors }) => (
+          <>
+            <p>
+              <progress max={Math.max(queued, 1)} value={done + failed} aria-label={`Progress of ${migrationId}`} />{' '}
+              <Badge kind={done + failed < queued ? 'plain' : failed > 0 ? 'bad' : 'good'}>
+                {done + failed < queued ? 'Running' : failed > 0 ? 'Finished, some failed' : 'Finished'}
+              </Badge>
+            </p>
+            <Facts
+              rows={[
+                ['Queued', <Count of={queued} />],
+                ['Created', <Count of={done} />],
+                ['Failed', <Count of={failed} />],
+              ]}
+            />
+            {errors.length > 0 && (
+              <Table
+                caption={errors.length < failed ? `The first ${errors.length} failures` : 'Failures'}
+                rows={errors}
+                keyOf={({ index }) => String(index)}
+                columns={[
+                  { title: 'Place in the import', isNumber: true, cell: ({ index }) => <Count of={index + 1} /> },
+                  { title: 'Why it failed', cell: ({ message }) => <bdi>{message}</bdi> },
+                ]}
+              />
+            )}
+          </>
+        )}
+      </Showing>
+    </section>
+  );
+}
+
+function Queued() {
+  return (
+    <section aria-labelledby="queued">
+      <h2 id="queued">Queued lately</h2>
+      <PagedTable<AuditEntry>
+        caption="Calls that have queued keys"
+        on={[]}
+        keyOf={({ id }) => id}
+        empty="No keys were queued yet."
+        load={async (cursor) => {
+          const { entries, ...page } = await listEntries({ action: 'migration.enqueue', ...from(cursor) });
+          return { rows: entries, ...page };
+        }}
+        columns={[
+          {
+            title: 'Import',
+            cell: ({ target }) => (
+              <a href={hrefOf(pathOf(target))}>
+                <bdi>{target}</bdi>
+              </a>
+            ),
+          },
+          {
+            title: 'Keys',
+            isNumber: true,
+            cell: ({ after }) => <Count of={(after as { keys?: number } | undefined)?.keys ?? 0} />,
+          },
+          { title: 'By', cell: ({ actor }) => <code>{actor}</code> },
+          { title: 'Queued', cell: ({ time }) => <Ago at={time} /> },
+        ]}
+      />
+    </section>
+  );
+}

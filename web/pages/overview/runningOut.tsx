@@ -1,0 +1,129 @@
+import type { Event } from '../../../sdk/src/generated/api.ts';
+import { nowMs } from '../../clock.ts';
+import { listEvents } from '../../paged.ts';
+import { customerPath, hrefOf, toPart } from '../../router.ts';
+import { Ago, Badge, Count, Empty, Showing } from '../../ui/show.tsx';
+import { Table } from '../../ui/table.tsx';
+import { useLoaded } from '../../ui/useLoaded.ts';
+
+const TYPES = ['key.expiring', 'credits.low', 'credits.exhausted', 'credits.refilled', 'key.deleted'] as const;
+const SHOWN = 10;
+const EVERY_MS = 15_000;
+const PAGE = 100;
+/** Pages of one look. Older events are read once; what is not reached comes with the next look. */
+const MAX_PAGES = 10;
+/** Holders that are remembered. */
+const MAX_HOLDERS = 1_000;
+
+interface Notice {
+  readonly holder: string;
+  readonly type: string;
+  readonly time: number;
+  readonly data: {
+    readonly keyId?: string;
+    readonly externalId?: string;
+    readonly remaining?: number;
+    readonly expires?: number;
+  };
+}
+
+/** What the events have told so far: the last word about each holder, by kind of trouble. */
+let known: { cursor: string | undefined; notices: Map<string, Notice> } = { cursor: undefined, notices: new Map() };
+
+/** Events are read from the oldest on, by a cursor, so that each is read once. */
+async function loadNotices(): Promise<readonly Notice[]> {
+  const { notices } = known;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const { events, cursor } = await listEvents({
+      types: [...TYPES],
+      limit: PAGE,
+      ...(known.cursor === undefined ? {} : { cursor: known.cursor }),
+    });
+    known = { cursor, notices };
+    for (const event of events) note(notices, event);
+    if (events.length < PAGE) break;
+  }
+  return [...notices.values()].toSorted((a, b) => b.time - a.time);
+}
+
+function note(notices: Map<string, Notice>, { type, time, data }: Event): void {
+  const told = data as Notice['data'] & { readonly identityId?: string };
+  const holder = told.identityId ?? told.keyId ?? '';
+  const kind = type === 'key.expiring' ? 'expires' : 'credits';
+  const name = `${kind} ${holder}`;
+  notices.delete(name);
+  if (type === 'key.deleted') notices.delete(`expires ${holder}`);
+  if (type === 'credits.refilled' || type === 'key.deleted') return;
+  notices.set(name, { holder, type, time, data: told });
+  for (const oldest of notices.keys()) {
+    if (notices.size <= MAX_HOLDERS) return;
+    notices.delete(oldest);
+  }
+}
+
+/** Keys and customers that are about to run out or expire, as far as alerts tell of them. */
+export function RunningOut() {
+  const notices = useLoaded(loadNotices, [], EVERY_MS);
+  return (
+    <section aria-labelledby="running-out">
+      <h2 id="running-out">About to run out or expire</h2>
+      <Showing loaded={notices}>
+        {(all) => {
+          const current = all.filter(({ data: { expires } }) => expires === undefined || expires > nowMs());
+          return current.length === 0 ? (
+            <Empty>
+              Nothing was told. Balances that are empty are told of; with <code>alerts</code>, keys and customers also
+              say in time when credits run low or a key expires. <a href="/docs/guides/credits">See the guide</a>.
+            </Empty>
+          ) : (
+            <Table<Notice>
+              caption="Keys and customers that are about to run out or expire"
+              rows={current.slice(0, SHOWN)}
+              keyOf={({ holder, type }) => `${type} ${holder}`}
+              columns={[
+                { title: 'Who', cell: ({ data }) => <Who of={data} /> },
+                { title: 'What', cell: (notice) => <What of={notice} /> },
+                { title: 'Told', cell: ({ time }) => <Ago at={time} /> },
+              ]}
+            />
+          );
+        }}
+      </Showing>
+    </section>
+  );
+}
+
+function Who({ of: { keyId, externalId } }: { readonly of: Notice['data'] }) {
+  if (keyId !== undefined)
+    return (
+      <>
+        Key <a href={hrefOf(`/keys/${toPart(keyId)}`)}>{keyId}</a>
+      </>
+    );
+  if (externalId === undefined) return <>A customer</>;
+  return (
+    <>
+      Customer{' '}
+      <a href={hrefOf(customerPath(externalId))}>
+        <bdi>{externalId}</bdi>
+      </a>
+    </>
+  );
+}
+
+function What({ of: { type, data } }: { readonly of: Notice }) {
+  if (type === 'key.expiring' && data.expires !== undefined)
+    return (
+      <>
+        Expires <Ago at={data.expires} />
+      </>
+    );
+  return (
+    <>
+      <Badge kind={type === 'credits.exhausted' ? 'bad' : 'plain'}>
+        {type === 'credits.exhausted' ? 'Out of credits' : 'Credits run low'}
+      </Badge>{' '}
+      <Count of={data.remaining ?? 0} /> left then
+    </>
+  );
+}
