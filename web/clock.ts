@@ -16,7 +16,10 @@ export function learnTime(date: string | null): void {
   if (found === 0 || Math.abs(found - clockOffsetMs.peek()) > 1_500) clockOffsetMs.value = found;
 }
 
-/** The time of the service: what it tells is compared with this, however wrong the clock of the browser is. */
+/**
+ * The time of the service: what it tells is compared with this, however wrong the clock of the browser is. It does
+ * not subscribe to the signal: a part that does is drawn again only when the signal changes, not as time goes by.
+ */
 export function nowMs(): number {
-  return Date.now() + clockOffsetMs.value;
+  return Date.now() + clockOffsetMs.peek();
 }

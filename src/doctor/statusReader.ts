@@ -90,16 +90,13 @@ export function examine(facts: Facts): {
   };
 }
 
-/** One delivery that waits tells whether the target fails: they fail together. */
 async function webhookFacts({ storage: { webhooks } }: Engine): Promise<WebhookFact[]> {
-  const enabled = (await webhooks.list()).filter((each) => each.enabled);
-  return Promise.all(
-    enabled.map(async ({ id, url, pausedBecause }) => {
-      const [waiting] =
-        pausedBecause === null
-          ? await webhooks.listDeliveries({ webhookId: id, state: 'waiting', limit: 1, before: null })
-          : [];
-      return { host: new URL(url).host, pausedBecause, failingSinceMs: waiting?.failingSinceMs ?? null };
-    }),
-  );
+  const [all, failing] = await Promise.all([webhooks.list(), webhooks.listFailing()]);
+  return all
+    .filter(({ enabled }) => enabled)
+    .map(({ id, url, pausedBecause }) => ({
+      host: new URL(url).host,
+      pausedBecause,
+      failingSinceMs: failing.get(id) ?? null,
+    }));
 }

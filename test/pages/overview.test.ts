@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 
+import { until } from '../../tools/cluster/wait.ts';
 import { DashboardVisit, HOSTILE } from '../browser/dashboardVisit.ts';
 import type { Server } from '../process/server.ts';
 
@@ -46,6 +47,10 @@ test('the page shows nodes, speed, success rate, and what is used most, as it ha
   await table('Nodes')
     .getByRole('row', { name: /attic.*Running/ })
     .waitFor();
+  // Times go on while the page is open.
+  const started = table('Nodes').getByRole('cell').nth(3);
+  const before = await started.innerText();
+  await until('the time moves', async () => (await started.innerText()) !== before);
   await page.getByText('99 % within').waitFor();
   await page.getByRole('definition').filter({ hasText: '100.0%' }).waitFor();
   await table('Top customers').getByRole('link', { name: HOSTILE }).waitFor();

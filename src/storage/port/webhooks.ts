@@ -91,6 +91,8 @@ export interface Webhooks {
   /** Sorted by id. */
   list(): Promise<readonly WebhookRecord[]>;
   countWaiting(webhookId: string, upTo: number): Promise<number>;
+  /** By id, since when the target of a webhook has refused what waits for it now. Others are left out. */
+  listFailing(): Promise<ReadonlyMap<string, number>>;
   /** Newest event first. */
   listDeliveries(query: DeliveryQuery): Promise<readonly Delivery[]>;
   /** What there is to do. */

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'bun:test';
 
 import { VERSION } from '../../../src/version.ts';
+import { deliver } from '../webhooks/webhookSetup.ts';
 import { TestService, type TestServiceOptions } from '../../support/service.ts';
 
 const PATH = '/v1/service.getStatus';
@@ -70,6 +71,23 @@ test('a full disk is a problem in words, and is over when there is space again',
   await at.createApi();
   at.clock.advance(1_000);
   expect((await at.ok(PATH, {})).problems).toEqual([]);
+});
+
+test('a webhook whose target fails for a minute is a problem, by its host alone', async () => {
+  const at = await start({ settings: { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' } });
+  const { webhookId } = await at.ok('/v1/webhooks.createWebhook', { url: 'http://127.0.0.1:9/hooks?token=secret' });
+  await at.ok('/v1/webhooks.sendTest', { webhookId });
+  await deliver(at);
+  at.clock.advance(1_000);
+  expect((await at.ok(PATH, {})).problems).toEqual([]);
+  at.clock.advance(120_000);
+  // New events that fail for the first time hide nothing.
+  await at.ok('/v1/webhooks.sendTest', { webhookId });
+  await deliver(at);
+  const { text, body } = await at.call(PATH, {});
+  expect(names(body.problems)).toEqual(['webhooks']);
+  expect(body.problems[0].text).toContain('127.0.0.1:9 has failed for 2 minutes');
+  expect(text).not.toContain('token=secret');
 });
 
 test('settings are told with their values, where they come from and what they mean, and no secret is', async () => {

@@ -49,6 +49,15 @@ export class SqlWebhooks implements Webhooks {
     return (await this.#find<{ total: number }>(sql, [webhookId, upTo]))[0]?.total ?? 0;
   }
 
+  async listFailing(): Promise<ReadonlyMap<string, number>> {
+    // By the index deliveries_due. What has failed most often is due last.
+    const sql = `SELECT w.id, (SELECT min(latest.failing_since_ms) FROM (
+        SELECT d.failing_since_ms FROM deliveries d WHERE d.webhook_id = w.id AND d.state = 0 ORDER BY d.due_at_ms DESC LIMIT 20
+      ) latest) AS since FROM webhooks w`;
+    const rows = await this.#find<{ id: string; since: number | null }>(sql, []);
+    return new Map(rows.flatMap(({ id, since }) => (since === null ? [] : [[id, since] as const])));
+  }
+
   async listDeliveries({ webhookId, state, limit, before }: DeliveryQuery): Promise<readonly Delivery[]> {
     const params: Params = [webhookId];
     const conditions = ['d.webhook_id = $1'];

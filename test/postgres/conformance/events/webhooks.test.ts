@@ -126,6 +126,19 @@ describePort('webhooks', (setup) => {
     expect(await storage.webhooks.countWaiting('wh_1', 4)).toBe(4);
   });
 
+  test('a target fails since the first of the waiting deliveries that it refused, also while newer ones wait', async () => {
+    const { storage, clock } = setup();
+    await write(storage, { kind: 'insertWebhook', webhook: webhook('wh_2') });
+    await withWaiting(storage, 3);
+    expect(await storage.webhooks.listFailing()).toEqual(new Map());
+    const [first, second] = await storage.webhooks.claim(claimOf(storage, 'a'));
+    if (first === undefined || second === undefined) throw new Error('nothing was claimed');
+    const refused = { ...DELIVERED, state: 'waiting', dueAtMs: clock.nowMs() + 7 } as const;
+    await storage.webhooks.finish(first, 'a', { ...refused, failingSinceMs: 3 });
+    await storage.webhooks.finish(second, 'a', { ...refused, failingSinceMs: 9 });
+    expect(await storage.webhooks.listFailing()).toEqual(new Map([['wh_1', 3]]));
+  });
+
   test('each delivery is sent by one node: claims at the same time share them, and a lease that has ended gives them back', async () => {
     const { storage, clock } = setup();
     const events = await withWaiting(storage, 9);
