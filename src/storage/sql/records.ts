@@ -12,6 +12,8 @@ import type {
 import type { EntryQuery, StoredEntry } from '../port/auditEntries.ts';
 import type {
   ApiQuery,
+  FilteredKeyQuery,
+  FilteredPage,
   FormerSecret,
   FoundRole,
   FoundRootKey,
@@ -27,6 +29,7 @@ import type {
   Records,
 } from '../port/records.ts';
 import { listExpiringKeys } from './keys/expiringKeys.ts';
+import { listFilteredKeys } from './keys/filteredKeys.ts';
 import { withPermissions } from './keys/keyPermissions.ts';
 import { listFormerSecrets } from './keys/formerSecrets.ts';
 import { countKeysOfIdentities } from './keys/keyCounts.ts';
@@ -132,6 +135,10 @@ export class SqlRecords implements Records {
     const count = await this.#totals.find(total, () => this.#count(total.sql, total.params));
     const found = queries.toPage(await this.#reader.scan<KeyRow>(page), query.limit, count);
     return { ...found, items: await withPermissions(this.#reader, found.items.map(toReadKey)) };
+  }
+
+  listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<FoundKey>> {
+    return listFilteredKeys(this.#reader, query);
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {

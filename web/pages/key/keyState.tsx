@@ -1,5 +1,5 @@
-import type { Key, KeyDetails } from '../../sdk/src/generated/api.ts';
-import { Badge } from '../ui/show.tsx';
+import type { Key, KeyDetails } from '../../../sdk/src/generated/api.ts';
+import { Badge } from '../../ui/show.tsx';
 
 /** Whether verifications accept the key. */
 export function KeyState({ of: { enabled, expires } }: { readonly of: Key | KeyDetails }) {

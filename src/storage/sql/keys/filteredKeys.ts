@@ -1,0 +1,129 @@
+import type { FilteredKeyQuery, FilteredPage, KeyState, KeyWithIdentity, PoisonedKey } from '../../port/records.ts';
+import { KEY_SELECT, searched } from '../query/queries.ts';
+import type { Params, SqlReader } from '../query/statement.ts';
+import { withPermissions } from './keyPermissions.ts';
+import { type KeyRow, toReadKey } from './keyRows.ts';
+
+/** Up to so many identities on a plan, their keys are looked up. Of more, keys are looked through. */
+const FEW_HOLDERS = 1_000;
+/** Keys that one page looks through at most. */
+const MAX_LOOKED_THROUGH = 20_000;
+
+/**
+ * A page of keys by their state or plan, oldest first. It reads a bounded number of rows, however many keys there are, so a page can have
+ * fewer keys than its limit, or none, and still a cursor.
+ */
+export async function listFilteredKeys(
+  reader: SqlReader,
+  query: FilteredKeyQuery,
+): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
+  const { rows, end } = await readRows(reader, query);
+  const shown = rows.slice(0, query.limit);
+  const cursor = rows.length > query.limit ? (shown.at(-1)?.id ?? null) : end;
+  return { items: await withPermissions(reader, shown.map(toReadKey)), cursor };
+}
+
+/** At most one row more than the limit. `end`: up to where keys were looked through; null = all were. */
+interface Found {
+  readonly rows: readonly KeyRow[];
+  readonly end: string | null;
+}
+
+async function readRows(reader: SqlReader, query: FilteredKeyQuery): Promise<Found> {
+  const { planId } = query;
+  if (planId === null) return { rows: await scanIds(reader, query, (ids) => ids.ofApi()), end: null };
+  const [count] = await reader.scan<{ total: number }>({
+    sql: 'SELECT count(*) AS total FROM (SELECT 1 FROM identities WHERE plan_id = $1 LIMIT $2) counted',
+    params: [planId, FEW_HOLDERS + 1],
+  });
+  if ((count?.total ?? 0) <= FEW_HOLDERS)
+    return { rows: await scanIds(reader, query, (ids) => ids.ofFewHolders(planId)), end: null };
+  const end = await endOfStep(reader, query);
+  return { rows: await scanIds(reader, query, (ids) => ids.amongSome(planId, end)), end };
+}
+
+/** The key that ends the step of a page; null when fewer keys follow. It reads the index keys_of_generation or keys_of_owner alone. */
+async function endOfStep(reader: SqlReader, query: FilteredKeyQuery): Promise<string | null> {
+  const ids = new KeyIds({ ...query, state: null, search: null });
+  const sql = `SELECT k.id FROM keys k WHERE ${ids.conditions()} ORDER BY k.id LIMIT 1 OFFSET ${MAX_LOOKED_THROUGH - 1}`;
+  return (await reader.scan<{ id: string }>({ sql, params: ids.params }))[0]?.id ?? null;
+}
+
+/** The ids come first, from indexes alone. Only the rows of one page are read. */
+async function scanIds(
+  reader: SqlReader,
+  query: FilteredKeyQuery,
+  select: (ids: KeyIds) => string,
+): Promise<readonly KeyRow[]> {
+  const ids = new KeyIds(query);
+  const sql = `${KEY_SELECT} WHERE k.id IN (SELECT id FROM (${select(ids)}) page) ORDER BY k.id`;
+  return reader.scan<KeyRow>({ sql, params: ids.params });
+}
+
+/** Statements that select the ids of a page. */
+class KeyIds {
+  readonly params: Params;
+  readonly #query: FilteredKeyQuery;
+
+  constructor(query: FilteredKeyQuery) {
+    this.params = [query.apiId];
+    this.#query = query;
+  }
+
+  ofApi(): string {
+    return this.#page('keys k', 'TRUE');
+  }
+
+  /** By keys_of_plan and by keys_of_owner; each of the two parts ends with a page. */
+  ofFewHolders(planId: string): string {
+    const plan = this.#add(planId);
+    const own = this.#page('keys k', `k.plan_id = ${plan} AND k.identity_id IS NULL`);
+    const shared = this.#page('keys k', `k.identity_id IN (SELECT id FROM identities WHERE plan_id = ${plan})`);
+    const both = `SELECT id FROM (${own}) own UNION SELECT id FROM (${shared}) shared`;
+    return `${both} ORDER BY id LIMIT ${this.#add(this.#query.limit + 1)}`;
+  }
+
+  /** Looks through the keys up to `end`. */
+  amongSome(planId: string, end: string | null): string {
+    const plan = this.#add(planId);
+    const upTo = end === null ? '' : ` AND k.id <= ${this.#add(end)}`;
+    const onPlan = `(CASE WHEN k.identity_id IS NULL THEN k.plan_id ELSE i.plan_id END) = ${plan}`;
+    return this.#page('keys k LEFT JOIN identities i ON i.id = k.identity_id', `${onPlan}${upTo}`);
+  }
+
+  #page(from: string, condition: string): string {
+    const limit = this.#add(this.#query.limit + 1);
+    return `SELECT k.id FROM ${from} WHERE ${this.conditions()} AND ${condition} ORDER BY k.id LIMIT ${limit}`;
+  }
+
+  conditions(): string {
+    const { externalId, search, state, after } = this.#query;
+    const add = (value: string): string => this.#add(value);
+    return [
+      'k.deleted_at_ms IS NULL AND k.api_id = $1',
+      'k.generation = coalesce((SELECT generation FROM apis WHERE id = $1), 0)',
+      `k.id > ${this.#add(after ?? '')}`,
+      ...(externalId === null
+        ? []
+        : [`k.identity_id = (SELECT id FROM identities WHERE external_id = ${this.#add(externalId)})`]),
+      ...(state === null ? [] : [this.#inState(state)]),
+      ...(search === null ? [] : [`k.id IN (${searched(search, add)})`]),
+    ].join(' AND ');
+  }
+
+  /** By columns of the indexes keys_of_generation, keys_of_owner and keys_of_plan. */
+  #inState(state: KeyState): string {
+    switch (state) {
+      case 'disabled':
+        return 'k.enabled = 0';
+      case 'expired':
+        return `k.enabled = 1 AND k.expires_at_ms <= ${this.#add(this.#query.nowMs)}`;
+      case 'active':
+        return `k.enabled = 1 AND (k.expires_at_ms IS NULL OR k.expires_at_ms > ${this.#add(this.#query.nowMs)})`;
+    }
+  }
+
+  #add(value: Params[number]): string {
+    return `$${this.params.push(value)}`;
+  }
+}
