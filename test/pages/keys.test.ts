@@ -174,7 +174,9 @@ test('a key without a customer gets a plan of its own', async () => {
   const { planId } = await server.ok('/v1/plans.createPlan', { name: HOSTILE, remaining: 40 });
   const { keyId } = await create({ name: 'holder' });
   await openKey(keyId);
-  await fillDialog('Change the plan', 'Assign', () => page.getByLabel('Plan', { exact: true }).selectOption({ label: HOSTILE }));
+  await fillDialog('Change the plan', 'Assign', () =>
+    page.getByLabel('Plan', { exact: true }).selectOption({ label: HOSTILE }),
+  );
   await page.getByRole('definition').filter({ hasText: HOSTILE }).waitFor();
   expect(await readKey(keyId)).toMatchObject({ planId, remaining: 40 });
 });

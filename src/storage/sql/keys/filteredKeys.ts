@@ -60,7 +60,7 @@ async function scanIds(
   return reader.scan<KeyRow>({ sql, params: ids.params });
 }
 
-/** Statements that select the ids of a page. */
+/** Statements that select the ids of a page. SQLite binds parameters in the order in which they first appear, so they are added in it. */
 class KeyIds {
   readonly params: Params;
   readonly #query: FilteredKeyQuery;
@@ -71,29 +71,32 @@ class KeyIds {
   }
 
   ofApi(): string {
-    return this.#page('keys k', 'TRUE');
+    return this.#page('keys k', () => 'TRUE');
   }
 
   /** By keys_of_plan and by keys_of_owner; each of the two parts ends with a page. */
   ofFewHolders(planId: string): string {
-    const plan = this.#add(planId);
-    const own = this.#page('keys k', `k.plan_id = ${plan} AND k.identity_id IS NULL`);
-    const shared = this.#page('keys k', `k.identity_id IN (SELECT id FROM identities WHERE plan_id = ${plan})`);
+    const own = this.#page('keys k', () => `k.plan_id = ${this.#add(planId)} AND k.identity_id IS NULL`);
+    const shared = this.#page(
+      'keys k',
+      () => `k.identity_id IN (SELECT id FROM identities WHERE plan_id = ${this.#add(planId)})`,
+    );
     const both = `SELECT id FROM (${own}) own UNION SELECT id FROM (${shared}) shared`;
     return `${both} ORDER BY id LIMIT ${this.#add(this.#query.limit + 1)}`;
   }
 
   /** Looks through the keys up to `end`. */
   amongSome(planId: string, end: string | null): string {
-    const plan = this.#add(planId);
-    const upTo = end === null ? '' : ` AND k.id <= ${this.#add(end)}`;
-    const onPlan = `(CASE WHEN k.identity_id IS NULL THEN k.plan_id ELSE i.plan_id END) = ${plan}`;
-    return this.#page('keys k LEFT JOIN identities i ON i.id = k.identity_id', `${onPlan}${upTo}`);
+    const plan = 'CASE WHEN k.identity_id IS NULL THEN k.plan_id ELSE i.plan_id END';
+    return this.#page(
+      'keys k LEFT JOIN identities i ON i.id = k.identity_id',
+      () => `${plan} = ${this.#add(planId)}${end === null ? '' : ` AND k.id <= ${this.#add(end)}`}`,
+    );
   }
 
-  #page(from: string, condition: string): string {
-    const limit = this.#add(this.#query.limit + 1);
-    return `SELECT k.id FROM ${from} WHERE ${this.conditions()} AND ${condition} ORDER BY k.id LIMIT ${limit}`;
+  #page(from: string, condition: () => string): string {
+    const where = `${this.conditions()} AND ${condition()}`;
+    return `SELECT k.id FROM ${from} WHERE ${where} ORDER BY k.id LIMIT ${this.#add(this.#query.limit + 1)}`;
   }
 
   conditions(): string {
