@@ -69,7 +69,7 @@ test('the page of a key shows its balance, each limit with its count, and its st
   const left = page.getByText('Begins anew in');
   const before = await left.innerText();
   await until('the time runs down', async () => (await left.innerText()) !== before);
-  await page.getByText('Statement by day').click();
+  await page.locator('summary').filter({ hasText: 'Statement by day' }).click();
   await page.getByRole('cell', { name: '7', exact: true }).waitFor();
   await at.expectAccessible();
 });
@@ -198,7 +198,7 @@ test('deleting asks for the name, and can be undone at once', async () => {
   await page.getByRole('button', { name: 'Restore the key' }).click();
   await at.heading('short-lived').waitFor();
   expect(await server.verify(key)).toMatchObject({ valid: true });
-  await page.getByText('Changes', { exact: true }).click();
+  await page.locator('summary').filter({ hasText: 'Changes' }).click();
   await page.getByRole('cell', { name: 'key.restore' }).waitFor();
 });
 
