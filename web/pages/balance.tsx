@@ -115,14 +115,16 @@ function BalanceByDay({ rows }: { readonly rows: readonly StatementRow[] }) {
 
 /** Days on which nothing happened have no row: they end as the day before. */
 function everyDay(rows: readonly StatementRow[]): { time: number; balance: number }[] {
-  const days: { time: number; balance: number }[] = [];
-  for (const { start, closing } of rows) {
-    const before = days.at(-1);
-    if (before !== undefined)
-      for (let time = before.time + DAY_MS; time < start; time += DAY_MS) days.push({ time, balance: before.balance });
-    days.push({ time: start, balance: closing });
-  }
-  return days;
+  const first = rows[0];
+  if (first === undefined) return [];
+  const closings = new Map(rows.map(({ start, closing }) => [start, closing]));
+  const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+  let balance = first.opening;
+  return Array.from({ length: SHOWN_DAYS }, (_, i) => {
+    const time = today - (SHOWN_DAYS - 1 - i) * DAY_MS;
+    balance = closings.get(time) ?? balance;
+    return { time, balance };
+  });
 }
 
 /** When nothing will be left if as much is spent as on each of the last days. */

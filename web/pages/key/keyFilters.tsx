@@ -59,7 +59,7 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
       <SearchField
         label="Search"
         value={asked.search}
-        placeholder="Name, id or start of the secret"
+        placeholder="Name, meta or start of the secret"
         onSearch={(search) => show({ search })}
       />
       <SearchField
