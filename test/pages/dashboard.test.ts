@@ -66,7 +66,10 @@ test('a customer, a role, an override and a webhook are created, and show up', a
   await page.getByLabel('Credits').fill('1000');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await at.heading(HOSTILE).waitFor();
-  await page.getByRole('definition').filter({ hasText: /^1,000$/ }).waitFor();
+  await page
+    .getByRole('definition')
+    .filter({ hasText: /^1,000$/ })
+    .waitFor();
   await at.expectAccessible();
   await at.open('Permissions');
   await page.getByRole('button', { name: 'Create a role' }).click();

@@ -191,7 +191,7 @@ export type ApisListApisRequest = {
 export type ApisListKeysAnswer = {
   /** The keys of this page. */
   readonly keys: readonly Key[];
-  /** The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`. */
+  /** The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page. */
   readonly total?: number | undefined;
   /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
   readonly cursor?: string | undefined;
@@ -211,7 +211,7 @@ export type ApisListKeysRequest = {
   readonly ownerId?: string | undefined;
   /** List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters. */
   readonly search?: string | undefined;
-  /** List only the keys on this plan, by themselves or with their identity. Then a page can have fewer keys than `limit`, or none, before the last page. */
+  /** List only the keys on this plan, by themselves or with their identity. */
   readonly planId?: string | undefined;
   /** List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count. */
   readonly state?: 'active' | 'disabled' | 'expired' | undefined;

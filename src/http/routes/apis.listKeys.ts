@@ -33,11 +33,7 @@ export const listKeys = defineRoute({
       'List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters.',
       'ann',
     ),
-    planId: optional(
-      Id,
-      'List only the keys on this plan, by themselves or with their identity. Then a page can have fewer keys than `limit`, or none, before the last page.',
-      EXAMPLE.planId,
-    ),
+    planId: optional(Id, 'List only the keys on this plan, by themselves or with their identity.', EXAMPLE.planId),
     state: optional(
       Type.Enum(['active', 'disabled', 'expired']),
       'List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count.',
@@ -50,7 +46,7 @@ export const listKeys = defineRoute({
     keys: listOf(KeyObject, 'The keys of this page.'),
     total: optional(
       Whole,
-      'The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`.',
+      'The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page.',
       2,
     ),
     cursor: nextCursor(EXAMPLE.keyId),

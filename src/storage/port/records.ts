@@ -117,8 +117,11 @@ export interface FilteredKeyQuery extends KeyQuery {
   readonly nowMs: number;
 }
 
-/** It can have fewer items than asked for, or none, and still a cursor. */
-export type FilteredPage<T> = Pick<Page<T>, 'items' | 'cursor'>;
+/** Without a total, it can have fewer items than asked for, or none, and still a cursor. */
+export interface FilteredPage<T> extends Omit<Page<T>, 'total'> {
+  /** null = not counted: counting would read all keys. */
+  readonly total: number | null;
+}
 
 export interface ApiQuery {
   readonly limit: number;

@@ -30,6 +30,7 @@ import type {
 } from '../port/records.ts';
 import { listExpiringKeys } from './keys/expiringKeys.ts';
 import { listFilteredKeys } from './keys/filteredKeys.ts';
+import { findLargeSearch } from './keys/largeSearch.ts';
 import { withPermissions } from './keys/keyPermissions.ts';
 import { listFormerSecrets } from './keys/formerSecrets.ts';
 import { countKeysOfIdentities } from './keys/keyCounts.ts';
@@ -137,8 +138,11 @@ export class SqlRecords implements Records {
     return { ...found, items: await withPermissions(this.#reader, found.items.map(toReadKey)) };
   }
 
-  listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<FoundKey>> {
-    return listFilteredKeys(this.#reader, query);
+  async listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<FoundKey>> {
+    const { apiId, search, state, planId } = query;
+    const large = search === null ? null : await findLargeSearch(this.#reader, apiId, search);
+    if (state === null && planId === null && large === null) return this.listKeys(query);
+    return listFilteredKeys(this.#reader, query, large);
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {

@@ -29,6 +29,7 @@ export type KeyListQuery = Omit<FilteredKeyQuery, 'nowMs'>;
 
 export interface KeyList {
   readonly keys: readonly KeyView[];
+  /** null = not counted: counting would read all keys. */
   readonly total: number | null;
   readonly cursor: string | null;
 }
@@ -132,18 +133,14 @@ export class KeyAdmin {
     return this.#changeCounter(actor, keyId, input.op === 'set' ? { set: input.value ?? 0 } : { add: signed(input) });
   }
 
-  /** The total is null with a state or a plan: counting them would read all keys. */
   async list(actor: Actor, query: KeyListQuery): Promise<KeyList> {
+    const { planId } = query;
+    // First, so that the answer does not tell whether the api exists.
+    if (planId !== null) requireOn(actor, 'plan.read_plan', planId, 'plan', planId);
     requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
-    const { state, planId } = query;
-    if (planId !== null) requireOn(actor, 'plan.read_plan', planId, 'plan', planId);
     await this.#api(query.apiId);
-    const nowMs = this.#context.storage.ledger.nowMs();
-    const page =
-      state === null && planId === null
-        ? await this.#reader.list(query)
-        : { ...(await this.#reader.listFiltered({ ...query, nowMs })), total: null };
+    const page = await this.#reader.list({ ...query, nowMs: this.#context.storage.ledger.nowMs() });
     // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };

@@ -1,14 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyRecord } from '../../../core/records.ts';
-import type {
-  FilteredKeyQuery,
-  FilteredPage,
-  KeyQuery,
-  KeyWithIdentity,
-  Page,
-  PoisonedKey,
-} from '../../../storage/port/records.ts';
+import type { FilteredKeyQuery, FilteredPage, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import { plansOf, readMoved } from '../../planOf.ts';
 import { readCredits } from '../change/readCredits.ts';
 import { requireOn } from '../change/requireRight.ts';
@@ -38,13 +31,7 @@ export class KeyReader {
   }
 
   /** A page of keys, on the plans that they are to have by now. */
-  list(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {
-    const list = () => this.#context.storage.records.listKeys(query);
-    return readMoved(this.#context, list, ({ items }) => holdersAmong(items));
-  }
-
-  /** A page of keys by their state or plan. */
-  listFiltered(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
+  list(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
     const list = () => this.#context.storage.records.listFilteredKeys(query);
     return readMoved(this.#context, list, ({ items }) => holdersAmong(items));
   }

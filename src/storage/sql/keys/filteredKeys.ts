@@ -3,6 +3,7 @@ import { KEY_SELECT, searched } from '../query/queries.ts';
 import type { Params, SqlReader } from '../query/statement.ts';
 import { withPermissions } from './keyPermissions.ts';
 import { type KeyRow, toReadKey } from './keyRows.ts';
+import { foundWithin, type LargeSearch } from './largeSearch.ts';
 
 /** Up to so many identities on a plan, their keys are looked up. Of more, keys are looked through. */
 const FEW_HOLDERS = 1_000;
@@ -10,18 +11,29 @@ const FEW_HOLDERS = 1_000;
 const MAX_LOOKED_THROUGH = 20_000;
 
 /**
- * A page of keys by their state or plan, oldest first. It reads a bounded number of rows, however many keys there are, so a page can have
+ * A page of keys by their state or plan, or by a search that finds many, oldest first. It reads a bounded number of rows, however many keys there are, so a page can have
  * fewer keys than its limit, or none, and still a cursor.
  */
 export async function listFilteredKeys(
   reader: SqlReader,
   query: FilteredKeyQuery,
+  large: LargeSearch | null,
 ): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
-  const { rows, end } = await readRows(reader, query);
+  const { rows, end } = await readRows(reader, query, large);
   const shown = rows.slice(0, query.limit);
   const cursor = rows.length > query.limit ? (shown.at(-1)?.id ?? null) : end;
-  return { items: await withPermissions(reader, shown.map(toReadKey)), cursor };
+  return { items: await withPermissions(reader, shown.map(toReadKey)), total: null, cursor };
 }
+
+/** The keys that one page looks through. */
+interface Step {
+  /** The last of them; null = all that follow. */
+  readonly end: string | null;
+  /** Null for a search that finds few, or none at all. */
+  readonly large: LargeSearch | null;
+}
+
+const WHOLE: Step = { end: null, large: null };
 
 /** At most one row more than the limit. `end`: up to where keys were looked through; null = all were. */
 interface Found {
@@ -29,22 +41,26 @@ interface Found {
   readonly end: string | null;
 }
 
-async function readRows(reader: SqlReader, query: FilteredKeyQuery): Promise<Found> {
+async function readRows(reader: SqlReader, query: FilteredKeyQuery, large: LargeSearch | null): Promise<Found> {
   const { planId } = query;
-  if (planId === null) return { rows: await scanIds(reader, query, (ids) => ids.ofApi()), end: null };
-  const [count] = await reader.scan<{ total: number }>({
-    sql: 'SELECT count(*) AS total FROM (SELECT 1 FROM identities WHERE plan_id = $1 LIMIT $2) counted',
-    params: [planId, FEW_HOLDERS + 1],
+  const hasMany = planId !== null && (await countHolders(reader, planId)) > FEW_HOLDERS;
+  const isInSteps = hasMany || large !== null;
+  const step = { large, end: isInSteps ? await endOfStep(reader, query) : null };
+  const rows = await scanIds(reader, query, step, (ids) => {
+    if (planId === null) return ids.ofApi();
+    return isInSteps ? ids.onPlan(planId) : ids.ofFewHolders(planId);
   });
-  if ((count?.total ?? 0) <= FEW_HOLDERS)
-    return { rows: await scanIds(reader, query, (ids) => ids.ofFewHolders(planId)), end: null };
-  const end = await endOfStep(reader, query);
-  return { rows: await scanIds(reader, query, (ids) => ids.amongSome(planId, end)), end };
+  return { rows, end: step.end };
+}
+
+async function countHolders(reader: SqlReader, planId: string): Promise<number> {
+  const sql = 'SELECT count(*) AS total FROM (SELECT 1 FROM identities WHERE plan_id = $1 LIMIT $2) counted';
+  return (await reader.scan<{ total: number }>({ sql, params: [planId, FEW_HOLDERS + 1] }))[0]?.total ?? 0;
 }
 
 /** The key that ends the step of a page; null when fewer keys follow. It reads the index keys_of_generation or keys_of_owner alone. */
 async function endOfStep(reader: SqlReader, query: FilteredKeyQuery): Promise<string | null> {
-  const ids = new KeyIds({ ...query, state: null, search: null });
+  const ids = new KeyIds({ ...query, state: null, search: null }, WHOLE);
   const sql = `SELECT k.id FROM keys k WHERE ${ids.conditions()} ORDER BY k.id LIMIT 1 OFFSET ${MAX_LOOKED_THROUGH - 1}`;
   return (await reader.scan<{ id: string }>({ sql, params: ids.params }))[0]?.id ?? null;
 }
@@ -53,9 +69,10 @@ async function endOfStep(reader: SqlReader, query: FilteredKeyQuery): Promise<st
 async function scanIds(
   reader: SqlReader,
   query: FilteredKeyQuery,
+  step: Step,
   select: (ids: KeyIds) => string,
 ): Promise<readonly KeyRow[]> {
-  const ids = new KeyIds(query);
+  const ids = new KeyIds(query, step);
   const sql = `${KEY_SELECT} WHERE k.id IN (SELECT id FROM (${select(ids)}) page) ORDER BY k.id`;
   return reader.scan<KeyRow>({ sql, params: ids.params });
 }
@@ -64,10 +81,12 @@ async function scanIds(
 class KeyIds {
   readonly params: Params;
   readonly #query: FilteredKeyQuery;
+  readonly #step: Step;
 
-  constructor(query: FilteredKeyQuery) {
+  constructor(query: FilteredKeyQuery, step: Step) {
     this.params = [query.apiId];
     this.#query = query;
+    this.#step = step;
   }
 
   ofApi(): string {
@@ -85,13 +104,10 @@ class KeyIds {
     return `${both} ORDER BY id LIMIT ${this.#add(this.#query.limit + 1)}`;
   }
 
-  /** Looks through the keys up to `end`. */
-  amongSome(planId: string, end: string | null): string {
+  onPlan(planId: string): string {
     const plan = 'CASE WHEN k.identity_id IS NULL THEN k.plan_id ELSE i.plan_id END';
-    return this.#page(
-      'keys k LEFT JOIN identities i ON i.id = k.identity_id',
-      () => `${plan} = ${this.#add(planId)}${end === null ? '' : ` AND k.id <= ${this.#add(end)}`}`,
-    );
+    const from = 'keys k LEFT JOIN identities i ON i.id = k.identity_id';
+    return this.#page(from, () => `${plan} = ${this.#add(planId)}`);
   }
 
   #page(from: string, condition: () => string): string {
@@ -101,17 +117,24 @@ class KeyIds {
 
   conditions(): string {
     const { externalId, search, state, after } = this.#query;
-    const add = (value: string): string => this.#add(value);
+    const { end } = this.#step;
     return [
       'k.deleted_at_ms IS NULL AND k.api_id = $1',
       'k.generation = coalesce((SELECT generation FROM apis WHERE id = $1), 0)',
       `k.id > ${this.#add(after ?? '')}`,
+      ...(end === null ? [] : [`k.id <= ${this.#add(end)}`]),
       ...(externalId === null
         ? []
         : [`k.identity_id = (SELECT id FROM identities WHERE external_id = ${this.#add(externalId)})`]),
       ...(state === null ? [] : [this.#inState(state)]),
-      ...(search === null ? [] : [`k.id IN (${searched(search, add)})`]),
+      ...(search === null ? [] : [`k.id IN (${this.#found(search)})`]),
     ].join(' AND ');
+  }
+
+  #found(search: string): string {
+    const add = (value: string): string => this.#add(value);
+    const { large, end } = this.#step;
+    return large === null ? searched(search, add) : foundWithin(large, { after: this.#query.after ?? '', end }, add);
   }
 
   /** By columns of the indexes keys_of_generation, keys_of_owner and keys_of_plan. */
