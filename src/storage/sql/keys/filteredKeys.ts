@@ -3,7 +3,7 @@ import { KEY_SELECT, searched } from '../query/queries.ts';
 import type { Params, SqlReader } from '../query/statement.ts';
 import { withPermissions } from './keyPermissions.ts';
 import { type KeyRow, toReadKey } from './keyRows.ts';
-import { foundWithin, type LargeSearch } from './largeSearch.ts';
+import { isFound, type LargeSearch } from './largeSearch.ts';
 
 /** Up to so many identities on a plan, their keys are looked up. Of more, keys are looked through. */
 const FEW_HOLDERS = 1_000;
@@ -127,14 +127,16 @@ class KeyIds {
         ? []
         : [`k.identity_id = (SELECT id FROM identities WHERE external_id = ${this.#add(externalId)})`]),
       ...(state === null ? [] : [this.#inState(state)]),
-      ...(search === null ? [] : [`k.id IN (${this.#found(search)})`]),
+      ...(search === null ? [] : [this.#isFound(search)]),
     ].join(' AND ');
   }
 
-  #found(search: string): string {
+  #isFound(search: string): string {
     const add = (value: string): string => this.#add(value);
     const { large, end } = this.#step;
-    return large === null ? searched(search, add) : foundWithin(large, { after: this.#query.after ?? '', end }, add);
+    return large === null
+      ? `k.id IN (${searched(search, add)})`
+      : isFound(large, { after: this.#query.after ?? '', end }, add);
   }
 
   /** By columns of the indexes keys_of_generation, keys_of_owner and keys_of_plan. */

@@ -54,8 +54,11 @@ async function findStored(reader: SqlReader, apiId: string, word: string): Promi
   return stored.length > FEW_WORDS ? null : stored;
 }
 
-/** The ids that the search finds after one key and up to another. Parameters are added in the order in which they appear. */
-export function foundWithin(
+/**
+ * The condition on a key `k` after one key and up to another. Its start is compared row by row: the index keys_by_start would read all that
+ * begin so. Parameters are added in the order in which they appear.
+ */
+export function isFound(
   { search, parts }: LargeSearch,
   { after, end }: { readonly after: string; readonly end: string | null },
   add: (value: string) => string,
@@ -65,10 +68,10 @@ export function foundWithin(
     `${column} >= ${add(prefix)} AND ${column} < ${add(endOfPrefix(prefix))}`;
   const oneOf = (stored: readonly string[]): string =>
     stored.length === 0 ? 'FALSE' : `word IN (${stored.map(add).join(', ')})`;
-  const byStart = `SELECT id FROM keys WHERE api_id = $1 AND deleted_at_ms IS NULL AND ${range('start', search)} AND ${within()}`;
+  const byStart = range('k.start', search);
   const byWord = parts.map(({ word, stored }) => {
     const words = stored === null ? range('word', word) : oneOf(stored);
     return `SELECT id FROM search_words WHERE scope = $1 AND ${words} AND ${within()}`;
   });
-  return byWord.length === 0 ? byStart : `${byStart} UNION SELECT id FROM (${byWord.join(' INTERSECT ')}) found`;
+  return byWord.length === 0 ? byStart : `(${byStart} OR k.id IN (${byWord.join(' INTERSECT ')}))`;
 }

@@ -10,6 +10,8 @@ const ALL: FilteredKeyQuery = { ...EVERY_KEY, state: null, planId: null, nowMs: 
 
 /** More identities on a plan are not looked up one by one. */
 const MANY_HOLDERS = 1_001;
+/** With a hundred words each, a search finds more than 20,000 entries. */
+const MANY_KEYS = 225;
 
 async function fill(storage: Storage): Promise<void> {
   await write(
@@ -75,6 +77,34 @@ describePort('filtered keys', (setup) => {
     expect(await idsOf(storage, { search: 'ann', state: 'disabled' })).toBe('i');
     expect(await idsOf(storage, { search: 'ann', planId: 'plan_1' })).toBe('i');
     expect(await idsOf(storage, { search: 'ann', state: 'active' })).toBe('');
+  });
+
+  test('a search with more hits than are counted finds the same keys, page by page, without a total', async () => {
+    const { storage } = setup();
+    await fill(storage);
+    // Words that many keys have, and words that only one has: each kind is more than is counted.
+    const many = Array.from({ length: MANY_KEYS }, (_, i) => `n${String(i).padStart(3, '0')}`);
+    const words = Array.from({ length: 100 }, (_, i) => i);
+    for (let first = 0; first < many.length; first += 25)
+      await write(
+        storage,
+        ...many.slice(first, first + 25).map((id, i) => ({
+          kind: 'insertKey' as const,
+          key: key(id, { start: i % 2 === 0 ? 'sk_even' : 'sk_odd', enabled: i > 0 }),
+          words: [...words.map((word) => `same${word}`), ...words.map((word) => `own${id}x${word}`)],
+        })),
+      );
+    const list = (query: Partial<FilteredKeyQuery>) => idsOf(storage, { limit: 40, ...query });
+    expect(await list({ search: 'same' })).toBe(many.join(''));
+    expect(await list({ search: 'own' })).toBe(many.join(''));
+    expect(await list({ search: 'own same' })).toBe(many.join(''));
+    expect(await list({ search: 'own ann' })).toBe('');
+    expect(await list({ search: 'same ownn007x3' })).toBe('n007');
+    expect(await list({ search: 'same', state: 'disabled' })).toBe(many.filter((_, i) => i % 25 === 0).join(''));
+    expect(await list({ search: 'same', externalId: 'user-7' })).toBe('');
+    expect((await storage.records.listFilteredKeys({ ...ALL, search: 'same' })).total).toBeNull();
+    expect((await storage.records.listFilteredKeys({ ...ALL, search: 'ann' })).total).toBe(1);
+    expect((await storage.records.listFilteredKeys({ ...ALL, search: 'sk_even' })).total).toBe(117);
   });
 
   test('a plan with many holders lists the same keys', async () => {
