@@ -30,13 +30,15 @@ const later = <T extends string>(
     }
   });
 
-const Keys = later(() => import('./pages/keys.tsx'), 'Keys');
-const CreateKey = later(() => import('./pages/createKey.tsx'), 'CreateKey');
-const KeyPage = later(() => import('./pages/key.tsx'), 'KeyPage');
-const Customers = later(() => import('./pages/customers.tsx'), 'Customers');
-const CustomerPage = later(() => import('./pages/customer.tsx'), 'CustomerPage');
-const Plans = later(() => import('./pages/plans.tsx'), 'Plans');
-const Apis = later(() => import('./pages/apis.tsx'), 'Apis');
+const Keys = later(() => import('./pages/key/keys.tsx'), 'Keys');
+const CreateKey = later(() => import('./pages/key/createKey.tsx'), 'CreateKey');
+const KeyPage = later(() => import('./pages/key/keyPage.tsx'), 'KeyPage');
+const Customers = later(() => import('./pages/customer/customers.tsx'), 'Customers');
+const CustomerPage = later(() => import('./pages/customer/customerPage.tsx'), 'CustomerPage');
+const Plans = later(() => import('./pages/plan/plans.tsx'), 'Plans');
+const PlanPage = later(() => import('./pages/plan/planPage.tsx'), 'PlanPage');
+const Apis = later(() => import('./pages/api/apis.tsx'), 'Apis');
+const ApiPage = later(() => import('./pages/api/apiPage.tsx'), 'ApiPage');
 const Permissions = later(() => import('./pages/permissions.tsx'), 'Permissions');
 const Limits = later(() => import('./pages/limits.tsx'), 'Limits');
 const Usage = later(() => import('./pages/usage.tsx'), 'Usage');
@@ -62,7 +64,9 @@ export const PAGES: readonly Page[] = [
     component: CustomerPage,
   },
   { path: '/plans', title: 'Plans', needs: 'plan.read_plan', isInMenu: true, component: Plans },
+  { path: '/plans/:', title: 'Plan', needs: 'plan.read_plan', isInMenu: false, component: PlanPage },
   { path: '/apis', title: 'Apis', needs: 'api.read_api', isInMenu: true, component: Apis },
+  { path: '/apis/:', title: 'Api', needs: 'api.read_api', isInMenu: false, component: ApiPage },
   { path: '/permissions', title: 'Permissions', needs: 'rbac.read_permission', isInMenu: true, component: Permissions },
   { path: '/limits', title: 'Limits', needs: 'ratelimit.read_override', isInMenu: true, component: Limits },
   { path: '/usage', title: 'Usage', needs: 'identity.read_usage', isInMenu: true, component: Usage },

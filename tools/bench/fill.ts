@@ -54,7 +54,7 @@ function insertKeys(db: Database, count: number, shape: KeyShape): void {
   for (let number = 0; number < count; number++) {
     const secret = secretOf(number);
     const account = number + 1;
-    const id = `key_${idDigits(number)}`;
+    const id = keyIdOf(number);
     const [credits, limits] = countersOf(shape, account);
     const start = shownStart('demo', secret);
     const creditsAccount = credits === null ? null : account;
@@ -92,6 +92,11 @@ const NO_REFILL = '[{"fromMs":0,"rule":null}]';
 /** The column `limits` of the plan. */
 export function planLimitsOf(shape: KeyShape): string | null {
   return shape === 'local' || shape === 'strict' ? JSON.stringify([{ ...LIMIT, async: shape === 'local' }]) : null;
+}
+
+/** Ids are in the order of their numbers. */
+export function keyIdOf(number: number): string {
+  return `key_${idDigits(number)}`;
 }
 
 /** The number as digits of an id, in the same order. Ids contain no 0. */

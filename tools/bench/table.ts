@@ -59,11 +59,15 @@ export function resultTables(results: Results, goals: readonly Goal[]): string {
     sections.push(table([head, ['keys stored', ...comparisonCells(million.comparison)]]), firstSeen);
   }
   if (listing !== null) {
-    const { pages, firstMs, earlyMs, lateMs, slowestMs } = listing;
+    const { pages, firstMs, earlyMs, lateMs, slowestMs, questions } = listing;
     sections.push(
       table([
         ['', 'pages', 'first ms', 'early ms', 'late ms', 'slowest ms'],
         ['listing', whole(pages), ...[firstMs, earlyMs, lateMs, slowestMs].map((each) => each.toFixed(1))],
+      ]),
+      table([
+        ['listing by', 'first ms', 'middle ms', 'last ms'],
+        ...questions.map(({ name, milliseconds }) => [name, ...milliseconds.map((each) => each.toFixed(1))]),
       ]),
     );
   }

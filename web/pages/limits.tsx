@@ -13,6 +13,8 @@ import {
   textOf,
   TextField,
 } from '../ui/form.tsx';
+import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
+import { flagField, numberField } from '../ui/edit/fields.tsx';
 import { Count, duration, Empty } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { useState } from 'preact/hooks';
@@ -85,22 +87,65 @@ export function Limits() {
             { title: 'Mode', cell: ({ async }) => (async ? 'local' : 'strict') },
             {
               title: 'Change',
-              cell: ({ identifier, namespaceId }) =>
-                may('ratelimit.delete_override', namespaceId) && (
-                  <DeleteButton
-                    label="Delete"
-                    name={identifier}
-                    explains="The identifier has the numbers of each request again."
-                    onDelete={async () => {
-                      await keystile.ratelimits.deleteOverride({ namespaceName, identifier });
-                      reload();
-                    }}
-                  />
-                ),
+              cell: (override) => <OverrideActions of={override} reload={reload} />,
             },
           ]}
         />
       )}
     </>
+  );
+}
+
+const FIELDS: readonly EditedField<Override>[] = [
+  numberField({ name: 'limit', label: 'Requests', hint: '0 blocks every call.', required: true }, ({ limit }) => limit),
+  {
+    ...numberField<Override>(
+      { name: 'duration', label: 'in seconds', min: 1, required: true },
+      ({ duration: ms }) => ms / 1000,
+    ),
+    toPatch: (text) => ({ duration: Math.round(Number(text) * 1000) }),
+  },
+  flagField({ name: 'async', label: 'Mode', words: [MODES[0][1], MODES[1][1]] }, ({ async }) => async),
+];
+
+function OverrideActions({ of: override, reload }: { readonly of: Override; readonly reload: () => void }) {
+  const { namespaceId, identifier } = override;
+  return (
+    <div class="actions">
+      {may('ratelimit.set_override', namespaceId) && (
+        <DialogButton label="Edit" title="Edit the override">
+          {(close) => (
+            <EditForm<Override>
+              record={override}
+              read={() => keystile.ratelimits.getOverride({ namespaceId, identifier })}
+              fields={FIELDS}
+              onSend={async (patch, { limit, duration: ms, async }) => {
+                await keystile.ratelimits.setOverride({
+                  namespaceId,
+                  identifier,
+                  limit,
+                  duration: ms,
+                  async,
+                  ...patch,
+                });
+                close();
+                reload();
+              }}
+            />
+          )}
+        </DialogButton>
+      )}
+      {may('ratelimit.delete_override', namespaceId) && (
+        <DeleteButton
+          label="Delete"
+          name={identifier}
+          explains="The identifier has the numbers of each request again."
+          onDelete={async () => {
+            await keystile.ratelimits.deleteOverride({ namespaceId, identifier });
+            reload();
+          }}
+        />
+      )}
+    </div>
   );
 }

@@ -1,7 +1,12 @@
+import type { ComponentType } from 'preact';
+
+import type { PermissionsGetRoleAnswer } from '../../sdk/src/generated/api.ts';
 import type { Operation } from '../../src/core/rights.ts';
 import { allOf } from '../allOf.ts';
 import { keystile, may } from '../client.ts';
 import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
+import { EditForm } from '../ui/edit/editForm.tsx';
+import { linesField } from '../ui/edit/fields.tsx';
 import { Copyable, Empty, Showing } from '../ui/show.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
@@ -15,6 +20,8 @@ interface Kind {
   readonly list: () => Promise<readonly Named[]>;
   readonly create: (fields: { name: string; description?: string }) => Promise<unknown>;
   readonly remove: (id: string) => Promise<unknown>;
+  /** What else can be done with one. */
+  readonly edit?: ComponentType<{ id: string }>;
 }
 
 interface Named {
@@ -41,8 +48,52 @@ const KINDS: readonly Kind[] = [
     list: () => allOf(keystile.permissions.listRoles({})),
     create: (fields) => keystile.permissions.createRole(fields),
     remove: (roleId) => keystile.permissions.deleteRole({ roleId }),
+    edit: EditRole,
   },
 ];
+
+const ROLE_PERMISSIONS = linesField<PermissionsGetRoleAnswer>(
+  { name: 'permissions', label: 'Permissions', hint: 'Names of permissions, one on each line.' },
+  ({ permissions }) => permissions.map(({ name }) => name),
+  (name) => ({ name }),
+);
+
+function EditRole({ id: roleId }: { readonly id: string }) {
+  if (!(may('rbac.add_permission_to_role') && may('rbac.remove_permission_from_role'))) return null;
+  return (
+    <DialogButton label="Permissions" title="The permissions of the role">
+      {(close) => <RoleForm roleId={roleId} close={close} />}
+    </DialogButton>
+  );
+}
+
+function RoleForm({ roleId, close }: { readonly roleId: string; readonly close: () => void }) {
+  const role = useLoaded(() => keystile.permissions.getRole({ roleId }), [roleId]);
+  return (
+    <Showing loaded={role}>
+      {(value) => (
+        <>
+          <p>
+            Keys with the role <bdi>{value.name}</bdi> have all of these, at once.
+          </p>
+          <EditForm
+            record={value}
+            read={() => keystile.permissions.getRole({ roleId })}
+            fields={[ROLE_PERMISSIONS]}
+            onSend={async (patch) => {
+              if ('permissions' in patch)
+                await keystile.permissions.setRolePermissions({
+                  roleId,
+                  ...(patch as { permissions: { name: string }[] }),
+                });
+              close();
+            }}
+          />
+        </>
+      )}
+    </Showing>
+  );
+}
 
 export function Permissions() {
   return (
@@ -63,18 +114,22 @@ function NamedList({ kind }: { readonly kind: Kind }) {
     { title: 'Id', cell: ({ id }) => <Copyable label="the id" text={id} /> },
     {
       title: 'Change',
-      cell: ({ id, name }) =>
-        may(kind.rights.remove) && (
-          <DeleteButton
-            label="Delete"
-            name={name}
-            explains={`Keys that have this ${kind.one} lose it at once.`}
-            onDelete={async () => {
-              await kind.remove(id);
-              all.reload();
-            }}
-          />
-        ),
+      cell: ({ id, name }) => (
+        <div class="actions">
+          {kind.edit !== undefined && <kind.edit id={id} />}
+          {may(kind.rights.remove) && (
+            <DeleteButton
+              label="Delete"
+              name={name}
+              explains={`Keys that have this ${kind.one} lose it at once.`}
+              onDelete={async () => {
+                await kind.remove(id);
+                all.reload();
+              }}
+            />
+          )}
+        </div>
+      ),
     },
   ];
   return (

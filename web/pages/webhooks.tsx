@@ -1,13 +1,14 @@
 import { useState } from 'preact/hooks';
 
-import type { Delivery } from '../../sdk/src/generated/api.ts';
+import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
 
 import { keystile, may } from '../client.ts';
 import { listDeliveries } from '../paged.ts';
-import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
+import { DeleteButton, DialogButton, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
 import { Ago, Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
+import { EditWebhook, EventsInput, eventsOf } from './editWebhook.tsx';
 import { from } from './pageOf.ts';
 import { allOf } from '../allOf.ts';
 
@@ -24,12 +25,14 @@ export function Webhooks() {
               <Form
                 button="Create"
                 onSend={async (data) => {
-                  setSecret((await keystile.webhooks.create({ url: textOf(data, 'url') ?? '' })).secret);
+                  const events = eventsOf(textOf(data, 'events') ?? '');
+                  setSecret((await keystile.webhooks.create({ url: textOf(data, 'url') ?? '', events })).secret);
                   close();
                   webhooks.reload();
                 }}
               >
                 <TextField label="Address" name="url" type="url" required placeholder="https://example.com/hooks" />
+                <EventsInput />
               </Form>
             )}
           </DialogButton>
@@ -48,37 +51,15 @@ export function Webhooks() {
             </Empty>
           ) : (
             <ul class="cards">
-              {all.map(({ id, url, enabled, pausedBecause }) => (
-                <li key={id}>
+              {all.map((webhook) => (
+                <li key={webhook.id}>
                   <h2>
-                    <bdi>{url}</bdi>
+                    <bdi>{webhook.url}</bdi>
                   </h2>
-                  <p>
-                    <Badge kind={enabled && pausedBecause === undefined ? 'good' : 'bad'}>
-                      {pausedBecause !== undefined ? 'Paused' : enabled ? 'Active' : 'Disabled'}
-                    </Badge>{' '}
-                    {pausedBecause}
-                  </p>
-                  <Deliveries webhookId={id} />
-                  <div class="actions">
-                    {may('webhook.update_webhook', id) && (
-                      <Form
-                        button="Send a test event"
-                        onSend={async () => void (await keystile.webhooks.sendTest({ webhookId: id }))}
-                      />
-                    )}
-                    {may('webhook.delete_webhook', id) && (
-                      <DeleteButton
-                        label="Delete"
-                        name={id}
-                        explains="No further event is sent to this address."
-                        onDelete={async () => {
-                          await keystile.webhooks.delete({ webhookId: id });
-                          webhooks.reload();
-                        }}
-                      />
-                    )}
-                  </div>
+                  <WebhookState of={webhook} />
+                  <p>{webhook.events === undefined ? 'Gets all events.' : `Gets ${webhook.events.join(', ')}.`}</p>
+                  <Deliveries webhookId={webhook.id} />
+                  <WebhookActions of={webhook} reload={webhooks.reload} onSecret={setSecret} />
                 </li>
               ))}
             </ul>
@@ -86,6 +67,74 @@ export function Webhooks() {
         }
       </Showing>
     </>
+  );
+}
+
+function WebhookState({ of: { enabled, pausedBecause } }: { readonly of: Webhook }) {
+  return (
+    <p>
+      <Badge kind={enabled && pausedBecause === undefined ? 'good' : 'bad'}>
+        {pausedBecause !== undefined ? 'Paused' : enabled ? 'Active' : 'Disabled'}
+      </Badge>{' '}
+      {pausedBecause}
+    </p>
+  );
+}
+
+function WebhookActions({
+  of: webhook,
+  reload,
+  onSecret,
+}: {
+  readonly of: Webhook;
+  readonly reload: () => void;
+  readonly onSecret: (secret: string) => void;
+}) {
+  const { id: webhookId } = webhook;
+  return (
+    <div class="actions">
+      {may('webhook.update_webhook', webhookId) && (
+        <>
+          <EditWebhook of={webhook} reload={reload} />
+          <DialogButton label="Rotate the secret" title="Give the webhook another signing secret">
+            {(close) => (
+              <Form
+                button="Rotate"
+                onSend={async (data) => {
+                  const overlapMs = (numberOf(data, 'hours') ?? 0) * 3_600_000;
+                  onSecret((await keystile.webhooks.rotateSecret({ webhookId, overlapMs })).secret);
+                  close();
+                  reload();
+                }}
+              >
+                <TextField
+                  label="The old secret also signs for hours"
+                  name="hours"
+                  type="number"
+                  min={0}
+                  defaultValue="24"
+                />
+              </Form>
+            )}
+          </DialogButton>
+          <Form
+            button="Send a test event"
+            onSend={async () => void (await keystile.webhooks.sendTest({ webhookId }))}
+          />
+        </>
+      )}
+      {may('webhook.delete_webhook', webhookId) && (
+        <DeleteButton
+          label="Delete"
+          name={webhookId}
+          explains="No further event is sent to this address."
+          onDelete={async () => {
+            await keystile.webhooks.delete({ webhookId });
+            reload();
+          }}
+        />
+      )}
+    </div>
   );
 }
 

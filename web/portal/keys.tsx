@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 
+import { nowMs } from '../clock.ts';
 import { DeleteButton, DialogButton, Form, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
 import { Ago, Badge, Copyable, Count, Time } from '../ui/show.tsx';
 import { type Column, PagedTable } from '../ui/table.tsx';
@@ -93,7 +94,7 @@ function KeyName({ start, name }: { readonly start: string; readonly name: strin
 function State({ enabled, expires }: PortalKey) {
   if (!enabled) return <Badge kind="bad">disabled</Badge>;
   if (expires === undefined) return <Badge kind="good">active</Badge>;
-  if (expires <= Date.now()) return <Badge kind="bad">expired</Badge>;
+  if (expires <= nowMs()) return <Badge kind="bad">expired</Badge>;
   return (
     <>
       <Badge kind="good">active</Badge> until <Time at={expires} />

@@ -14,8 +14,11 @@ export function StackedChart({
   label,
   times,
   series,
+  summary = totals(series),
 }: {
   readonly label: string;
+  /** The picture in words. */
+  readonly summary?: string;
   readonly times: readonly number[];
   readonly series: readonly Series[];
 }) {
@@ -41,14 +44,17 @@ export function StackedChart({
     <figure class="chart">
       <div ref={place} aria-hidden="true" />
       <figcaption class="hidden">
-        {label}:{' '}
-        {series.map(({ label: name, values }) => `${name} ${values.reduce((sum, each) => sum + each, 0)}`).join(', ')}
+        {label}: {summary}
       </figcaption>
     </figure>
   );
 }
 
 const HEIGHT = 240;
+
+function totals(series: readonly Series[]): string {
+  return series.map(({ label, values }) => `${label} ${values.reduce((sum, each) => sum + each, 0)}`).join(', ');
+}
 
 /** Each series is drawn from 0 to its own value plus all below it; the topmost is drawn first. */
 function stacked(series: readonly Series[]): number[][] {

@@ -1,5 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact';
-import { useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 
 import { ask } from '../client.ts';
 import { Failure } from './show.tsx';
@@ -98,11 +98,17 @@ export function SearchField({
   readonly hint?: string;
 }) {
   const { hint, placeholder = '' } = more;
+  const input = useRef<HTMLInputElement>(null);
+  // The back button changes it too.
+  useEffect(() => {
+    if (input.current !== null) input.current.value = value;
+  }, [value]);
   return (
     <Field label={label} hint={hint}>
       {(ids) => (
         <input
           {...ids}
+          ref={input}
           type="search"
           placeholder={placeholder}
           defaultValue={value}
@@ -197,11 +203,14 @@ export function DeleteButton({
   name,
   explains,
   onDelete,
+  children,
 }: {
   readonly label: string;
   readonly name: string;
   readonly explains: string;
-  readonly onDelete: () => Promise<void>;
+  readonly onDelete: (data: FormData) => Promise<void>;
+  /** What else there is to choose. */
+  readonly children?: ComponentChildren;
 }) {
   return (
     <DialogButton label={label} title={`${label}?`} kind="dangerous">
@@ -211,11 +220,12 @@ export function DeleteButton({
           kind="dangerous"
           onSend={async (data) => {
             if (data.get('typed') !== name) throw new Error(`Type ${name} to confirm.`);
-            await onDelete();
+            await onDelete(data);
             close();
           }}
         >
           <p>{explains}</p>
+          {children}
           <TextField label={`Type ${name} to confirm`} name="typed" required autoComplete="off" />
         </Form>
       )}

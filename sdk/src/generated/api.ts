@@ -191,8 +191,8 @@ export type ApisListApisRequest = {
 export type ApisListKeysAnswer = {
   /** The keys of this page. */
   readonly keys: readonly Key[];
-  /** The exact number of records on all pages together, at the time of this call. */
-  readonly total: number;
+  /** The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page. */
+  readonly total?: number | undefined;
   /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
   readonly cursor?: string | undefined;
 };
@@ -211,6 +211,10 @@ export type ApisListKeysRequest = {
   readonly ownerId?: string | undefined;
   /** List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters. */
   readonly search?: string | undefined;
+  /** List only the keys on this plan, by themselves or with their identity. */
+  readonly planId?: string | undefined;
+  /** List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count. */
+  readonly state?: 'active' | 'disabled' | 'expired' | undefined;
   /** Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing. */
   readonly decrypt?: boolean | undefined;
   /** Accepted for older programs. It has no effect. */
@@ -854,10 +858,10 @@ export type KeyDetails = {
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
   readonly refill?: RefillState | undefined;
-  /** The rate limit with the name `default`. Absent when there is none. */
-  readonly ratelimit?: RatelimitState | undefined;
-  /** The further rate limits of the key. Absent when there are none. */
-  readonly ratelimits?: readonly NamedRatelimitState[] | undefined;
+  /** The rate limit with the name `default`, and what was used of it. Absent when there is none. */
+  readonly ratelimit?: UsedDefaultRatelimit | undefined;
+  /** The further rate limits of the key, and what was used of them. Absent when there are none. */
+  readonly ratelimits?: readonly UsedNamedRatelimit[] | undefined;
   /** The names of the roles of the key. `[]` when it has none. */
   readonly roles: readonly string[];
   /** The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none. */
@@ -878,6 +882,8 @@ export type KeyDetails = {
   readonly lastUsedAt?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
   readonly identity?: IdentityReference | undefined;
+  /** The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none. */
+  readonly directPermissions: readonly string[];
   /** What the key gets from its plan. Absent when it is on none. A key of an identity follows the plan of that. */
   readonly plan?: HeldPlan | undefined;
 };
@@ -2399,6 +2405,44 @@ export type UsageGetStatementRequest = {
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
   readonly cursor?: string | undefined;
+};
+
+/** The rate limit of a key with the name `default`, and what was used of it. */
+export type UsedDefaultRatelimit = {
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** The same number as `limit`, for older programs. */
+  readonly refillRate: number;
+  /** The same number as `duration`, for older programs. */
+  readonly refillInterval: number;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
+  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
+  readonly used: number;
+  /** When the running window ends, in unix milliseconds. */
+  readonly reset: number;
+};
+
+/** A rate limit of a key, by its name, and what was used of it. */
+export type UsedNamedRatelimit = {
+  /** The name of the limit. */
+  readonly name: string;
+  /** How many requests may pass in a window, by their cost. */
+  readonly limit: number;
+  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  readonly duration: number;
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
+  readonly async: boolean;
+  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  readonly notify?: boolean | undefined;
+  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
+  readonly used: number;
+  /** When the running window ends, in unix milliseconds. */
+  readonly reset: number;
 };
 
 /** A rate limit that all keys of an identity share, and what was used of it. */

@@ -45,6 +45,8 @@ export const PORTAL_CALLS: Readonly<Record<string, PortalCall>> = {
       limit: PAGE_SIZE,
       after: cursor,
       search: null,
+      state: null,
+      planId: null,
     });
     const keys = page.keys.map((view) => shownKey(toKeyObject(view, engine.storage.workspaceId)));
     return { keys, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };

@@ -1,3 +1,5 @@
+import { Type } from 'typebox';
+
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
@@ -5,8 +7,8 @@ import { listOf, optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { KeyObject, toKeyObject } from '../shapes/keys/keyObject.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
-import { cursorAt, ExternalId, Flag, strict, words } from '../shapes/schema/schemas.ts';
+import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
+import { cursorAt, ExternalId, Flag, Id, strict, Whole, words } from '../shapes/schema/schemas.ts';
 
 export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',
@@ -15,6 +17,7 @@ export const listKeys = defineRoute({
   description:
     '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
+  fieldRights: [{ fields: ['planId'], rights: ['plan.<planId>.read_plan'] }],
   request: strict({
     apiId: ApiId,
     limit: PageLimit,
@@ -30,12 +33,22 @@ export const listKeys = defineRoute({
       'List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters.',
       'ann',
     ),
+    planId: optional(Id, 'List only the keys on this plan, by themselves or with their identity.', EXAMPLE.planId),
+    state: optional(
+      Type.Enum(['active', 'disabled', 'expired']),
+      'List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count.',
+      'disabled',
+    ),
     decrypt: Decrypt,
     revalidateKeysCache: optional(Flag, 'Accepted for older programs. It has no effect.', false),
   }),
   response: strict({
     keys: listOf(KeyObject, 'The keys of this page.'),
-    total: Total,
+    total: optional(
+      Whole,
+      'The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page.',
+      2,
+    ),
     cursor: nextCursor(EXAMPLE.keyId),
   }),
   example: {
@@ -62,10 +75,15 @@ export const listKeys = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
     const { apiId, limit = MAX_PAGE_SIZE, cursor = null, externalId, ownerId, search = null, decrypt } = body;
+    const { planId = null, state = null } = body;
     refuseDecrypt(decrypt);
-    const query = { apiId, limit, after: cursor, externalId: externalId ?? ownerId ?? null, search };
+    const query = { apiId, limit, after: cursor, externalId: externalId ?? ownerId ?? null, search, planId, state };
     const page = await engine.keys.list(actor, query);
     const keys = page.keys.map((view) => toKeyObject(view, engine.storage.workspaceId));
-    return { keys, total: page.total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };
+    return {
+      keys,
+      ...(page.total === null ? {} : { total: page.total }),
+      ...(page.cursor === null ? {} : { cursor: page.cursor }),
+    };
   },
 });

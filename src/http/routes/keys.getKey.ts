@@ -46,6 +46,7 @@ export const getKey = defineRoute({
       },
       roles: [],
       permissions: [],
+      directPermissions: [],
       enabled: true,
     },
   },

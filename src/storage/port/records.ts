@@ -113,6 +113,23 @@ export interface KeyQuery {
   readonly after: string | null;
 }
 
+/** Whether verifications accept the key itself. A disabled key is disabled, also when it has expired. */
+export type KeyState = 'active' | 'disabled' | 'expired';
+
+export interface FilteredKeyQuery extends KeyQuery {
+  /** null = all. */
+  readonly state: KeyState | null;
+  /** Keys that are on this plan, by themselves or with their identity; null = all. */
+  readonly planId: string | null;
+  readonly nowMs: number;
+}
+
+/** Without a total, it can have fewer items than asked for, or none, and still a cursor. */
+export interface FilteredPage<T> extends Omit<Page<T>, 'total'> {
+  /** null = not counted: counting would read all keys. */
+  readonly total: number | null;
+}
+
 export interface ApiQuery {
   readonly limit: number;
   readonly after: string | null;
@@ -155,6 +172,7 @@ export interface Records {
   countApis(upTo: number): Promise<number>;
   countNamespaces(upTo: number): Promise<number>;
   listKeys(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>>;
+  listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>>;
 
   findApi(apiId: string): Promise<ApiRecord | null>;
   /** Those of these apis that exist, in any order. */

@@ -12,6 +12,8 @@ import type {
 import type { EntryQuery, StoredEntry } from '../port/auditEntries.ts';
 import type {
   ApiQuery,
+  FilteredKeyQuery,
+  FilteredPage,
   FormerSecret,
   FoundRole,
   FoundRootKey,
@@ -28,6 +30,8 @@ import type {
   Records,
 } from '../port/records.ts';
 import { listExpiringKeys } from './keys/expiringKeys.ts';
+import { listFilteredKeys } from './keys/filteredKeys.ts';
+import { findLargeSearch } from './keys/largeSearch.ts';
 import { withPermissions } from './keys/keyPermissions.ts';
 import { listFormerSecrets } from './keys/formerSecrets.ts';
 import { countKeysOfIdentities } from './keys/keyCounts.ts';
@@ -134,6 +138,13 @@ export class SqlRecords implements Records {
     const count = await this.#totals.find(total, () => this.#count(total.sql, total.params));
     const found = queries.toPage(await this.#reader.scan<KeyRow>(page), query.limit, count);
     return { ...found, items: await withPermissions(this.#reader, found.items.map(toReadKey)) };
+  }
+
+  async listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<FoundKey>> {
+    const { apiId, search, state, planId } = query;
+    const large = search === null ? null : await findLargeSearch(this.#reader, apiId, search);
+    if (state === null && planId === null && large === null) return this.listKeys(query);
+    return listFilteredKeys(this.#reader, query, large);
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {

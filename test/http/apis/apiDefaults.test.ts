@@ -55,7 +55,7 @@ describe('apis.updateApi', () => {
     expect(after.key).toMatch(/^pay_.{90,}$/);
     expect(own.key).toMatch(/^own_.{20,40}$/);
     const shown = await Promise.all([before, after, own].map(({ keyId }) => service.ok('/v1/keys.getKey', { keyId })));
-    expect(shown.map(({ ratelimit }) => ratelimit)).toEqual([
+    expect(shown.map(({ ratelimit }) => ratelimit)).toMatchObject([
       undefined,
       { async: false, limit: 5, duration: 60_000, refillRate: 5, refillInterval: 60_000 },
       { async: true, limit: 9, duration: 1_000, refillRate: 9, refillInterval: 1_000 },

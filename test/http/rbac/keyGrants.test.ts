@@ -102,7 +102,8 @@ describe.each(KINDS)('$field of keys', (kind) => {
     service.clock.advance(5);
     await call('add', keyId, [{ name: 'a' }]);
     const after = await service.ok('/v1/keys.getKey', { keyId });
-    expect(after).toEqual({ ...before, [field]: ['a'], updatedAt: service.clock.nowMs() });
+    const direct = field === 'permissions' ? { directPermissions: ['a'] } : {};
+    expect(after).toEqual({ ...before, ...direct, [field]: ['a'], updatedAt: service.clock.nowMs() });
   });
 
   test('100 adds at the same time: every one is answered, and none is lost', async () => {

@@ -14,7 +14,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'apis.createApi': 'api.*.create_api',
   'apis.getApi': 'api.<apiId>.read_api',
   'apis.listApis': 'api.<apiId>.read_api',
-  'apis.listKeys': 'api.<apiId>.read_key & api.<apiId>.read_api',
+  'apis.listKeys': 'api.<apiId>.read_key & api.<apiId>.read_api, planId: plan.<planId>.read_plan',
   'apis.updateApi': 'api.<apiId>.update_api',
   'apis.deleteApi': 'api.<apiId>.delete_api',
   'apis.deleteKeys': 'api.<apiId>.delete_key',

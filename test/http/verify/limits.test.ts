@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { windowEnd } from '../../../src/core/window.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 
@@ -168,6 +169,25 @@ test('a limit is local when nothing is said', async () => {
     duration: 60_000,
     refillRate: 5,
     refillInterval: 60_000,
+    // A local count is saved some seconds later.
+    used: 0,
+    reset: windowEnd(service.clock.nowMs(), 60_000),
+  });
+});
+
+test('getKey shows what was used of each limit of the key, until its window ends', async () => {
+  const strict = { limit: 5, duration: 60_000, async: false };
+  const { key, keyId } = await service.createKey({ ratelimit: strict, ratelimits: [{ ...strict, name: 'more' }] });
+  await service.verify(key);
+  await service.verify(key);
+  const reset = windowEnd(service.clock.nowMs(), 60_000);
+  expect(await service.ok('/v1/keys.getKey', { keyId })).toMatchObject({
+    ratelimit: { limit: 5, used: 2, reset },
+    ratelimits: [{ name: 'more', limit: 5, used: 2, reset }],
+  });
+  service.clock.advance(60_000);
+  expect(await service.ok('/v1/keys.getKey', { keyId })).toMatchObject({
+    ratelimit: { used: 0, reset: reset + 60_000 },
   });
 });
 

@@ -26,7 +26,7 @@ async function loadDone(): Promise<Done> {
   if (first === undefined) return { hasApi: false, hasKey: false, hasVerified: false };
   const perApi = await Promise.all(
     apis.map(async ({ id: apiId }) => ({
-      keys: may('api.read_key', apiId) ? (await listKeys({ apiId, limit: 1 })).total : 0,
+      keys: may('api.read_key', apiId) ? (await listKeys({ apiId, limit: 1 })).keys.length : 0,
       verified: (await keystile.analytics.getVerifications({ apiId })).reduce((sum, { total }) => sum + total, 0),
     })),
   );

@@ -2,7 +2,7 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
 import { searchWords } from '../../../core/search.ts';
 import { heldCredits, heldRefill } from '../../../core/plan.ts';
-import type { KeyQuery } from '../../../storage/port/records.ts';
+import type { FilteredKeyQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
@@ -24,6 +24,15 @@ import type { AdminContext } from '../change/adminContext.ts';
 export type RemainingChange =
   | { readonly op: 'set'; readonly value: number | null }
   | { readonly op: 'increment' | 'decrement'; readonly value: number };
+
+export type KeyListQuery = Omit<FilteredKeyQuery, 'nowMs'>;
+
+export interface KeyList {
+  readonly keys: readonly KeyView[];
+  /** null = not counted: counting would read all keys. */
+  readonly total: number | null;
+  readonly cursor: string | null;
+}
 
 export class KeyAdmin {
   readonly #context: AdminContext;
@@ -124,11 +133,14 @@ export class KeyAdmin {
     return this.#changeCounter(actor, keyId, input.op === 'set' ? { set: input.value ?? 0 } : { add: signed(input) });
   }
 
-  async list(actor: Actor, query: KeyQuery): Promise<{ keys: KeyView[]; total: number; cursor: string | null }> {
+  async list(actor: Actor, query: KeyListQuery): Promise<KeyList> {
+    const { planId } = query;
+    // First, so that the answer does not tell whether the api exists.
+    if (planId !== null) requireOn(actor, 'plan.read_plan', planId, 'plan', planId);
     requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
     await this.#api(query.apiId);
-    const page = await this.#reader.list(query);
+    const page = await this.#reader.list({ ...query, nowMs: this.#context.storage.ledger.nowMs() });
     // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };

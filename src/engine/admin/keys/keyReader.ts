@@ -1,14 +1,14 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyRecord } from '../../../core/records.ts';
-import type { KeyQuery, KeyWithIdentity, Page, PoisonedKey } from '../../../storage/port/records.ts';
+import type { FilteredKeyQuery, FilteredPage, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import { plansOf, readMoved } from '../../planOf.ts';
 import { readCredits } from '../change/readCredits.ts';
 import { requireOn } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { type KeyDetails, type KeyView, viewKey } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { readPlanLimits } from '../limits/usedLimits.ts';
+import { readPlanLimits, readUsedLimits } from '../limits/usedLimits.ts';
 
 /** Finds keys that the actor may see. */
 export class KeyReader {
@@ -31,8 +31,8 @@ export class KeyReader {
   }
 
   /** A page of keys, on the plans that they are to have by now. */
-  list(query: KeyQuery): Promise<Page<KeyWithIdentity | PoisonedKey>> {
-    const list = () => this.#context.storage.records.listKeys(query);
+  list(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
+    const list = () => this.#context.storage.records.listFilteredKeys(query);
     return readMoved(this.#context, list, ({ items }) => holdersAmong(items));
   }
 
@@ -62,8 +62,14 @@ export class KeyReader {
   }
 
   async details(found: KeyWithIdentity): Promise<KeyDetails> {
+    const { storage } = this.#context;
+    const { id, limits } = found.key;
     const view = (await this.view([found]))[0] as KeyView;
-    return { ...view, planUsed: await readPlanLimits(this.#context.storage, found.key.id, view.plan) };
+    const [used, planUsed] = await Promise.all([
+      readUsedLimits(storage, id, limits),
+      readPlanLimits(storage, id, view.plan),
+    ]);
+    return { ...view, used, planUsed };
   }
 }
 

@@ -26,8 +26,9 @@ export interface KeyView extends CreditsView, Omit<KeyWithIdentity, 'secretUntil
   readonly plan: PlanRecord | null;
 }
 
-/** With what was used of each limit of its plan, in their order. */
+/** With what was used of its own limits and of those of its plan, each in their order. */
 export interface KeyDetails extends KeyView {
+  readonly used: readonly UsedLimit[];
   readonly planUsed: readonly UsedLimit[];
 }
 

@@ -159,19 +159,43 @@ export const USED_EXAMPLE = {
   reset: EXAMPLE.midnight + 60000,
 };
 
+/** What has passed of a limit. */
+const USED_FIELDS = {
+  used: field(
+    Whole,
+    'How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds.',
+    7,
+  ),
+  reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),
+};
+
 export const UsedRatelimitObject = component(
   'UsedRatelimit',
-  strict({
-    ...SHOWN_SHARED,
-    used: field(
-      Whole,
-      'How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds.',
-      7,
-    ),
-    reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),
-  }),
+  strict({ ...SHOWN_SHARED, ...USED_FIELDS }),
   'A rate limit that all keys of an identity share, and what was used of it.',
   USED_EXAMPLE,
+);
+
+export const UsedDefaultRatelimit = component(
+  'UsedDefaultRatelimit',
+  strict({ ...RatelimitObject.properties, ...USED_FIELDS }),
+  'The rate limit of a key with the name `default`, and what was used of it.',
+  {
+    async: true,
+    limit: 100,
+    duration: 60000,
+    refillRate: 100,
+    refillInterval: 60000,
+    used: 7,
+    reset: EXAMPLE.midnight + 60000,
+  },
+);
+
+export const UsedNamedRatelimit = component(
+  'UsedNamedRatelimit',
+  strict({ ...NamedRatelimitObject.properties, ...USED_FIELDS }),
+  'A rate limit of a key, by its name, and what was used of it.',
+  { name: 'requests', limit: 100, duration: 60000, async: true, used: 7, reset: EXAMPLE.midnight + 60000 },
 );
 
 export const ShownRatelimits = listOf(NamedRatelimitObject, 'The rate limits with names of your choice.');

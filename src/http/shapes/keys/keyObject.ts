@@ -198,7 +198,7 @@ export function toRefillObject(refill: RefillRule | null, view: RefillTimes): ob
   };
 }
 
-function toRatelimit({ async, limit, durationMs, notify }: LimitRecord): object {
+export function toRatelimit({ async, limit, durationMs, notify }: LimitRecord): object {
   const shown = { async, limit, duration: durationMs, refillRate: limit, refillInterval: durationMs };
   return { ...shown, ...(notify ? { notify } : {}) };
 }

@@ -96,7 +96,7 @@ export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery
 }
 
 /** Ids of keys whose `start` begins with the search, and of keys that have a word for each of its words. */
-function searched(search: string, add: AddParameter): string {
+export function searched(search: string, add: AddParameter): string {
   const isAlive = 'api_id = $1 AND deleted_at_ms IS NULL';
   const byStart = `SELECT id FROM keys WHERE ${isAlive} AND ${inRange('start', search, add)}`;
   return withWords(byStart, search, { scope: '$1', add });

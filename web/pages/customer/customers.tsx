@@ -1,11 +1,12 @@
-import type { Identity } from '../../sdk/src/generated/api.ts';
-import { keystile, may } from '../client.ts';
-import { listCustomers } from '../paged.ts';
-import { customerPath, goTo, hrefOf, query } from '../router.ts';
-import { DialogButton, Form, numberOf, SearchField, textOf, TextField } from '../ui/form.tsx';
-import { Badge, Count } from '../ui/show.tsx';
-import { PagedTable } from '../ui/table.tsx';
-import { from } from './pageOf.ts';
+import type { Identity } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
+import { listCustomers } from '../../paged.ts';
+import { customerPath, goTo, hrefOf, query } from '../../router.ts';
+import { MetaField, metaOf } from '../../ui/edit/fields.tsx';
+import { DialogButton, Form, numberOf, SearchField, textOf, TextField } from '../../ui/form.tsx';
+import { Badge, Count } from '../../ui/show.tsx';
+import { PagedTable } from '../../ui/table.tsx';
+import { from } from '../pageOf.ts';
 
 export function Customers() {
   const search = query.value.get('search') ?? '';
@@ -20,11 +21,11 @@ export function Customers() {
                 button="Create"
                 onSend={async (data) => {
                   const externalId = textOf(data, 'externalId') ?? '';
-                  const [name, remaining] = [textOf(data, 'name'), numberOf(data, 'remaining')];
                   await keystile.identities.create({
                     externalId,
-                    ...(name === undefined ? {} : { name }),
-                    ...(remaining === undefined ? {} : { remaining }),
+                    name: textOf(data, 'name'),
+                    remaining: numberOf(data, 'remaining'),
+                    meta: metaOf(textOf(data, 'meta') ?? ''),
                   });
                   close();
                   goTo(customerPath(externalId));
@@ -39,6 +40,7 @@ export function Customers() {
                   min={0}
                   hint="All keys of the customer share them."
                 />
+                <MetaField />
               </Form>
             )}
           </DialogButton>

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 
-import type { KeysCreateKeyRequest } from '../../sdk/src/generated/api.ts';
-import { keystile } from '../client.ts';
-import { hrefOf, query } from '../router.ts';
-import { Form, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
-import { Copyable, Showing } from '../ui/show.tsx';
-import { useApis } from './useApis.ts';
+import type { KeysCreateKeyRequest } from '../../../sdk/src/generated/api.ts';
+import { keystile } from '../../client.ts';
+import { hrefOf, query } from '../../router.ts';
+import { MetaField, metaOf } from '../../ui/edit/fields.tsx';
+import { Form, numberOf, SelectField, textOf, TextField } from '../../ui/form.tsx';
+import { Copyable, Showing } from '../../ui/show.tsx';
+import { useApis } from '../useApis.ts';
 
 export function CreateKey() {
   const apis = useApis(query.value.get('api') ?? '');
@@ -18,7 +19,7 @@ export function CreateKey() {
       <Showing loaded={apis}>
         {(known) => (
           <div class="columns">
-            <div onInput={(event) => setRequest(toRequest(new FormData(formOf(event))))}>
+            <div onInput={(event) => setRequest(readable(new FormData(formOf(event))) ?? request)}>
               <Form
                 button="Create the key"
                 onSend={async (data) => setMade(await keystile.keys.create(toRequest(data)))}
@@ -86,6 +87,7 @@ export function CreateKey() {
                   </div>
                 </fieldset>
                 <TextField label="Expires" name="expires" type="datetime-local" hint="Empty: never." />
+                <MetaField />
               </Form>
             </div>
             <SameCall request={request ?? { apiId: query.value.get('api') ?? known[0]?.id ?? '' }} />
@@ -94,6 +96,15 @@ export function CreateKey() {
       </Showing>
     </>
   );
+}
+
+/** null while what was typed cannot be sent. */
+function readable(data: FormData): KeysCreateKeyRequest | null {
+  try {
+    return toRequest(data);
+  } catch {
+    return null;
+  }
 }
 
 function toRequest(data: FormData): KeysCreateKeyRequest {
@@ -115,6 +126,7 @@ function toRequest(data: FormData): KeysCreateKeyRequest {
         ? undefined
         : { limit, duration: (numberOf(data, 'seconds') ?? 60) * 1000, async: data.get('mode') !== 'strict' },
     expires: expires === undefined ? undefined : new Date(expires).getTime(),
+    meta: metaOf(textOf(data, 'meta') ?? ''),
   };
   const given = Object.entries(optional).filter(([, value]) => value !== undefined);
   return { apiId: textOf(data, 'apiId') ?? '', ...Object.fromEntries(given) };

@@ -1,6 +1,6 @@
-import { nowMs } from '../clock.ts';
-import type { Key, KeyDetails } from '../../sdk/src/generated/api.ts';
-import { Badge } from '../ui/show.tsx';
+import { nowMs } from '../../clock.ts';
+import type { Key, KeyDetails } from '../../../sdk/src/generated/api.ts';
+import { Badge } from '../../ui/show.tsx';
 
 /** Whether verifications accept the key. */
 export function KeyState({ of: { enabled, expires } }: { readonly of: Key | KeyDetails }) {

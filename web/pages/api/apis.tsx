@@ -1,17 +1,15 @@
+import type { Api } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
+import { listApis } from '../../paged.ts';
+import { hrefOf } from '../../router.ts';
+import { DialogButton, Form, textOf, TextField } from '../../ui/form.tsx';
+import { Copyable } from '../../ui/show.tsx';
+import { PagedTable } from '../../ui/table.tsx';
 import { useState } from 'preact/hooks';
-
-import type { Api } from '../../sdk/src/generated/api.ts';
-import { keystile, may } from '../client.ts';
-import { listApis } from '../paged.ts';
-import { hrefOf } from '../router.ts';
-import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
-import { Copyable } from '../ui/show.tsx';
-import { PagedTable } from '../ui/table.tsx';
-import { from } from './pageOf.ts';
+import { from } from '../pageOf.ts';
 
 export function Apis() {
   const [changes, setChanges] = useState(0);
-  const reload = (): void => setChanges(changes + 1);
   return (
     <>
       <div class="row">
@@ -24,7 +22,7 @@ export function Apis() {
                 onSend={async (data) => {
                   await keystile.apis.create({ name: textOf(data, 'name') ?? '' });
                   close();
-                  reload();
+                  setChanges(changes + 1);
                 }}
               >
                 <TextField
@@ -48,24 +46,16 @@ export function Apis() {
           return { rows: apis, ...page };
         }}
         columns={[
-          { title: 'Name', cell: ({ name }) => <bdi>{name}</bdi> },
+          {
+            title: 'Name',
+            cell: ({ id, name }) => (
+              <a href={hrefOf(`/apis/${id}`)}>
+                <bdi>{name}</bdi>
+              </a>
+            ),
+          },
           { title: 'Id', cell: ({ id }) => <Copyable label="the id" text={id} /> },
           { title: 'Keys', cell: ({ id }) => <a href={hrefOf(`/keys?api=${id}`)}>Show its keys</a> },
-          {
-            title: 'Change',
-            cell: ({ id, name }) =>
-              may('api.delete_api', id) && (
-                <DeleteButton
-                  label="Delete"
-                  name={name}
-                  explains="Deletes the api with all its keys."
-                  onDelete={async () => {
-                    await keystile.apis.delete({ apiId: id });
-                    reload();
-                  }}
-                />
-              ),
-          },
         ]}
       />
     </>

@@ -1,0 +1,130 @@
+import type { IdentityDetails } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
+import { goTo, hrefOf } from '../../router.ts';
+import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
+import { limitsField, lineField, metaField, numberField, refillField } from '../../ui/edit/fields.tsx';
+import { DialogButton } from '../../ui/form.tsx';
+import { LimitGauges } from '../../ui/gauge.tsx';
+import { Badge, Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
+import { ToggleButton } from '../../ui/toggle.tsx';
+import { useLoaded } from '../../ui/useLoaded.ts';
+import { AssignPlan } from '../assignPlan.tsx';
+import { ChangesOf } from '../audit.tsx';
+import { Balance, creditsOfCustomer } from '../balance.tsx';
+import { ChangeCredits, type CreditsChange } from '../changeCredits.tsx';
+import { Meta } from '../meta.tsx';
+import { DeleteCustomer } from './deleteCustomer.tsx';
+
+export function CustomerPage({ id: externalId }: { readonly id: string }) {
+  const customer = useLoaded(() => keystile.identities.get({ externalId }), [externalId], 5_000);
+  return (
+    <Showing loaded={customer}>
+      {(value) => (
+        <>
+          <div class="row">
+            <h1>
+              <bdi>{value.name ?? value.externalId}</bdi>
+            </h1>
+            <CustomerActions of={value} reload={customer.reload} />
+          </div>
+          <Facts
+            rows={[
+              ['State', <Badge kind={value.enabled ? 'good' : 'plain'}>{value.enabled ? 'Active' : 'Disabled'}</Badge>],
+              ['Your id', <Copyable label="your id" text={value.externalId} />],
+              ['Id', <Copyable label="the id" text={value.id} />],
+              [
+                'Keys',
+                <>
+                  <Count of={value.keys} />{' '}
+                  {value.maxKeys !== undefined && (
+                    <>
+                      of at most <Count of={value.maxKeys} />{' '}
+                    </>
+                  )}
+                  {value.keys > 0 && (
+                    <a href={hrefOf(`/keys?${new URLSearchParams({ customer: externalId })}`)}>Show them</a>
+                  )}
+                </>,
+              ],
+              ['Plan', value.plan !== undefined && <bdi>{value.plan.name}</bdi>],
+            ]}
+          />
+          {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
+          <LimitGauges limits={[...value.ratelimits, ...(value.plan?.ratelimits ?? [])]} />
+          <Meta of={value.meta} />
+          <ChangesOf target={value.id} />
+        </>
+      )}
+    </Showing>
+  );
+}
+
+function fieldsOf({ remaining }: IdentityDetails): readonly EditedField<IdentityDetails>[] {
+  return [
+    lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
+    numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.', min: 0 }, ({ maxKeys }) => maxKeys),
+    // A refill needs credits.
+    ...(remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),
+    limitsField({ name: 'ratelimits', label: 'Limits that its keys share' }, ({ ratelimits }) => ratelimits),
+    metaField(),
+  ];
+}
+
+function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetails; readonly reload: () => void }) {
+  const { id: identityId, externalId } = customer;
+  const mayUpdate = may('identity.update_identity', identityId);
+  return (
+    <div class="actions">
+      {mayUpdate && (
+        <>
+          <DialogButton label="Edit" title="Edit the customer">
+            {(close) => (
+              <EditForm
+                record={customer}
+                read={() => keystile.identities.get({ identityId })}
+                fields={fieldsOf(customer)}
+                onSend={async (patch) => {
+                  await keystile.identities.update({ identityId, ...patch });
+                  close();
+                  reload();
+                }}
+              />
+            )}
+          </DialogButton>
+          <ChangeCredits
+            hasCredits={customer.remaining !== undefined}
+            onChange={async (change) => {
+              await changeCredits(identityId, change);
+              reload();
+            }}
+          />
+        </>
+      )}
+      {mayUpdate && may('plan.assign_plan') && (
+        <AssignPlan holder={{ externalId }} present={customer.plan} move={customer.planMove} reload={reload} />
+      )}
+      {mayUpdate && (
+        <ToggleButton
+          isOn={customer.enabled}
+          what="customer"
+          explains={{
+            on: 'The keys of the customer work again.',
+            off: 'All keys of the customer are refused at once.',
+          }}
+          onToggle={async (enabled) => {
+            await keystile.identities.update({ identityId, enabled });
+            reload();
+          }}
+        />
+      )}
+      {may('identity.delete_identity', identityId) && (
+        <DeleteCustomer of={customer} onDeleted={() => goTo('/customers')} />
+      )}
+    </div>
+  );
+}
+
+async function changeCredits(identityId: string, change: CreditsChange): Promise<void> {
+  if ('set' in change) await keystile.identities.update({ identityId, remaining: change.set });
+  else await keystile.credits.adjust({ identityId, by: change.add, reason: 'Changed in the dashboard.' });
+}

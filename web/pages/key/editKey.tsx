@@ -1,0 +1,93 @@
+import type { KeyDetails, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
+import { DialogButton } from '../../ui/form.tsx';
+import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
+import {
+  limitsField,
+  limitsOf,
+  lineField,
+  linesField,
+  metaField,
+  refillField,
+  timeField,
+} from '../../ui/edit/fields.tsx';
+
+const DEFAULT = 'default';
+
+/** The limit with the name `default` has a field of its own in the API. */
+function allLimits({ ratelimit, ratelimits = [] }: KeyDetails): readonly SharedRatelimit[] {
+  return ratelimit === undefined ? ratelimits : [{ ...ratelimit, name: DEFAULT }, ...ratelimits];
+}
+
+const LIMITS: EditedField<KeyDetails> = {
+  ...limitsField({ name: 'limits', label: 'Limits' }, allLimits),
+  toPatch(text) {
+    const limits = limitsOf(text);
+    const main = limits.find(({ name }) => name === DEFAULT);
+    return {
+      ratelimit: main === undefined ? null : withoutName(main),
+      ratelimits: limits.filter((each) => each !== main),
+    };
+  },
+};
+
+function withoutName({ name: _name, ...limit }: SharedRatelimit): object {
+  return limit;
+}
+
+const byName = (name: string): object => ({ name });
+
+const ROLES = linesField<KeyDetails>(
+  { name: 'roles', label: 'Roles', hint: 'Names, one on each line.' },
+  ({ roles }) => roles,
+  byName,
+);
+
+const PERMISSIONS = linesField<KeyDetails>(
+  { name: 'permissions', label: 'Permissions', hint: 'Beside those of its roles, one on each line.' },
+  ({ directPermissions }) => directPermissions,
+  byName,
+);
+
+function fieldsOf({ remaining }: KeyDetails): readonly EditedField<KeyDetails>[] {
+  return [
+    lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
+    lineField(
+      { name: 'externalId', label: 'Customer', hint: 'Your own id of the customer. Empty: none.' },
+      ({ ownerId }) => ownerId,
+    ),
+    timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, ({ expires }) => expires),
+    // A refill needs credits.
+    ...(remaining === undefined ? [] : [refillField<KeyDetails>(({ refill }) => refill)]),
+    LIMITS,
+    ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key') ? [ROLES] : []),
+    ...(may('rbac.add_permission_to_key') && may('rbac.remove_permission_from_key') ? [PERMISSIONS] : []),
+    linesField(
+      { name: 'ipAllowlist', label: 'Addresses', hint: 'Addresses or CIDR blocks, one on each line. Empty: all.' },
+      ({ ipAllowlist }) => ipAllowlist ?? [],
+      (address) => address,
+    ),
+    lineField({ name: 'environment', label: 'Environment' }, ({ environment }) => environment),
+    metaField(),
+  ];
+}
+
+export function EditKey({ of: key, reload }: { readonly of: KeyDetails; readonly reload: () => void }) {
+  const { id: keyId } = key;
+  return (
+    <DialogButton label="Edit" title="Edit the key">
+      {(close) => (
+        <EditForm
+          record={key}
+          read={() => keystile.keys.get({ keyId })}
+          fields={fieldsOf(key)}
+          onSend={async (patch) => {
+            await keystile.keys.update({ keyId, ...patch });
+            close();
+            reload();
+          }}
+        />
+      )}
+    </DialogButton>
+  );
+}

@@ -1,0 +1,107 @@
+import type { Plan } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
+import { goTo, hrefOf } from '../../router.ts';
+import { EditForm } from '../../ui/edit/editForm.tsx';
+import { DeleteButton, DialogButton } from '../../ui/form.tsx';
+import { Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
+import { useLoaded } from '../../ui/useLoaded.ts';
+import { ChangesOf } from '../audit.tsx';
+import { Meta } from '../meta.tsx';
+import { namesOf, planFields, useGrants } from './planFields.tsx';
+import { limitWords, refillWords } from './plans.tsx';
+
+export function PlanPage({ id: planId }: { readonly id: string }) {
+  const plan = useLoaded(() => keystile.plans.get({ planId }), [planId], 10_000);
+  const grants = useGrants();
+  return (
+    <Showing loaded={plan}>
+      {(value) => (
+        <>
+          <div class="row">
+            <h1>
+              <bdi>{value.name}</bdi>
+            </h1>
+            <PlanActions of={value} reload={plan.reload} />
+          </div>
+          <Facts
+            rows={[
+              ['Id', <Copyable label="the id" text={value.id} />],
+              ['Holders', <Count of={value.holders} />],
+              ['Credits', value.remaining !== undefined && <Count of={value.remaining} />],
+              ['Counted without a balance', value.metered === true && 'yes'],
+              ['Refill', refillWords(value.refill)],
+              ['Limits', value.ratelimits.length > 0 && <bdi>{limitWords(value.ratelimits)}</bdi>],
+              ['Most keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],
+              ['Roles', <bdi>{namesOf(value.roles, grants.value?.roles ?? []).join(', ')}</bdi>],
+              ['Permissions', <bdi>{namesOf(value.permissions, grants.value?.permissions ?? []).join(', ')}</bdi>],
+            ]}
+          />
+          <p>
+            <a href={hrefOf(`/keys?${new URLSearchParams({ plan: planId })}`)}>Show the keys on this plan</a>
+          </p>
+          <Meta of={value.meta} />
+          <ChangesOf target={planId} />
+        </>
+      )}
+    </Showing>
+  );
+}
+
+function PlanActions({ of: plan, reload }: { readonly of: Plan; readonly reload: () => void }) {
+  return (
+    <div class="actions">
+      {may('plan.update_plan', plan.id) && (
+        <DialogButton label="Edit" title="Edit the plan">
+          {(close) => <EditPlan of={plan} reload={reload} close={close} />}
+        </DialogButton>
+      )}
+      {may('plan.delete_plan', plan.id) && (
+        <DeleteButton
+          label="Delete the plan"
+          name={plan.name}
+          explains="A plan that somebody holds cannot be deleted. Move its holders to another plan first."
+          onDelete={async () => {
+            await keystile.plans.delete({ planId: plan.id });
+            goTo('/plans');
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function EditPlan({
+  of: plan,
+  reload,
+  close,
+}: {
+  readonly of: Plan;
+  readonly reload: () => void;
+  readonly close: () => void;
+}) {
+  const { id: planId, holders } = plan;
+  const grants = useGrants();
+  return (
+    <Showing loaded={grants}>
+      {(known) => (
+        <>
+          {holders > 0 && (
+            <p>
+              The change holds for all <Count of={holders} /> holders at once.
+            </p>
+          )}
+          <EditForm
+            record={plan}
+            read={() => keystile.plans.get({ planId })}
+            fields={planFields(plan, known)}
+            onSend={async (patch) => {
+              await keystile.plans.update({ planId, ...patch });
+              close();
+              reload();
+            }}
+          />
+        </>
+      )}
+    </Showing>
+  );
+}

@@ -1,0 +1,99 @@
+import type { ComponentChildren } from 'preact';
+import { Fragment } from 'preact';
+import { useState } from 'preact/hooks';
+
+import { Form } from '../form.tsx';
+
+/** A field of a record that a form changes. Its value in the form is a text. */
+export interface EditedField<Of> {
+  readonly name: string;
+  readonly label: string;
+  /** What the form shows of the record. */
+  readonly text: (record: Of) => string;
+  /** The input with this name, and this text at first. */
+  readonly input: (text: string) => ComponentChildren;
+  /** What to send for a text that was changed. Throws an error with words for the person who typed it. */
+  readonly toPatch: (text: string) => object;
+}
+
+interface Editing<Of> {
+  /** The record as the form shows it, which is what the person's changes are compared with. */
+  readonly shown: Of;
+  /** The texts that the inputs began with. An input whose entry changes begins anew. */
+  readonly begun: Readonly<Record<string, string>>;
+  /** What somebody else has changed since the form was opened, or since it last said so. */
+  readonly others: readonly EditedField<Of>[];
+}
+
+/**
+ * Changes a record: only fields that the person has changed are sent. Just before, the record is read again. If somebody else has changed a
+ * field of the form meanwhile, the form shows the new value and asks again, instead of overwriting it.
+ */
+export function EditForm<Of>({
+  record,
+  read,
+  fields,
+  onSend,
+}: {
+  readonly record: Of;
+  readonly read: () => Promise<Of>;
+  readonly fields: readonly EditedField<Of>[];
+  /** Sends the changes; {} when there are none. `present` is the record as it was just read. */
+  readonly onSend: (patch: object, present: Of) => Promise<void>;
+}) {
+  const [{ shown, begun, others }, setEditing] = useState<Editing<Of>>(() => ({
+    shown: record,
+    begun: Object.fromEntries(fields.map(({ name, text }) => [name, text(record)])),
+    others: [],
+  }));
+  const send = async (data: FormData): Promise<void> => {
+    const changed = fields.filter(({ name, text }) => typed(data, name) !== text(shown));
+    const patch = Object.assign({}, ...changed.map(({ name, toPatch }) => toPatch(typed(data, name)))) as object;
+    const present = await read();
+    const different = fields.filter(({ text }) => text(present) !== text(shown));
+    if (different.length === 0) {
+      await onSend(patch, present);
+      return;
+    }
+    // What the person has typed stays; the other inputs show what is there now.
+    const renewed = different.filter((field) => !changed.includes(field));
+    setEditing({
+      shown: present,
+      begun: { ...begun, ...Object.fromEntries(renewed.map(({ name, text }) => [name, text(present)])) },
+      others: different,
+    });
+  };
+  return (
+    <Form button={others.length === 0 ? 'Save' : 'Save all the same'} onSend={send}>
+      {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
+      {fields.map(({ name, input }) => (
+        <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
+      ))}
+    </Form>
+  );
+}
+
+function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly EditedField<Of>[]; readonly record: Of }) {
+  return (
+    <div class="notice wrong" role="alert">
+      <p>Changed by someone else meanwhile. Nothing was saved yet. This is there now:</p>
+      <dl class="facts">
+        {fields.map(({ name, label, text }) => (
+          <div key={name}>
+            <dt>{label}</dt>
+            <dd class="clipped">
+              <bdi>{text(record) || 'nothing'}</bdi>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <p>Fields that you have changed yourself still have your values. Save to replace theirs, or close the form.</p>
+    </div>
+  );
+}
+
+/** The text of an input; line breaks are as scripts write them. */
+export function typed(data: FormData, name: string): string {
+  const value = data.get(name);
+  return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : '';
+}

@@ -1,0 +1,234 @@
+import type { Refill, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
+import { Field, SelectField, TextField } from '../form.tsx';
+import type { EditedField } from './editForm.tsx';
+import { LimitsInput } from './limitsInput.tsx';
+import { RefillInput } from './refillInput.tsx';
+
+/** The fields that forms of several records have. */
+
+interface Named {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+}
+
+/** One line of text. An empty one removes the value, unless it is required. */
+export function lineField<Of>(
+  { name, label, hint, required = false }: Named & { readonly required?: boolean },
+  value: (record: Of) => string | undefined,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: (record) => value(record) ?? '',
+    input: (text) => <TextField label={label} name={name} defaultValue={text} hint={hint} required={required} />,
+    toPatch: (text) => ({ [name]: text.trim() === '' ? null : text }),
+  };
+}
+
+/** A number; an empty field removes it. `scale`: how many of the service's units one of the shown is. */
+export function numberField<Of>(
+  { name, label, hint, min = 0, required = false }: Named & { readonly min?: number; readonly required?: boolean },
+  value: (record: Of) => number | undefined,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: (record) => String(value(record) ?? ''),
+    input: (text) => (
+      <TextField
+        label={label}
+        name={name}
+        type="number"
+        min={min}
+        defaultValue={text}
+        hint={hint}
+        required={required}
+      />
+    ),
+    toPatch: (text) => ({ [name]: text === '' ? null : Number(text) }),
+  };
+}
+
+/** Two words, one for true and one for false. */
+export function flagField<Of>(
+  { name, label, words }: Named & { readonly words: readonly [on: string, off: string] },
+  value: (record: Of) => boolean,
+): EditedField<Of> {
+  const options = [
+    ['true', words[0]],
+    ['false', words[1]],
+  ] as const;
+  return {
+    name,
+    label,
+    text: (record) => String(value(record)),
+    input: (text) => <SelectField label={label} name={name} options={options} defaultValue={text} />,
+    toPatch: (text) => ({ [name]: text === 'true' }),
+  };
+}
+
+/** When something ends, by the reader's clock, to the minute. */
+export function timeField<Of>(
+  { name, label, hint }: Named,
+  value: (record: Of) => number | undefined,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: (record) => localText(value(record)),
+    input: (text) => <TextField label={label} name={name} type="datetime-local" defaultValue={text} hint={hint} />,
+    toPatch: (text) => ({ [name]: text === '' ? null : new Date(text).getTime() }),
+  };
+}
+
+function localText(atMs: number | undefined): string {
+  if (atMs === undefined) return '';
+  const at = new Date(atMs);
+  return new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** Names, one on each line. */
+export function linesField<Of>(
+  { name, label, hint }: Named,
+  value: (record: Of) => readonly string[],
+  toItem: (line: string) => unknown,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: (record) => value(record).join('\n'),
+    input: (text) => <LongField label={label} name={name} text={text} hint={hint ?? 'One on each line.'} />,
+    toPatch: (text) => ({ [name]: linesOf(text).map(toItem) }),
+  };
+}
+
+export function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}
+
+/** Metadata as JSON. */
+export function metaField<Of extends { readonly meta: object }>(): EditedField<Of> {
+  const name = 'meta';
+  return {
+    name,
+    label: 'Meta',
+    text: ({ meta }) => (Object.keys(meta).length === 0 ? '' : JSON.stringify(meta, null, 2)),
+    input: (text) => <MetaField text={text} />,
+    toPatch: (text) => ({ [name]: metaOf(text) ?? null }),
+  };
+}
+
+export function MetaField({ text = '' }: { readonly text?: string }) {
+  return (
+    <LongField
+      label="Meta"
+      name="meta"
+      text={text}
+      hint='A JSON object, for example {"team": "search"}. Verifications answer with it. Empty: none.'
+    />
+  );
+}
+
+/** The object that was typed; undefined for nothing. Throws an error that says what is wrong with it. */
+export function metaOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  if (text.trim() === '') return undefined;
+  let meta: unknown;
+  try {
+    meta = JSON.parse(text);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Error(`Meta is not valid JSON: ${why}`, { cause: error });
+  }
+  if (typeof meta !== 'object' || meta === null || Array.isArray(meta))
+    throw new Error('Meta must be a JSON object, in braces, for example {"team": "search"}.');
+  return meta as Readonly<Record<string, unknown>>;
+}
+
+function LongField({
+  label,
+  name,
+  text,
+  hint,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly text: string;
+  readonly hint: string;
+}) {
+  return (
+    <Field label={label} hint={hint}>
+      {(ids) => (
+        <textarea
+          {...ids}
+          name={name}
+          rows={Math.min(12, text.split('\n').length + 2)}
+          dir="auto"
+          defaultValue={text}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** Limits, each with its name. `isShared`: keys of an identity share them. */
+export function limitsField<Of>(
+  { name, label }: Named,
+  value: (record: Of) => readonly SharedRatelimit[],
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: (record) => limitsText(value(record)),
+    input: (text) => <LimitsInput label={label} name={name} text={text} />,
+    toPatch: (text) => ({ [name]: limitsOf(text) }),
+  };
+}
+
+export function limitsText(limits: readonly SharedRatelimit[]): string {
+  const shown = limits.map(({ name, limit, duration, async, notify, autoApply }) => ({
+    name,
+    limit,
+    duration,
+    async,
+    notify,
+    autoApply,
+  }));
+  return shown.length === 0 ? '' : JSON.stringify(shown);
+}
+
+export function limitsOf(text: string): readonly SharedRatelimit[] {
+  return text === '' ? [] : (JSON.parse(text) as SharedRatelimit[]);
+}
+
+export function refillField<Of>(value: (record: Of) => Refill | undefined): EditedField<Of> {
+  return {
+    name: 'refill',
+    label: 'Refill',
+    text: (record) => refillText(value(record)),
+    input: (text) => <RefillInput text={text} />,
+    toPatch: (text) => ({ refill: refillOf(text) ?? null }),
+  };
+}
+
+/** Without the times of the last and the next refill, which are no part of the rule. */
+function refillText(refill: Refill | undefined): string {
+  if (refill === undefined) return '';
+  const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
+  return JSON.stringify({
+    interval,
+    amount,
+    refillDay: refillDay ?? undefined,
+    refillWeekday: refillWeekday ?? undefined,
+    timezone,
+    mode,
+    max,
+  });
+}
+
+export function refillOf(text: string): Refill | undefined {
+  return text === '' ? undefined : (JSON.parse(text) as Refill);
+}
