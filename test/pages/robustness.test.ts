@@ -87,7 +87,7 @@ test('an old tab after an upgrade says so, also where the file of a page is gone
   await page.context().setOffline(false);
   await page.getByText('The service was upgraded to 9.9.9.').waitFor();
   forgiveSilence();
-  await page.route('**/dashboard/assets/part-*', (route) => route.fulfill({ status: 404, body: '' }));
+  await page.route('**/assets/part-*', (route) => route.fulfill({ status: 404, body: '' }));
   await at.open('Limits');
   await at.heading('This page cannot be shown').waitFor();
   await page.getByText('Either the service was upgraded since this tab was opened').waitFor();

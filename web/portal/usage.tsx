@@ -4,7 +4,7 @@ import { Count, Showing } from '../ui/show.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 import { call } from './portalClient.ts';
 
-const EVERY_MS = 15_000;
+const EVERY_MS = 5_000;
 
 /** Verifications of the customer's keys in the last 30 days. */
 export function Usage() {

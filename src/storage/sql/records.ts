@@ -17,8 +17,6 @@ import type {
   FormerSecret,
   FoundRole,
   FoundRootKey,
-  FoundPortalSession,
-  FoundSession,
   KeyQuery,
   KeyWithIdentity,
   NamedQuery,
@@ -76,6 +74,11 @@ export class SqlRecords implements Records {
   readonly #totals: RememberedTotals;
 
   readonly findApis = (apiIds: readonly string[]) => findApis(this.#reader, apiIds);
+  readonly findSession = (digest: string) => findSession(this.#reader, digest);
+  readonly findSessionById = (sessionId: string) => findSessionById(this.#reader, sessionId);
+  readonly findPortalSession = (digest: string) => findPortalSession(this.#reader, digest);
+  readonly listPortalSessions = (identityId: string, nowMs: number) =>
+    listPortalSessions(this.#reader, identityId, nowMs);
   readonly findIdentities = (externalIds: readonly string[]) => findIdentities(this.#reader, externalIds);
 
   constructor({ reader, lookups, lookUp, version }: RecordsContext) {
@@ -257,22 +260,6 @@ export class SqlRecords implements Records {
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {
     return (await this.#find<RootKeyRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
-  }
-
-  findSession(digest: string): Promise<FoundSession | null> {
-    return findSession(this.#reader, digest);
-  }
-
-  findPortalSession(digest: string): Promise<FoundPortalSession | null> {
-    return findPortalSession(this.#reader, digest);
-  }
-
-  listPortalSessions(identityId: string, nowMs: number): Promise<readonly string[]> {
-    return listPortalSessions(this.#reader, identityId, nowMs);
-  }
-
-  findSessionById(sessionId: string): Promise<SessionRecord | null> {
-    return findSessionById(this.#reader, sessionId);
   }
 
   listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]> {
