@@ -234,7 +234,9 @@ test('the table is filtered by state, plan, customer and words, and the back but
   await shows(['switched off']);
   await page.goBack();
   await page.goBack();
-  expect(await page.getByLabel('Customer').inputValue()).toBe('');
+  await shows(['mine']);
+  expect(await page.getByLabel('Customer').inputValue()).toBe('acme');
+  expect(await page.getByLabel('Search').inputValue()).toBe('');
 });
 
 test('a page of 360 pixels does not scroll sideways', async () => {
