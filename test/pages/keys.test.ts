@@ -241,10 +241,13 @@ test('the table is filtered by state, plan, customer and words, and the back but
 
 test('a page of 360 pixels does not scroll sideways', async () => {
   await page.setViewportSize({ width: 360, height: 800 });
-  for (const path of ['/keys', `/keys/${made.keyId}`]) {
+  const { apiId: hostileApi } = await server.ok('/v1/apis.createApi', { name: HOSTILE });
+  const plans = (await server.ok('/v1/plans.listPlans', {})) as { plans: { id: string }[] };
+  const paths = ['/keys', '/keys/new', `/keys/${made.keyId}`, `/apis/${hostileApi}`, '/customers/acme'];
+  for (const path of [...paths, '/plans', `/plans/${plans.plans[0]?.id}`, '/permissions', '/webhooks', '/limits']) {
     await at.goTo(path);
     await at.hasLoaded();
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect([path, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([path, true]);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
 });

@@ -50,6 +50,11 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
             ]}
           />
           {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
+          {may('identity.read_usage', value.id) && (
+            <p>
+              <a href={hrefOf(`/usage?${new URLSearchParams({ customer: externalId })}`)}>All its usage</a>
+            </p>
+          )}
           <LimitGauges limits={[...value.ratelimits, ...(value.plan?.ratelimits ?? [])]} />
           <Meta of={value.meta} />
           <ChangesOf target={value.id} />

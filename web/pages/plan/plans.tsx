@@ -57,7 +57,10 @@ export function refillWords(refill: Plan['refill']): string {
 }
 
 export function limitWords(limits: Plan['ratelimits']): string {
-  return limits.map(({ name, limit, duration: ms }) => `${name}: ${limit} in ${duration(ms)}`).join(', ');
+  const number = new Intl.NumberFormat();
+  return limits
+    .map(({ name, limit, duration: ms }) => `${name}: ${number.format(limit)} in ${duration(ms)}`)
+    .join(', ');
 }
 
 function CreatePlan({ close }: { readonly close: () => void }) {

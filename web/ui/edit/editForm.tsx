@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { Fragment } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Form } from '../form.tsx';
 
@@ -65,17 +65,19 @@ export function EditForm<Of>({
   };
   return (
     <Form button={others.length === 0 ? 'Save' : 'Save all the same'} onSend={send}>
-      {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
       {fields.map(({ name, input }) => (
         <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
       ))}
+      {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
     </Form>
   );
 }
 
 function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly EditedField<Of>[]; readonly record: Of }) {
+  const notice = useRef<HTMLDivElement>(null);
+  useEffect(() => notice.current?.scrollIntoView({ block: 'nearest' }), [fields]);
   return (
-    <div class="notice wrong" role="alert">
+    <div ref={notice} class="notice wrong" role="alert">
       <p>Changed by someone else meanwhile. Nothing was saved yet. This is there now:</p>
       <dl class="facts">
         {fields.map(({ name, label, text }) => (
