@@ -106,7 +106,12 @@ function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetail
         </>
       )}
       {mayUpdate && may('plan.assign_plan') && (
-        <AssignPlan holder={{ externalId }} present={customer.plan} move={customer.planMove} reload={reload} />
+        <AssignPlan
+          holder={{ externalId }}
+          present={customer}
+          read={() => keystile.identities.get({ identityId })}
+          reload={reload}
+        />
       )}
       {mayUpdate && (
         <ToggleButton

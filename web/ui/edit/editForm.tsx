@@ -10,6 +10,8 @@ export interface EditedField<Of> {
   readonly label: string;
   /** What the form shows of the record. */
   readonly text: (record: Of) => string;
+  /** The text in words, where it is none for people. */
+  readonly inWords?: (text: string, record: Of) => string;
   /** The input with this name, and this text at first. */
   readonly input: (text: string) => ComponentChildren;
   /** What to send for a text that was changed. Throws an error with words for the person who typed it. */
@@ -34,7 +36,9 @@ export function EditForm<Of>({
   read,
   fields,
   onSend,
+  button = 'Save',
 }: {
+  readonly button?: string;
   readonly record: Of;
   readonly read: () => Promise<Of>;
   readonly fields: readonly EditedField<Of>[];
@@ -64,7 +68,7 @@ export function EditForm<Of>({
     });
   };
   return (
-    <Form button={others.length === 0 ? 'Save' : 'Save all the same'} onSend={send}>
+    <Form button={others.length === 0 ? button : `${button} all the same`} onSend={send}>
       {fields.map(({ name, input }) => (
         <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
       ))}
@@ -80,11 +84,11 @@ function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly Edi
     <div ref={notice} class="notice wrong" role="alert">
       <p>Changed by someone else meanwhile. Nothing was saved yet. This is there now:</p>
       <dl class="facts">
-        {fields.map(({ name, label, text }) => (
+        {fields.map(({ name, label, text, inWords = same }) => (
           <div key={name}>
             <dt>{label}</dt>
             <dd class="clipped">
-              <bdi>{text(record) || 'nothing'}</bdi>
+              <bdi>{inWords(text(record), record) || 'nothing'}</bdi>
             </dd>
           </div>
         ))}
@@ -93,6 +97,8 @@ function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly Edi
     </div>
   );
 }
+
+const same = (text: string): string => text;
 
 /** The text of an input; line breaks are as scripts write them. */
 export function typed(data: FormData, name: string): string {

@@ -1,5 +1,6 @@
 import type { Refill, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
 import { Field, SelectField, TextField } from '../form.tsx';
+import { limitWords, refillWords } from '../show.tsx';
 import type { EditedField } from './editForm.tsx';
 import { LimitsInput } from './limitsInput.tsx';
 import { RefillInput } from './refillInput.tsx';
@@ -50,9 +51,31 @@ export function numberField<Of>(
   };
 }
 
+type Options = readonly (readonly [value: string, words: string])[];
+
+/** One of some values, each with its words. */
+export function choiceField<Of>(
+  { name, label, options }: Named & { readonly options: Options },
+  value: (record: Of) => string,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: value,
+    inWords: (text) => options.find(([each]) => each === text)?.[1] ?? text,
+    input: (text) => <SelectField label={label} name={name} options={withPresent(options, text)} defaultValue={text} />,
+    toPatch: (text) => ({ [name]: text }),
+  };
+}
+
+/** The present value is always among them: otherwise the form would change it unasked. */
+function withPresent(options: Options, text: string): Options {
+  return options.some(([value]) => value === text) ? options : [...options, [text, text]];
+}
+
 /** Two words, one for true and one for false. */
 export function flagField<Of>(
-  { name, label, words }: Named & { readonly words: readonly [on: string, off: string] },
+  { words, ...named }: Named & { readonly words: readonly [on: string, off: string] },
   value: (record: Of) => boolean,
 ): EditedField<Of> {
   const options = [
@@ -60,11 +83,8 @@ export function flagField<Of>(
     ['false', words[1]],
   ] as const;
   return {
-    name,
-    label,
-    text: (record) => String(value(record)),
-    input: (text) => <SelectField label={label} name={name} options={options} defaultValue={text} />,
-    toPatch: (text) => ({ [name]: text === 'true' }),
+    ...choiceField<Of>({ ...named, options }, (record) => String(value(record))),
+    toPatch: (text) => ({ [named.name]: text === 'true' }),
   };
 }
 
@@ -183,6 +203,7 @@ export function limitsField<Of>(
     name,
     label,
     text: (record) => limitsText(value(record)),
+    inWords: (text) => limitWords(limitsOf(text)),
     input: (text) => <LimitsInput label={label} name={name} text={text} />,
     toPatch: (text) => ({ [name]: limitsOf(text) }),
   };
@@ -209,6 +230,7 @@ export function refillField<Of>(value: (record: Of) => Refill | undefined): Edit
     name: 'refill',
     label: 'Refill',
     text: (record) => refillText(value(record)),
+    inWords: (text) => refillWords(refillOf(text)),
     input: (text) => <RefillInput text={text} />,
     toPatch: (text) => ({ refill: refillOf(text) ?? null }),
   };
