@@ -154,6 +154,16 @@ test('what somebody else changes meanwhile is shown, and only overwritten when a
   expect(await readKey()).toMatchObject({ name: 'mine', environment: HOSTILE });
 });
 
+test('a field that an input cannot show as it is stays as it is', async () => {
+  const odd = { name: 'two\nlines', expires: Date.UTC(12_000, 1, 1) };
+  const { keyId } = await create({ ...odd, environment: 'before' });
+  await openKey(keyId);
+  await fillDialog('Edit', 'Save', () => page.getByLabel('Environment').fill('after'));
+  expect(await readKey(keyId)).toMatchObject({ ...odd, environment: 'after' });
+  await openKey();
+  await server.ok('/v1/keys.deleteKey', { keyId, permanent: true });
+});
+
 test('a key is rotated with an overlap, disabled, and enabled again', async () => {
   const { keyId, key } = await create({ name: 'turning' });
   await openKey(keyId);

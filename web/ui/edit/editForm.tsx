@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { Fragment } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
@@ -19,7 +19,7 @@ export interface EditedField<Of> {
 }
 
 interface Editing<Of> {
-  /** The record as the form shows it, which is what the person's changes are compared with. */
+  /** The record as the form shows it, which is what the record is compared with before it is changed. */
   readonly shown: Of;
   /** The texts that the inputs began with. An input whose entry changes begins anew. */
   readonly begun: Readonly<Record<string, string>>;
@@ -50,8 +50,10 @@ export function EditForm<Of>({
     begun: Object.fromEntries(fields.map(({ name, text }) => [name, text(record)])),
     others: [],
   }));
+  const place = useRef<HTMLDivElement>(null);
+  const untouched = useUntouched(place, begun);
   const send = async (data: FormData): Promise<void> => {
-    const changed = fields.filter(({ name, text }) => typed(data, name) !== text(shown));
+    const changed = fields.filter(({ name }) => typed(data, name) !== untouched(name));
     const patch = Object.assign({}, ...changed.map(({ name, toPatch }) => toPatch(typed(data, name)))) as object;
     const present = await read();
     const different = fields.filter(({ text }) => text(present) !== text(shown));
@@ -69,12 +71,33 @@ export function EditForm<Of>({
   };
   return (
     <Form button={others.length === 0 ? button : `${button} all the same`} onSend={send}>
-      {fields.map(({ name, input }) => (
-        <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
-      ))}
+      <div ref={place}>
+        {fields.map(({ name, input }) => (
+          <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
+        ))}
+      </div>
       {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
     </Form>
   );
+}
+
+/**
+ * The value of an input that nobody has touched. It can differ from the text that the input was given: one line of text has no line breaks,
+ * and a date has at most four digits for its year. Compared with the text, such a field would count as changed.
+ */
+function useUntouched(
+  place: RefObject<HTMLDivElement | null>,
+  begun: Readonly<Record<string, string>>,
+): (name: string) => string {
+  const known = useRef(new Map<string, { readonly text: string; readonly value: string }>());
+  useEffect(() => {
+    const form = place.current?.closest('form');
+    if (form == null) return;
+    const data = new FormData(form);
+    for (const [name, text] of Object.entries(begun))
+      if (known.current.get(name)?.text !== text) known.current.set(name, { text, value: typed(data, name) });
+  }, [begun]);
+  return (name) => known.current.get(name)?.value ?? '';
 }
 
 function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly EditedField<Of>[]; readonly record: Of }) {
