@@ -43,12 +43,12 @@ async function isSent(name: string): Promise<void> {
 }
 
 /** Saves a form whose record somebody else has changed meanwhile. */
-async function savesAgain(theirs: string): Promise<void> {
-  await send('Save');
+async function savesAgain(theirs: string, name = 'Save'): Promise<void> {
+  await send(name);
   const notice = page.getByRole('alert').filter({ hasText: 'Changed by someone else meanwhile' });
   await notice.getByText(theirs, { exact: true }).waitFor();
   await at.expectAccessible();
-  await isSent('Save all the same');
+  await isSent(`${name} all the same`);
 }
 
 test('a plan is made with all its fields, changed, and deleted only when nobody holds it', async () => {
@@ -142,7 +142,9 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await openDialog('Change the plan');
   await page.getByLabel('Plan', { exact: true }).selectOption({ label: 'starter' });
   await page.getByLabel('Balance').selectOption('reset');
-  await isSent('Assign');
+  const other = await server.ok('/v1/plans.createPlan', { name: 'chosen by others' });
+  await server.ok('/v1/plans.assign', { externalId: 'acme', planId: other.planId });
+  await savesAgain('chosen by others', 'Assign');
   await page.getByRole('definition').filter({ hasText: 'starter' }).waitFor();
   expect(await read()).toMatchObject({ planId });
 });

@@ -154,6 +154,16 @@ test('what somebody else changes meanwhile is shown, and only overwritten when a
   expect(await readKey()).toMatchObject({ name: 'mine', environment: HOSTILE });
 });
 
+test('a field that an input cannot show as it is stays as it is', async () => {
+  const odd = { name: 'two\nlines', expires: Date.UTC(12_000, 1, 1) };
+  const { keyId } = await create({ ...odd, environment: 'before' });
+  await openKey(keyId);
+  await fillDialog('Edit', 'Save', () => page.getByLabel('Environment').fill('after'));
+  expect(await readKey(keyId)).toMatchObject({ ...odd, environment: 'after' });
+  await openKey();
+  await server.ok('/v1/keys.deleteKey', { keyId, permanent: true });
+});
+
 test('a key is rotated with an overlap, disabled, and enabled again', async () => {
   const { keyId, key } = await create({ name: 'turning' });
   await openKey(keyId);
@@ -234,15 +244,20 @@ test('the table is filtered by state, plan, customer and words, and the back but
   await shows(['switched off']);
   await page.goBack();
   await page.goBack();
-  expect(await page.getByLabel('Customer').inputValue()).toBe('');
+  await shows(['mine']);
+  expect(await page.getByLabel('Customer').inputValue()).toBe('acme');
+  expect(await page.getByLabel('Search').inputValue()).toBe('');
 });
 
 test('a page of 360 pixels does not scroll sideways', async () => {
   await page.setViewportSize({ width: 360, height: 800 });
-  for (const path of ['/keys', `/keys/${made.keyId}`]) {
+  const { apiId: hostileApi } = await server.ok('/v1/apis.createApi', { name: HOSTILE });
+  const plans = (await server.ok('/v1/plans.listPlans', {})) as { plans: { id: string }[] };
+  const paths = ['/keys', '/keys/new', `/keys/${made.keyId}`, `/apis/${hostileApi}`, '/customers/acme'];
+  for (const path of [...paths, '/plans', `/plans/${plans.plans[0]?.id}`, '/permissions', '/webhooks', '/limits']) {
     await at.goTo(path);
     await at.hasLoaded();
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
+    expect([path, await page.evaluate('document.documentElement.scrollWidth <= innerWidth')]).toEqual([path, true]);
   }
   await page.setViewportSize({ width: 1280, height: 800 });
 });

@@ -1,7 +1,9 @@
 import type { PlanMove } from '../../sdk/src/generated/api.ts';
 import { keystile } from '../client.ts';
 import { listPlans } from '../paged.ts';
-import { DialogButton, Form, SelectField, textOf } from '../ui/form.tsx';
+import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
+import { choiceField } from '../ui/edit/fields.tsx';
+import { DialogButton } from '../ui/form.tsx';
 import { Showing, Time } from '../ui/show.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 
@@ -10,11 +12,17 @@ interface PlanName {
   readonly name: string;
 }
 
+/** What of a customer or key belongs to its plan. */
+interface Held {
+  readonly plan?: PlanName | undefined;
+  /** A move that waits for the next refill. */
+  readonly planMove?: PlanMove | undefined;
+}
+
 interface Assigned {
   readonly holder: { readonly keyId: string } | { readonly externalId: string };
-  readonly present: PlanName | undefined;
-  /** A move that waits for the next refill. */
-  readonly move?: PlanMove | undefined;
+  readonly present: Held;
+  readonly read: () => Promise<Held>;
   readonly reload: () => void;
 }
 
@@ -27,59 +35,60 @@ export function AssignPlan(assigned: Assigned) {
   );
 }
 
-function AssignForm({ holder, present, move, reload, close }: Assigned & { readonly close: () => void }) {
+function AssignForm({ holder, present, read, reload, close }: Assigned & { readonly close: () => void }) {
   const plans = useLoaded(async () => (await listPlans({ limit: 100 })).plans, []);
+  const { planMove: move } = present;
   return (
     <Showing loaded={plans}>
       {(known) => (
-        <Form
-          button="Assign"
-          onSend={async (data) => {
-            await keystile.plans.assign({
-              ...holder,
-              planId: textOf(data, 'planId') ?? null,
-              when: textOf(data, 'when') as 'now' | 'nextRefill',
-              balance: textOf(data, 'balance') as 'keep' | 'reset',
-            });
-            close();
-            reload();
-          }}
-        >
+        <>
           {move !== undefined && (
             <p class="notice">
               A move to {nameOf(known, move.planId)} waits until <Time at={move.at} />. Assigning anew replaces it.
             </p>
           )}
-          <SelectField
-            label="Plan"
-            name="planId"
-            options={[['', 'no plan'], ...offered(known, present).map(({ id, name }) => [id, name] as const)]}
-            defaultValue={present?.id ?? ''}
+          <EditForm<Held>
+            record={present}
+            read={read}
+            button="Assign"
+            fields={fieldsOf(named(known, present.plan))}
+            onSend={async (patch, { plan }) => {
+              await keystile.plans.assign({ ...holder, planId: plan?.id ?? null, ...patch });
+              close();
+              reload();
+            }}
           />
-          <SelectField
-            label="When"
-            name="when"
-            options={[
-              ['now', 'now'],
-              ['nextRefill', 'at the next refill'],
-            ]}
-          />
-          <SelectField
-            label="Balance"
-            name="balance"
-            options={[
-              ['keep', 'keep the credits that are left'],
-              ['reset', 'begin with the credits of the new plan'],
-            ]}
-          />
-        </Form>
+        </>
       )}
     </Showing>
   );
 }
 
-/** The present plan is always among them: otherwise the form would take it away. */
-function offered(plans: readonly PlanName[], present: PlanName | undefined): readonly PlanName[] {
+function fieldsOf(plans: readonly PlanName[]): readonly EditedField<Held>[] {
+  const options = [['', 'no plan'] as const, ...plans.map(({ id, name }) => [id, name] as const)];
+  return [
+    {
+      ...choiceField<Held>({ name: 'planId', label: 'Plan', options }, ({ plan }) => plan?.id ?? ''),
+      inWords: (_planId, { plan }) => plan?.name ?? 'no plan',
+      toPatch: (planId) => ({ planId: planId === '' ? null : planId }),
+    },
+    choiceField({ name: 'when', label: 'When', options: WHEN }, () => WHEN[0][0]),
+    choiceField({ name: 'balance', label: 'Balance', options: BALANCE }, () => BALANCE[0][0]),
+  ];
+}
+
+const WHEN = [
+  ['now', 'now'],
+  ['nextRefill', 'at the next refill'],
+] as const;
+
+const BALANCE = [
+  ['keep', 'keep the credits that are left'],
+  ['reset', 'begin with the credits of the new plan'],
+] as const;
+
+/** With the name of the present plan, also where the list does not reach it. */
+function named(plans: readonly PlanName[], present: PlanName | undefined): readonly PlanName[] {
   return present === undefined || plans.some(({ id }) => id === present.id) ? plans : [present, ...plans];
 }
 

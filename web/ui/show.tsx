@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
+import type { Refill, SharedRatelimit } from '../../sdk/src/generated/api.ts';
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
 import { nowMs } from '../clock.ts';
@@ -70,6 +71,24 @@ export function duration(ms: number): string {
   if (unit === null) return `${NUMBER.format(ms)} ms`;
   const count = ms / size;
   return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+/** "requests: 100 in 1 minute (local)". */
+export function limitWords(limits: readonly SharedRatelimit[]): string {
+  return limits
+    .map(({ name, limit, duration: ms, async }) => {
+      const mode = async === false ? 'strict' : 'local';
+      return `${name}: ${NUMBER.format(limit)} in ${duration(ms)} (${mode})`;
+    })
+    .join(', ');
+}
+
+/** "100 monthly". */
+export function refillWords(refill: Refill | undefined): string {
+  if (refill === undefined) return '';
+  const { amount, interval, mode, timezone } = refill;
+  const zone = timezone === undefined || timezone === 'UTC' ? '' : ` (${timezone})`;
+  return `${mode === 'add' ? 'adds ' : ''}${NUMBER.format(amount)} ${interval}${zone}`;
 }
 
 export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {

@@ -2,7 +2,8 @@ import type { IdentityDetails } from '../../../sdk/src/generated/api.ts';
 import { keystile, may } from '../../client.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
-import { limitsField, lineField, metaField, numberField, refillField } from '../../ui/edit/fields.tsx';
+import { limitsField, refillField } from '../../ui/edit/counterFields.tsx';
+import { lineField, metaField, numberField } from '../../ui/edit/fields.tsx';
 import { DialogButton } from '../../ui/form.tsx';
 import { LimitGauges } from '../../ui/gauge.tsx';
 import { Badge, Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
@@ -50,6 +51,11 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
             ]}
           />
           {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
+          {may('identity.read_usage', value.id) && (
+            <p>
+              <a href={hrefOf(`/usage?${new URLSearchParams({ customer: externalId })}`)}>All its usage</a>
+            </p>
+          )}
           <LimitGauges limits={[...value.ratelimits, ...(value.plan?.ratelimits ?? [])]} />
           <Meta of={value.meta} />
           <ChangesOf target={value.id} />
@@ -101,7 +107,12 @@ function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetail
         </>
       )}
       {mayUpdate && may('plan.assign_plan') && (
-        <AssignPlan holder={{ externalId }} present={customer.plan} move={customer.planMove} reload={reload} />
+        <AssignPlan
+          holder={{ externalId }}
+          present={customer}
+          read={() => keystile.identities.get({ identityId })}
+          reload={reload}
+        />
       )}
       {mayUpdate && (
         <ToggleButton

@@ -2,15 +2,8 @@ import type { KeyDetails, SharedRatelimit } from '../../../sdk/src/generated/api
 import { keystile, may } from '../../client.ts';
 import { DialogButton } from '../../ui/form.tsx';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
-import {
-  limitsField,
-  limitsOf,
-  lineField,
-  linesField,
-  metaField,
-  refillField,
-  timeField,
-} from '../../ui/edit/fields.tsx';
+import { limitsField, limitsOf, refillField } from '../../ui/edit/counterFields.tsx';
+import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
 
 const DEFAULT = 'default';
 

@@ -42,7 +42,12 @@ export function KeyActions({ of: key, reload }: { readonly of: KeyDetails; reado
         />
       )}
       {mayUpdate && key.identity === undefined && may('plan.assign_plan') && (
-        <AssignPlan holder={{ keyId: key.id }} present={key.plan} move={key.planMove} reload={reload} />
+        <AssignPlan
+          holder={{ keyId: key.id }}
+          present={key}
+          read={() => keystile.keys.get({ keyId: key.id })}
+          reload={reload}
+        />
       )}
       {mayUpdate && (
         <>

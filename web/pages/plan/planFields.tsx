@@ -2,7 +2,8 @@ import type { Plan } from '../../../sdk/src/generated/api.ts';
 import { allOf } from '../../allOf.ts';
 import { keystile, may } from '../../client.ts';
 import type { EditedField } from '../../ui/edit/editForm.tsx';
-import { limitsField, lineField, linesField, metaField, numberField, refillField } from '../../ui/edit/fields.tsx';
+import { limitsField, refillField } from '../../ui/edit/counterFields.tsx';
+import { lineField, linesField, metaField, numberField } from '../../ui/edit/fields.tsx';
 import { type Loaded, useLoaded } from '../../ui/useLoaded.ts';
 
 interface Named {

@@ -3,12 +3,11 @@ import { keystile, may } from '../../client.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { EditForm } from '../../ui/edit/editForm.tsx';
 import { DeleteButton, DialogButton } from '../../ui/form.tsx';
-import { Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
+import { Copyable, Count, Facts, limitWords, refillWords, Showing } from '../../ui/show.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { ChangesOf } from '../audit.tsx';
 import { Meta } from '../meta.tsx';
 import { namesOf, planFields, useGrants } from './planFields.tsx';
-import { limitWords, refillWords } from './plans.tsx';
 
 export function PlanPage({ id: planId }: { readonly id: string }) {
   const plan = useLoaded(() => keystile.plans.get({ planId }), [planId], 10_000);

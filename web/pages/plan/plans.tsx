@@ -4,7 +4,7 @@ import { listPlans } from '../../paged.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { CreateForm } from '../../ui/edit/createForm.tsx';
 import { DialogButton } from '../../ui/form.tsx';
-import { Count, duration, Showing } from '../../ui/show.tsx';
+import { Count, limitWords, refillWords, Showing } from '../../ui/show.tsx';
 import { PagedTable } from '../../ui/table.tsx';
 import { from } from '../pageOf.ts';
 import { NEW_PLAN, planFields, useGrants } from './planFields.tsx';
@@ -50,14 +50,6 @@ export function Plans() {
       />
     </>
   );
-}
-
-export function refillWords(refill: Plan['refill']): string {
-  return refill === undefined ? '' : `${new Intl.NumberFormat().format(refill.amount)} ${refill.interval}`;
-}
-
-export function limitWords(limits: Plan['ratelimits']): string {
-  return limits.map(({ name, limit, duration: ms }) => `${name}: ${limit} in ${duration(ms)}`).join(', ');
 }
 
 function CreatePlan({ close }: { readonly close: () => void }) {

@@ -1,6 +1,6 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { Fragment } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { Form } from '../form.tsx';
 
@@ -10,6 +10,8 @@ export interface EditedField<Of> {
   readonly label: string;
   /** What the form shows of the record. */
   readonly text: (record: Of) => string;
+  /** The text in words, where it is none for people. */
+  readonly inWords?: (text: string, record: Of) => string;
   /** The input with this name, and this text at first. */
   readonly input: (text: string) => ComponentChildren;
   /** What to send for a text that was changed. Throws an error with words for the person who typed it. */
@@ -17,7 +19,7 @@ export interface EditedField<Of> {
 }
 
 interface Editing<Of> {
-  /** The record as the form shows it, which is what the person's changes are compared with. */
+  /** The record as the form shows it, which is what the record is compared with before it is changed. */
   readonly shown: Of;
   /** The texts that the inputs began with. An input whose entry changes begins anew. */
   readonly begun: Readonly<Record<string, string>>;
@@ -34,7 +36,9 @@ export function EditForm<Of>({
   read,
   fields,
   onSend,
+  button = 'Save',
 }: {
+  readonly button?: string;
   readonly record: Of;
   readonly read: () => Promise<Of>;
   readonly fields: readonly EditedField<Of>[];
@@ -46,8 +50,10 @@ export function EditForm<Of>({
     begun: Object.fromEntries(fields.map(({ name, text }) => [name, text(record)])),
     others: [],
   }));
+  const place = useRef<HTMLDivElement>(null);
+  const untouched = useUntouched(place, begun);
   const send = async (data: FormData): Promise<void> => {
-    const changed = fields.filter(({ name, text }) => typed(data, name) !== text(shown));
+    const changed = fields.filter(({ name }) => typed(data, name) !== untouched(name));
     const patch = Object.assign({}, ...changed.map(({ name, toPatch }) => toPatch(typed(data, name)))) as object;
     const present = await read();
     const different = fields.filter(({ text }) => text(present) !== text(shown));
@@ -64,25 +70,48 @@ export function EditForm<Of>({
     });
   };
   return (
-    <Form button={others.length === 0 ? 'Save' : 'Save all the same'} onSend={send}>
+    <Form button={others.length === 0 ? button : `${button} all the same`} onSend={send}>
+      <div ref={place}>
+        {fields.map(({ name, input }) => (
+          <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
+        ))}
+      </div>
       {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
-      {fields.map(({ name, input }) => (
-        <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
-      ))}
     </Form>
   );
 }
 
+/**
+ * The value of an input that nobody has touched. It can differ from the text that the input was given: one line of text has no line breaks,
+ * and a date has at most four digits for its year. Compared with the text, such a field would count as changed.
+ */
+function useUntouched(
+  place: RefObject<HTMLDivElement | null>,
+  begun: Readonly<Record<string, string>>,
+): (name: string) => string {
+  const known = useRef(new Map<string, { readonly text: string; readonly value: string }>());
+  useEffect(() => {
+    const form = place.current?.closest('form');
+    if (form == null) return;
+    const data = new FormData(form);
+    for (const [name, text] of Object.entries(begun))
+      if (known.current.get(name)?.text !== text) known.current.set(name, { text, value: typed(data, name) });
+  }, [begun]);
+  return (name) => known.current.get(name)?.value ?? '';
+}
+
 function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly EditedField<Of>[]; readonly record: Of }) {
+  const notice = useRef<HTMLDivElement>(null);
+  useEffect(() => notice.current?.scrollIntoView({ block: 'nearest' }), [fields]);
   return (
-    <div class="notice wrong" role="alert">
+    <div ref={notice} class="notice wrong" role="alert">
       <p>Changed by someone else meanwhile. Nothing was saved yet. This is there now:</p>
       <dl class="facts">
-        {fields.map(({ name, label, text }) => (
+        {fields.map(({ name, label, text, inWords = same }) => (
           <div key={name}>
             <dt>{label}</dt>
             <dd class="clipped">
-              <bdi>{text(record) || 'nothing'}</bdi>
+              <bdi>{inWords(text(record), record) || 'nothing'}</bdi>
             </dd>
           </div>
         ))}
@@ -91,6 +120,8 @@ function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly Edi
     </div>
   );
 }
+
+const same = (text: string): string => text;
 
 /** The text of an input; line breaks are as scripts write them. */
 export function typed(data: FormData, name: string): string {

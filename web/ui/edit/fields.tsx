@@ -1,8 +1,5 @@
-import type { Refill, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
 import { Field, SelectField, TextField } from '../form.tsx';
 import type { EditedField } from './editForm.tsx';
-import { LimitsInput } from './limitsInput.tsx';
-import { RefillInput } from './refillInput.tsx';
 
 /** The fields that forms of several records have. */
 
@@ -26,7 +23,7 @@ export function lineField<Of>(
   };
 }
 
-/** A number; an empty field removes it. `scale`: how many of the service's units one of the shown is. */
+/** A number; an empty field removes it. */
 export function numberField<Of>(
   { name, label, hint, min = 0, required = false }: Named & { readonly min?: number; readonly required?: boolean },
   value: (record: Of) => number | undefined,
@@ -50,9 +47,31 @@ export function numberField<Of>(
   };
 }
 
+type Options = readonly (readonly [value: string, words: string])[];
+
+/** One of some values, each with its words. */
+export function choiceField<Of>(
+  { name, label, options }: Named & { readonly options: Options },
+  value: (record: Of) => string,
+): EditedField<Of> {
+  return {
+    name,
+    label,
+    text: value,
+    inWords: (text) => options.find(([each]) => each === text)?.[1] ?? text,
+    input: (text) => <SelectField label={label} name={name} options={withPresent(options, text)} defaultValue={text} />,
+    toPatch: (text) => ({ [name]: text }),
+  };
+}
+
+/** The present value is always among them: otherwise the form would change it unasked. */
+function withPresent(options: Options, text: string): Options {
+  return options.some(([value]) => value === text) ? options : [...options, [text, text]];
+}
+
 /** Two words, one for true and one for false. */
 export function flagField<Of>(
-  { name, label, words }: Named & { readonly words: readonly [on: string, off: string] },
+  { words, ...named }: Named & { readonly words: readonly [on: string, off: string] },
   value: (record: Of) => boolean,
 ): EditedField<Of> {
   const options = [
@@ -60,11 +79,8 @@ export function flagField<Of>(
     ['false', words[1]],
   ] as const;
   return {
-    name,
-    label,
-    text: (record) => String(value(record)),
-    input: (text) => <SelectField label={label} name={name} options={options} defaultValue={text} />,
-    toPatch: (text) => ({ [name]: text === 'true' }),
+    ...choiceField<Of>({ ...named, options }, (record) => String(value(record))),
+    toPatch: (text) => ({ [named.name]: text === 'true' }),
   };
 }
 
@@ -172,63 +188,4 @@ function LongField({
       )}
     </Field>
   );
-}
-
-/** Limits, each with its name. `isShared`: keys of an identity share them. */
-export function limitsField<Of>(
-  { name, label }: Named,
-  value: (record: Of) => readonly SharedRatelimit[],
-): EditedField<Of> {
-  return {
-    name,
-    label,
-    text: (record) => limitsText(value(record)),
-    input: (text) => <LimitsInput label={label} name={name} text={text} />,
-    toPatch: (text) => ({ [name]: limitsOf(text) }),
-  };
-}
-
-export function limitsText(limits: readonly SharedRatelimit[]): string {
-  const shown = limits.map(({ name, limit, duration, async, notify, autoApply }) => ({
-    name,
-    limit,
-    duration,
-    async,
-    notify,
-    autoApply,
-  }));
-  return shown.length === 0 ? '' : JSON.stringify(shown);
-}
-
-export function limitsOf(text: string): readonly SharedRatelimit[] {
-  return text === '' ? [] : (JSON.parse(text) as SharedRatelimit[]);
-}
-
-export function refillField<Of>(value: (record: Of) => Refill | undefined): EditedField<Of> {
-  return {
-    name: 'refill',
-    label: 'Refill',
-    text: (record) => refillText(value(record)),
-    input: (text) => <RefillInput text={text} />,
-    toPatch: (text) => ({ refill: refillOf(text) ?? null }),
-  };
-}
-
-/** Without the times of the last and the next refill, which are no part of the rule. */
-function refillText(refill: Refill | undefined): string {
-  if (refill === undefined) return '';
-  const { interval, amount, refillDay, refillWeekday, timezone, mode, max } = refill;
-  return JSON.stringify({
-    interval,
-    amount,
-    refillDay: refillDay ?? undefined,
-    refillWeekday: refillWeekday ?? undefined,
-    timezone,
-    mode,
-    max,
-  });
-}
-
-export function refillOf(text: string): Refill | undefined {
-  return text === '' ? undefined : (JSON.parse(text) as Refill);
 }
