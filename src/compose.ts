@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 
+import { isLoopback } from './core/address.ts';
 import { localUrl } from './core/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
@@ -154,7 +155,7 @@ function assemble<S extends Storage>(
     },
     maxTagLists: config.analyticsTagLists,
     portal: {
-      url: config.publicUrl ?? localUrl(config.host, config.port),
+      url: config.publicUrl ?? (isLoopback(config.host) ? localUrl(config.host, config.port) : null),
       returnOrigins: config.portalReturnOrigins ?? [],
     },
     countsVerifications: config.analytics,

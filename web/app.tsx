@@ -1,7 +1,17 @@
 import { Suspense } from 'preact/compat';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 
-import { isExpired, isSignedIn, loadSession, may, messageOf, newVersion, session, signOut } from './client.ts';
+import {
+  isExpired,
+  isSignedIn,
+  loadSession,
+  may,
+  messageOf,
+  newVersion,
+  session,
+  signOut,
+  startFailure,
+} from './client.ts';
 import { type Page, PAGES } from './pageList.ts';
 import { SignIn, SignInForm } from './pages/signIn.tsx';
 import { type Operation, rightTo } from '../src/core/rights.ts';
@@ -11,7 +21,11 @@ import { Away, WrongClock } from './ui/away.tsx';
 import { Failure } from './ui/show.tsx';
 
 export function App() {
-  if (session.value === undefined) return isAway.value ? <Away /> : <p class="loading">Loading …</p>;
+  if (session.value === undefined) {
+    if (isAway.value) return <Away onReturn={loadSession} />;
+    if (startFailure.value === null) return <p class="loading">Loading …</p>;
+    return <Failure error={new Error(`${messageOf(startFailure.value)} It is asked again in a moment.`)} />;
+  }
   return isSignedIn.value ? <Shell /> : <SignIn />;
 }
 
@@ -49,7 +63,7 @@ function Shell() {
         </button>
       </header>
       {signOutFailure !== null && <Failure error={signOutFailure} />}
-      <Away />
+      <Away onReturn={loadSession} />
       <WrongClock />
       {newVersion.value !== null && (
         <p class="notice" role="status">

@@ -18,6 +18,8 @@ export interface Session {
 export const session = signal<Session | null | undefined>(undefined);
 /** The session has ended while a page was open. The page stays, with what was typed, until somebody signs in again. */
 export const isExpired = signal(false);
+/** Why the service could not say who is signed in; null = it could, or was not asked yet. */
+export const startFailure = signal<unknown>(null);
 /** The service was upgraded since this page was loaded. */
 export const newVersion = signal<string | null>(null);
 
@@ -59,7 +61,8 @@ export async function ask<T>(call: () => Promise<T>): Promise<T> {
 /** Asks who is signed in. Throws when the service cannot say. */
 export async function loadSession(): Promise<void> {
   const answer = await fetchAsPage('/dashboard/session').catch(() => null);
-  if (answer?.ok !== true) throw new Error('The service cannot be reached.');
+  if (answer === null) throw new Error('The service cannot be reached.');
+  if (!answer.ok) throw new Error(`The service answers ${answer.status}, and cannot say who is signed in.`);
   remember(((await answer.json()) as { session: Session | null }).session);
 }
 

@@ -1,7 +1,7 @@
 import { render } from 'preact';
 
 import { App } from './app.tsx';
-import { loadSession } from './client.ts';
+import { loadSession, startFailure } from './client.ts';
 import './style.css';
 
 const place = document.getElementById('app');
@@ -13,5 +13,11 @@ if (place !== null) {
 
 /** Until the service answers. */
 async function begin(): Promise<void> {
-  await loadSession().catch(() => setTimeout(() => void begin(), 2_000));
+  try {
+    await loadSession();
+    startFailure.value = null;
+  } catch (error) {
+    startFailure.value = error;
+    setTimeout(() => void begin(), 2_000);
+  }
 }

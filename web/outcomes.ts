@@ -9,14 +9,16 @@ const OUTCOMES = [
   ['disabled', 'Disabled', 'grey'],
   ['insufficientPermissions', 'Lacks permissions', 'blue'],
   ['forbidden', 'Forbidden', 'bad'],
+  ['notFound', 'Unknown key', 'dark'],
 ] as const;
 
 type Outcome = (typeof OUTCOMES)[number][0];
-export type Counts = { readonly [O in Outcome]: number };
+/** Of one key, none is of an unknown one. */
+export type Counts = { readonly [O in Exclude<Outcome, 'notFound'>]: number } & { readonly notFound?: number };
 
 /** One series for each outcome that occurred, and always one for valid. */
 export function outcomeSeries(rows: readonly Counts[]): Series[] {
-  return OUTCOMES.map(([field, label, color]) => ({ label, color, values: rows.map((row) => row[field]) })).filter(
+  return OUTCOMES.map(([field, label, color]) => ({ label, color, values: rows.map((row) => row[field] ?? 0) })).filter(
     ({ label, values }) => label === 'Valid' || values.some((value) => value > 0),
   );
 }

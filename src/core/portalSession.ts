@@ -21,4 +21,6 @@ export interface PortalSessionRecord {
   /** null: the link was not opened yet. */
   readonly openedAtMs: number | null;
   readonly untilMs: number;
+  /** What the customer has changed. */
+  readonly changes: number;
 }

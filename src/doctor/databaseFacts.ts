@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { statfs } from 'node:fs/promises';
 
 import { GONE_AFTER_MS } from '../core/health.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
@@ -9,7 +9,8 @@ export interface DatabaseFacts {
   nodes(): Promise<readonly NodeStatus[]>;
   /** This node, as far as it knows itself. Shown when the list cannot be read. */
   self(): NodeStatus;
-  disk(): DiskSpace | null;
+  /** null: the database is elsewhere. */
+  disk(): Promise<DiskSpace | null>;
   walBytes(): number | null;
   oldestTransactionMs(): Promise<number>;
 }
@@ -44,8 +45,8 @@ export function embeddedFacts(
   return {
     self,
     nodes: async () => [self()],
-    disk: () => {
-      const { bavail, blocks, bsize } = statfsSync(folder);
+    disk: async () => {
+      const { bavail, blocks, bsize } = await statfs(folder);
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
     },
     walBytes: () => storage.walBytes,
@@ -83,7 +84,7 @@ export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
       }));
       return all.some(({ isSelf }) => isSelf) ? all : [self(), ...all];
     },
-    disk: () => null,
+    disk: async () => null,
     walBytes: () => null,
     oldestTransactionMs: () => storage.oldestTransactionMs(),
   };

@@ -54,10 +54,11 @@ export class StatusReader {
     const { engine, config, database } = this.#context;
     const { ledger, warnings } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
-    const [nodes, webhooks, oldestTransactionMs] = await Promise.all([
+    const [nodes, webhooks, oldestTransactionMs, disk] = await Promise.all([
       database.nodes().catch(() => [database.self()]),
       webhookFacts(engine).catch(() => []),
       database.oldestTransactionMs().catch(() => 0),
+      database.disk().catch(() => null),
     ]);
     return {
       nowMs: ledger.nowMs(),
@@ -69,7 +70,7 @@ export class StatusReader {
       waiting: ledger.waiting,
       webhooks,
       otherTags: engine.openCounts.tagLists.others,
-      disk: database.disk(),
+      disk,
       walBytes: database.walBytes(),
       oldestTransactionMs,
     };
@@ -95,7 +96,7 @@ async function webhookFacts({ storage: { webhooks } }: Engine): Promise<WebhookF
   return all
     .filter(({ enabled }) => enabled)
     .map(({ id, url, pausedBecause }) => ({
-      host: new URL(url).host,
+      host: URL.canParse(url) ? new URL(url).host : 'an address that cannot be read',
       pausedBecause,
       failingSinceMs: failing.get(id) ?? null,
     }));

@@ -89,7 +89,8 @@ test('a page whose customer is disabled meanwhile says so', async () => {
   await at.server.ok('/v1/identities.updateIdentity', { externalId: 'acme', enabled: false });
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByText('This page has ended.').waitFor();
+  await page.getByText('Your access is disabled.').waitFor();
+  await at.expectAccessible(page);
   await at.server.ok('/v1/identities.updateIdentity', { externalId: 'acme', enabled: true });
   const [opened] = pages;
   expect(opened?.complaints.splice(0).filter((each) => !each.includes('401'))).toEqual([]);

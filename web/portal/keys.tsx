@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { useState } from 'preact/hooks';
 
 import { nowMs } from '../clock.ts';
@@ -13,14 +14,37 @@ const OVERLAPS = [
   [String(24 * HOUR_MS), 'works for another day'],
 ] as const;
 
+/** Secrets that were made on this page and not put away yet. Nothing but the customer removes one. */
+const newSecrets = signal<readonly string[]>([]);
+
+export function NewSecrets() {
+  return (
+    <>
+      {newSecrets.value.map((secret) => (
+        <div class="notice" role="status" key={secret}>
+          <p>Your new key. It is shown only now: copy it and keep it safe.</p>
+          <Copyable text={secret} label="the key" />{' '}
+          <button
+            type="button"
+            class="small"
+            onClick={() => (newSecrets.value = newSecrets.value.filter((each) => each !== secret))}
+          >
+            I have it
+          </button>
+        </div>
+      ))}
+    </>
+  );
+}
+
 /** The customer's keys, and what it may do with them. */
 export function Keys({ visit: { allow } }: { readonly visit: Visit }) {
   const [turn, setTurn] = useState(0);
-  const [made, setMade] = useState<string | null>(null);
-  const changed = async (secret: string | null): Promise<void> => {
-    setMade(secret);
+  const changed = (secret: string | null): void => {
+    if (secret !== null) newSecrets.value = [...newSecrets.value, secret];
     setTurn((before) => before + 1);
-    await refresh();
+    // The number of keys may be wrong for a moment. That must not look as if the change had failed.
+    void refresh().catch(() => {});
   };
   const columns: Column<PortalKey>[] = [
     { title: 'Key', cell: ({ start, name }) => <KeyName start={start} name={name} /> },
@@ -48,8 +72,8 @@ export function Keys({ visit: { allow } }: { readonly visit: Visit }) {
                 onSend={async (data) => {
                   const name = textOf(data, 'name');
                   const { key } = await call('createKey', name === undefined ? {} : { name });
-                  await changed(key);
                   close();
+                  changed(key);
                 }}
               >
                 <TextField label="Name" name="name" hint="For you, for example: production server." />
@@ -58,15 +82,6 @@ export function Keys({ visit: { allow } }: { readonly visit: Visit }) {
           </DialogButton>
         )}
       </div>
-      {made !== null && (
-        <div class="notice" role="status">
-          <p>Your new key. It is shown only now: copy it and keep it safe.</p>
-          <Copyable text={made} label="the key" />{' '}
-          <button type="button" class="small" onClick={() => setMade(null)}>
-            I have it
-          </button>
-        </div>
-      )}
       <PagedTable
         caption="List of your keys"
         columns={columns}
@@ -109,7 +124,7 @@ function Actions({
 }: {
   readonly key_: PortalKey;
   readonly allow: Visit['allow'];
-  readonly onChanged: (secret: string | null) => Promise<void>;
+  readonly onChanged: (secret: string | null) => void;
 }) {
   return (
     <span class="actions">
@@ -120,8 +135,8 @@ function Actions({
               button="Give it a new secret"
               onSend={async (data) => {
                 const { key } = await call('rotateKey', { keyId: id, overlapMs: numberOf(data, 'overlap') ?? 0 });
-                await onChanged(key);
                 close();
+                onChanged(key);
               }}
             >
               <SelectField
@@ -141,7 +156,7 @@ function Actions({
           explains="Programs that use this key are refused from now on."
           onDelete={async () => {
             await call('deleteKey', { keyId: id });
-            await onChanged(null);
+            onChanged(null);
           }}
         />
       )}

@@ -1,15 +1,25 @@
 import { useEffect, useState } from 'preact/hooks';
 
 import { ask, isExpired, messageOf } from '../client.ts';
+import { Away, WrongClock } from '../ui/away.tsx';
 import { duration, Count, Facts, Failure, Time } from '../ui/show.tsx';
-import { Keys } from './keys.tsx';
-import { begin, call, type Look, look, visit, type Visit } from './portalClient.ts';
+import { Keys, NewSecrets } from './keys.tsx';
+import { begin, call, endedBecause, type Look, look, refresh, visit, type Visit } from './portalClient.ts';
 import { Usage } from './usage.tsx';
 
 /** What one customer sees of its keys. The service decides what that is; this page only shows it. */
 export function PortalPage() {
   const [error, setError] = useState<unknown>(null);
-  useEffect(() => void begin().catch(setError), []);
+  useEffect(() => {
+    const start = (): void => {
+      setError(null);
+      void begin().catch(setError);
+    };
+    start();
+    // Another link in the same tab changes only what is behind #.
+    addEventListener('hashchange', start);
+    return () => removeEventListener('hashchange', start);
+  }, []);
   const shown = look.value;
   useEffect(() => {
     if (shown === null) return;
@@ -19,16 +29,27 @@ export function PortalPage() {
   if (error !== null) return <Ended text={messageOf(error)} />;
   if (visit.value === undefined) return <p class="loading">Loading …</p>;
   if (visit.value === null) return <Ended text="Open the link that you were given." />;
+  const { customer } = visit.value;
   return (
     <>
       {shown !== null && <Top look={shown} visit={visit.value} />}
+      <Away onReturn={refresh} />
+      <WrongClock />
       <main id="content">
+        <h1>
+          <bdi>{customer.name ?? customer.externalId}</bdi>
+        </h1>
         {isExpired.value ? (
-          <Ended text="This page has ended. Go back to where you came from and open it again." />
+          // What was created stays on the page: its secret is shown nowhere else.
+          <p class="notice wrong" role="alert">
+            {endedBecause.value} Go back to where you came from and open it again.
+          </p>
         ) : (
+          <Account visit={visit.value} />
+        )}
+        <NewSecrets />
+        {!isExpired.value && (
           <>
-            <h1>{visit.value.customer.name ?? visit.value.customer.externalId}</h1>
-            <Account visit={visit.value} />
             <Keys visit={visit.value} />
             <Usage />
           </>
@@ -84,7 +105,7 @@ function Account({ visit: { customer, plan } }: { readonly visit: Visit }) {
             {maxKeys !== undefined && (
               <>
                 {' '}
-                of at most <Count of={maxKeys} />
+                of at most <Count of={maxKeys} />, in all apis
               </>
             )}
           </>,
@@ -111,7 +132,7 @@ function Account({ visit: { customer, plan } }: { readonly visit: Visit }) {
 function Ended({ text }: { readonly text: string }) {
   return (
     <main id="content">
-      <h1>Nothing to see here</h1>
+      <h1>This page is not open</h1>
       <p role="alert">{text}</p>
     </main>
   );

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-import { fetchAsPage } from '../client.ts';
+import { fetchAsPage, isExpired } from '../client.ts';
 import type { Counts } from '../outcomes.ts';
 import { errorOfBody } from '../../sdk/src/errors.ts';
 
@@ -68,6 +68,9 @@ export const look = signal<Look | null>(null);
 /** undefined: not asked yet. null: there is none. */
 export const visit = signal<Visit | null | undefined>(undefined);
 
+/** Why the page has ended, in the words of the service. */
+export const endedBecause = signal('This page has ended.');
+
 /** Asks the service about this customer. The session says which one it is. */
 export async function call<N extends keyof Answers>(name: N, body: object = {}): Promise<Answers[N]> {
   return (await send(name, body)) as Answers[N];
@@ -78,11 +81,16 @@ export async function begin(): Promise<void> {
   const token = new URLSearchParams(location.hash.slice(1)).get('open');
   // Before anything is sent: the token must not stay in the history.
   if (token !== null) history.replaceState(null, '', location.pathname);
-  await refresh(token === null ? null : { token });
+  await load(token === null ? null : { token });
+  isExpired.value = false;
 }
 
 /** Reads the customer again. */
-export async function refresh(opening: { readonly token: string } | null = null): Promise<void> {
+export function refresh(): Promise<void> {
+  return load(null);
+}
+
+async function load(opening: { readonly token: string } | null): Promise<void> {
   const answer = (await send('session', opening)) as { look: Look; visit: Visit | null };
   look.value = answer.look;
   visit.value = answer.visit;
@@ -98,5 +106,7 @@ async function send(name: string, body: object | null): Promise<unknown> {
   if (answer === null) throw new Error('The service cannot be reached. Try again.');
   const read: unknown = await answer.json().catch(() => null);
   if (answer.ok) return read;
-  throw errorOfBody(read, answer.status) ?? new Error('The service could not answer. Try again.');
+  const failure = errorOfBody(read, answer.status) ?? new Error('The service could not answer. Try again.');
+  if (answer.status === 401) endedBecause.value = failure.message.split('. ')[0] + '.';
+  throw failure;
 }

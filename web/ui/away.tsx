@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 
-import { fetchAsPage, loadSession } from '../client.ts';
+import { fetchAsPage } from '../client.ts';
 import { clockOffsetMs } from '../clock.ts';
 import { isAway } from '../reach.ts';
 import { about } from './show.tsx';
@@ -10,14 +10,14 @@ const ASK_EVERY_MS = 2_000;
 const WORTH_TELLING_MS = 60_000;
 
 /** Says that the node does not answer, and looks for it. The pages ask nothing meanwhile. */
-export function Away() {
+export function Away({ onReturn }: { readonly onReturn: () => Promise<void> }) {
   useEffect(() => {
     if (!isAway.value) return;
     const timer = setInterval(() => void fetchAsPage('/v1/liveness').catch(() => {}), ASK_EVERY_MS);
     return () => {
       clearInterval(timer);
       // It may have come back as another version.
-      void loadSession().catch(() => {});
+      void onReturn().catch(() => {});
     };
   }, [isAway.value]);
   if (!isAway.value) return null;

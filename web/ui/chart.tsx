@@ -1,6 +1,8 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+
+import { count } from './show.tsx';
 
 export interface Series {
   readonly label: string;
@@ -9,7 +11,7 @@ export interface Series {
   readonly values: readonly number[];
 }
 
-/** Bars on top of each other, one for each time. The numbers are also in a table, for those who do not see the picture. */
+/** Bars on top of each other, one for each time. Those who do not see the picture are told its totals. */
 export function StackedChart({
   label,
   times,
@@ -24,6 +26,7 @@ export function StackedChart({
 }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const isDark = useDark();
   const names = series.map((each) => each.label).join();
   const data: uPlot.AlignedData = [times.map((time) => time / 1000), ...stacked(series)];
   useEffect(() => {
@@ -38,7 +41,7 @@ export function StackedChart({
       made.destroy();
       plot.current = null;
     };
-  }, [names, step(times)]);
+  }, [names, step(times), isDark]);
   useEffect(() => plot.current?.setData(data), [JSON.stringify(data)]);
   return (
     <figure class="chart">
@@ -50,10 +53,22 @@ export function StackedChart({
   );
 }
 
+/** The theme of the system. A picture has its colours only when it is drawn. */
+function useDark(): boolean {
+  const media = matchMedia('(prefers-color-scheme: dark)');
+  const [isDark, setDark] = useState(media.matches);
+  useEffect(() => {
+    const change = (): void => setDark(media.matches);
+    media.addEventListener('change', change);
+    return () => media.removeEventListener('change', change);
+  }, []);
+  return isDark;
+}
+
 const HEIGHT = 240;
 
 function totals(series: readonly Series[]): string {
-  return series.map(({ label, values }) => `${label} ${values.reduce((sum, each) => sum + each, 0)}`).join(', ');
+  return series.map(({ label, values }) => `${label} ${count(values.reduce((sum, each) => sum + each, 0))}`).join(', ');
 }
 
 /** Each series is drawn from 0 to its own value plus all below it; the topmost is drawn first. */
@@ -118,7 +133,7 @@ export function Legend({ series }: { readonly series: readonly Series[] }) {
       {series.map(({ label, color, values }) => (
         <li key={label}>
           <span class={`dot ${color}`} aria-hidden="true" />
-          {label} <strong>{new Intl.NumberFormat().format(values.reduce((sum, each) => sum + each, 0))}</strong>
+          {label} <strong>{count(values.reduce((sum, each) => sum + each, 0))}</strong>
         </li>
       ))}
     </ul>

@@ -11,6 +11,11 @@ const NUMBER = new Intl.NumberFormat();
 const TIME = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
+/** A number in the reader's locale. */
+export function count(of: number): string {
+  return NUMBER.format(of);
+}
+
 export function Count({ of }: { readonly of: number }) {
   return <span class="number">{NUMBER.format(of)}</span>;
 }
@@ -32,8 +37,12 @@ export function milliseconds(ms: number): string {
   return ms < 1_000 ? `${SHORT.format(ms)} ms` : `${SHORT.format(ms / 1_000)} s`;
 }
 
+/** Later than a Date can be. */
+const MAX_DATE_MS = 8_640_000_000_000_000;
+
 /** A time in the reader's words, with the exact UTC on hover. */
 export function Time({ at }: { readonly at: number }) {
+  if (at > MAX_DATE_MS) return <>in the very far future</>;
   return (
     <time dateTime={new Date(at).toISOString()} title={new Date(at).toISOString()}>
       {TIME.format(at)}
@@ -50,6 +59,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
 
 /** "in 3 hours", "2 days ago", with the exact UTC on hover. */
 export function Ago({ at }: { readonly at: number }) {
+  if (at > MAX_DATE_MS) return <>in the very far future</>;
   const distance = at - nowMs();
   const [unit, size] = UNITS.find(([, each]) => Math.abs(distance) >= each) ?? (['second', 1_000] as const);
   return (

@@ -45,7 +45,7 @@ export function PagedTable<Row>({
   return (
     <Showing loaded={loaded}>
       {({ rows, cursor, total }) =>
-        rows.length === 0 && cursors.length === 0 ? (
+        rows.length === 0 && cursors.length === 0 && cursor === undefined ? (
           <Empty>{empty}</Empty>
         ) : (
           <>

@@ -3,6 +3,14 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, isExpired } from '../client.ts';
 import { isAway } from '../reach.ts';
 
+interface Loading<T> {
+  readonly value: T | null;
+  readonly error: unknown;
+  readonly isLoading: boolean;
+  /** What the value answers. */
+  readonly question: string;
+}
+
 export interface Loaded<T> {
   readonly value: T | null;
   readonly error: unknown;
@@ -12,14 +20,11 @@ export interface Loaded<T> {
 
 /**
  * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible. An answer to an earlier
- * question is ignored. After an error, the last value stays.
+ * question is ignored. After an error, the last value stays, if it answers the same question.
  */
 export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], everyMs = 0): Loaded<T> {
-  const [state, setState] = useState<{ value: T | null; error: unknown; isLoading: boolean }>({
-    value: null,
-    error: null,
-    isLoading: true,
-  });
+  const question = JSON.stringify(on);
+  const [state, setState] = useState<Loading<T>>({ value: null, error: null, isLoading: true, question });
   const [turn, setTurn] = useState(0);
   const next = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const reload = (): void => setTurn((before) => before + 1);
@@ -30,7 +35,10 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
     let isCurrent = true;
     const settle = (settled: { value?: T; error: unknown }): void => {
       if (!isCurrent) return;
-      setState((before) => ({ value: settled.value ?? before.value, error: settled.error, isLoading: false }));
+      setState((before) => {
+        const kept = before.question === question ? before.value : null;
+        return { value: settled.value ?? kept, error: settled.error, isLoading: false, question };
+      });
       if (everyMs > 0) next.current = setTimeout(waitUntilVisible, everyMs);
     };
     const waitUntilVisible = (): void => {
@@ -47,5 +55,6 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
       clearTimeout(next.current);
     };
   }, [...on, turn, isHeld]);
-  return { ...state, reload };
+  const { value, error, isLoading } = state;
+  return { value, error, isLoading, reload };
 }

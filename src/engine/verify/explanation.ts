@@ -8,6 +8,7 @@ import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './spendCharges.
 import type { Verdict } from './verdict.ts';
 
 const SHOWN_PERMISSIONS = 20;
+const MAX_DATE_MS = 8_640_000_000_000_000;
 
 /** What each row of the pipeline found, in its order. The verdict has been decided; this only tells of it. */
 export function explain(request: VerifyRequest, verdict: Verdict): readonly ExplainedCheck[] {
@@ -66,6 +67,9 @@ function creditCounters(counter: CreditCounter, of: 'key' | 'identity', verdict:
 
 function countedText(name: string, result: 'passed' | 'refused', counters: readonly ExplainedCounter[]): string {
   if (counters.length === 0) return `There are no ${name}.`;
+  // A verification that takes nothing is valid all the same.
+  if (result === 'passed' && counters.some(({ taken, remaining }) => taken === 0 && remaining === 0))
+    return `Nothing is left of the ${name}: a verification that takes something is refused.`;
   return result === 'refused' ? `Not enough is left of the ${name}.` : `Enough was left of the ${name}.`;
 }
 
@@ -91,12 +95,14 @@ const RECORD_TEXTS: Readonly<
       : own === apiId
         ? `The key belongs to ${own}, as asked for.`
         : `The key belongs to ${own}, not to ${apiId}.`,
-  enabled: ({ enabled, identity }) =>
+  enabled: ({ enabled, identity, plan }) =>
     !enabled
       ? 'The key is disabled.'
       : identity?.enabled === false
         ? `Its identity ${identity.externalId} is disabled.`
-        : 'The key is enabled.',
+        : plan !== null && plan.record === null
+          ? 'Its plan is missing.'
+          : 'The key is enabled.',
   expiry: ({ expiresAtMs }, _request, nowMs) =>
     expiresAtMs === Infinity
       ? 'The key does not expire.'
@@ -114,6 +120,7 @@ const RECORD_TEXTS: Readonly<
   },
 };
 
+/** A time later than a Date can be is shown as the number that it is. */
 function timeOf(ms: number): string {
-  return new Date(ms).toISOString();
+  return ms <= MAX_DATE_MS ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 }

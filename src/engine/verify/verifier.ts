@@ -74,6 +74,7 @@ export class Verifier {
 
   verify(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
     const decided = this.#ask(request);
+    if (request.isExplained) return this.#explain(request, decided);
     return 'then' in decided ? decided.then((verdict) => this.#note(request, verdict)) : this.#note(request, decided);
   }
 
@@ -81,7 +82,14 @@ export class Verifier {
     const { analytics, notices } = this.#context;
     if (analytics !== null) analytics.count(request, verdict);
     notices.heed(verdict);
-    return request.isExplained ? { ...verdict, explanation: explain(request, verdict) } : verdict;
+    return verdict;
+  }
+
+  /** One that takes nothing leaves no trace either: to ask whether a key is in use is not to use it. */
+  async #explain(request: VerifyRequest, decided: Verdict | PromiseLike<Verdict>): Promise<Verdict> {
+    const verdict = await decided;
+    if (request.creditCost > 0) this.#note(request, verdict);
+    return { ...verdict, explanation: explain(request, verdict) };
   }
 
   #ask(request: VerifyRequest): Verdict | PromiseLike<Verdict> {

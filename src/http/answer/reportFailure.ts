@@ -23,7 +23,8 @@ export function reportFailure(service: Service, failure: unknown, request: Faile
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     service.log.error('request failed', { requestId, path, reason });
   }
-  if (error?.code === 'INSUFFICIENT_PERMISSIONS') {
+  // Of calls with a root key. Anybody can send pages of another origin to /dashboard and /portal.
+  if (error?.code === 'INSUFFICIENT_PERMISSIONS' && path?.startsWith('/v1/') === true) {
     service.log.warn('refused', { requestId, path, reason: error.message });
   }
 }

@@ -35,9 +35,10 @@ export async function authenticateRootKey(
     const found = await engine.rootKeyAuthenticator.authenticate(service.rootDigests(headers), nowMs);
     return { ...found, sessionId: null };
   }
-  requireSameOrigin(headers, config.publicUrl, isChange);
   const digest = engine.system.digestSecret(secret);
   const { rootKey, session } = await engine.sessions.authenticator.authenticate(digest, page !== 'idle');
+  // Last: a refusal is logged, and nobody without a session shall fill the log.
+  requireSameOrigin(headers, config.publicUrl, isChange);
   return { rootKey, untilMs: rootKey.expiresAtMs, sessionId: session.id };
 }
 

@@ -16,7 +16,7 @@ import type { Peer, Service } from '../service.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { PORTAL_CALLS, type PortalCall } from './calls.ts';
 import { describeVisit } from './describeVisit.ts';
-import { readLogo } from './logo.ts';
+import { logoEndpoint } from './logo.ts';
 
 export const PORTAL_PATH = '/portal';
 const MAX_BODY_BYTES = 4096;
@@ -46,7 +46,7 @@ export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<st
       },
     ],
     [`${PORTAL_PATH}/leave`, post((asked) => leave(service, asked))],
-    [`${PORTAL_PATH}/logo`, { methods: ['GET'], answer: (_request, _peer, context) => readLogo(service, context) }],
+    [`${PORTAL_PATH}/logo`, logoEndpoint(service)],
     ...Object.entries(PORTAL_CALLS).map(
       ([name, call]) => [`${PORTAL_PATH}/${name}`, post((asked) => answerCall(service, call, asked))] as const,
     ),
@@ -57,7 +57,26 @@ async function answerCall(service: Service, call: PortalCall, asked: Asked): Pro
   const visit = await visitOf(service, asked, true);
   const body = await readPortalBody(service, asked.request);
   if (!call.check(body)) throw badFields(explain(call.request, body));
-  return notStored(jsonAnswer(await call.handle(service.engine, visit, body), asked.context));
+  const answer = await call.handle(service.engine, visit, body).catch((failure: unknown) => {
+    throw forCustomers(service, failure, asked.context);
+  });
+  return notStored(jsonAnswer(answer, asked.context));
+}
+
+/** Refusals by what the root key may do, or by settings, are the provider's business: the customer reads other words. */
+function forCustomers({ log }: Service, failure: unknown, { requestId }: AnswerContext): unknown {
+  if (
+    !(failure instanceof AppError) ||
+    (failure.code !== 'INSUFFICIENT_PERMISSIONS' && failure.code !== 'PRECONDITION_FAILED')
+  )
+    return failure;
+  if (failure.message.startsWith('You ')) return failure;
+  log.warn("refused on the customers' page", { requestId, reason: failure.message });
+  const words = 'This cannot be done at the moment. Ask the provider of this API.';
+  return new AppError(
+    failure.code,
+    failure.code === 'PRECONDITION_FAILED' ? `You have as many keys as you may have. ${words}` : words,
+  );
 }
 
 /** Opens a link, once. */
@@ -67,7 +86,11 @@ async function open(service: Service, asked: Asked): Promise<Response> {
   const body = await readPortalBody(service, request);
   if (!OpenBody.Check(body) || !isSecretShaped(body.token))
     throw new AppError('BAD_REQUEST', 'Send {"token": "..."}, with the token behind # of the link.');
-  const { secret, visit } = await service.engine.portal.open(body.token, originOf(service, asked));
+  const { secret, visit } = await service.engine.portal.open(
+    body.token,
+    sessionSecret(request.headers, 'portal'),
+    originOf(service, asked),
+  );
   const answer = jsonAnswer(await describeVisit(service, visit), context);
   return withCookie(answer, sessionCookie(request.headers, secret, 'portal'));
 }
@@ -82,7 +105,7 @@ async function show(service: Service, asked: Asked): Promise<Response> {
 }
 
 async function leave(service: Service, asked: Asked): Promise<Response> {
-  await service.engine.portal.end(await visitOf(service, asked, true));
+  await service.engine.portal.leave(await visitOf(service, asked, true));
   return withCookie(jsonAnswer({}, asked.context), sessionCookie(asked.request.headers, null, 'portal'));
 }
 

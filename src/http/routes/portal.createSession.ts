@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 
 import { MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
 import { PORTAL_ACTIONS } from '../../core/portalSession.ts';
+import { requireEverywhere } from '../../engine/admin/change/requireRight.ts';
 import { defineRoute } from './route.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
@@ -46,13 +47,15 @@ export const createPortalSession = defineRoute({
     request: { identityId: EXAMPLE.identityId, apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' },
     response: { sessionId: ID, url: LINK, expiresAt: EXAMPLE.midnight },
   },
-  errors: ['NOT_FOUND'],
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, body) {
     const { apiId, allow = [], keyDefaults, returnUrl = null } = body;
     if (returnUrl !== null && !URL.canParse(returnUrl))
       throw badFields([
         { path: 'returnUrl', message: 'returnUrl must be an address such as https://app.example.com/' },
       ]);
+    if (keyDefaults?.roles !== undefined) requireEverywhere(actor, 'rbac.add_role_to_key');
+    if (keyDefaults?.permissions !== undefined) requireEverywhere(actor, 'rbac.add_permission_to_key');
     // Defaults that no key could have are refused here, not when the customer creates a key.
     if (keyDefaults !== undefined) toNewKey({ ...keyDefaults, apiId }, engine.storage.ledger.nowMs());
     const made = await engine.portal.create(actor, toIdentityReference(body), {

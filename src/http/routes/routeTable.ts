@@ -51,6 +51,7 @@ import { listRootKeys } from './rootKeys.listRootKeys.ts';
 import { revokeRootKey } from './rootKeys.revokeRootKey.ts';
 import { rotateRootKey } from './rootKeys.rotateRootKey.ts';
 import { createPortalSession } from './portal.createSession.ts';
+import { endPortalSessions } from './portal.endSessions.ts';
 import { endSession } from './sessions.endSession.ts';
 import { listSessions } from './sessions.listSessions.ts';
 import { getStatus } from './service.getStatus.ts';
@@ -137,6 +138,7 @@ export const ROUTES: readonly Route[] = [
   rotateRootKey,
   listSessions,
   createPortalSession,
+  endPortalSessions,
   endSession,
   getStatus,
   listEntries,

@@ -16,24 +16,20 @@ import { isAscii, shownLimit, wireOf } from './limitWire.ts';
 export function verdictText(verdict: Verdict, requestId: string): string {
   const { code, key, remaining, limits } = verdict;
   const begun = HEADS[code] + requestId;
-  if (key === null) {
-    const unknown = `${begun}","meta":{}}`;
-    return verdict.explanation === undefined ? unknown : withExplanation(unknown, verdict.explanation);
-  }
+  if (key === null) return `${begun}","meta":{}}`;
   const described =
     key.extras === null ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
   const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
-  const text = counted + (limits === null ? '}' : limitsText(limits));
-  return verdict.explanation === undefined ? text : withExplanation(text, verdict.explanation);
+  return counted + (limits === null ? '}' : limitsText(limits));
 }
 
-function withExplanation(text: string, explanation: readonly ExplainedCheck[]): string {
+/** The same text with what each check found. */
+export function withExplanation(text: string, explanation: readonly ExplainedCheck[]): string {
   return `${text.slice(0, -1)},"explanation":${JSON.stringify(explanation.map(toExplainedObject))}}`;
 }
 
 /** How many bytes such a text has. They are counted only when it may have characters of more than one byte. */
-export function verdictBytes({ key, limits, explanation }: Verdict, text: string): number {
-  if (explanation !== undefined) return Buffer.byteLength(text);
+export function verdictBytes({ key, limits }: Verdict, text: string): number {
   let isOneEach = key === null || (key.extras === null ? isPlainAscii(key) : key.wire?.isAscii === true);
   if (limits !== null) for (const { limit } of limits) isOneEach &&= wireOf(limit).isAscii;
   return isOneEach ? text.length : Buffer.byteLength(text);

@@ -1,7 +1,7 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
 import type { Service } from '../service.ts';
 import { headerLines, headerPairs, type VerdictHeader } from './verdictHeaders.ts';
-import { verdictBytes, verdictText } from './verdictText.ts';
+import { verdictBytes, verdictText, withExplanation } from './verdictText.ts';
 
 /** Gives a verdict as the front sends it. */
 export interface VerdictWriter {
@@ -36,8 +36,12 @@ export function verdictResponse(
 export function makeVerdictWriter({ requestIds, config }: Service): GeneralVerdictWriter {
   const { ratelimitHeaders } = config;
   return {
-    text: (verdict) => verdictText(verdict, requestIds.next()),
-    bytes: verdictBytes,
+    text(verdict) {
+      const text = verdictText(verdict, requestIds.next());
+      return verdict.explanation === undefined ? text : withExplanation(text, verdict.explanation);
+    },
+    bytes: (verdict, text) =>
+      verdict.explanation === undefined ? verdictBytes(verdict, text) : Buffer.byteLength(text),
     headerLines: (verdict) => headerLines(verdict, ratelimitHeaders),
     headerPairs: (verdict) => headerPairs(verdict, ratelimitHeaders),
   };

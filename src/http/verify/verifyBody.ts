@@ -167,7 +167,7 @@ export const VerifyBody = component(
     ...COUNTED_FIELDS,
     explain: optional(
       Type.Boolean(),
-      'true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent. false when absent.',
+      'true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; such a verification is not counted by analytics. false when absent.',
       true,
     ),
   }),

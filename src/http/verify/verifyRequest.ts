@@ -112,8 +112,8 @@ function toIdempotency(body: VerifyBody | ReserveBody, header: string | null): V
       },
     ]);
   }
-  // The secret is left out: the key is the scope, and nothing derived from the secret is stored twice.
-  const { key: _key, idempotencyKey: _id, ...asked } = body;
+  // The secret is left out: the key is the scope, and nothing derived from the secret is stored twice. An explanation takes nothing.
+  const { key: _key, idempotencyKey: _id, explain: _explain, ...asked } = { explain: false, ...body };
   return { id, requestDigest: Bun.SHA256.hash(canonical(asked), 'base64') };
 }
 

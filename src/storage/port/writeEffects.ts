@@ -108,6 +108,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   // Nodes keep nothing of the customers' page: each of its requests reads its session.
   insertPortalSession: () => NOTHING,
   openPortalSession: () => NOTHING,
+  countPortalChange: () => NOTHING,
   endPortalSession: () => NOTHING,
   insertWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),
   updateWebhook: ({ webhook }) => ({ ...NOTHING, locks: [`webhook ${webhook.id}`] }),

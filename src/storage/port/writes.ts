@@ -116,7 +116,7 @@ export type RecordWrite =
   | { readonly kind: 'insertSession'; readonly session: SessionRecord; readonly expect: string }
   | { readonly kind: 'useSession'; readonly sessionId: string; readonly usedAtMs: number; readonly untilMs: number }
   | { readonly kind: 'endSession'; readonly sessionId: string }
-  /** Ends all sessions of a root key. */
+  /** Ends all sessions of a root key, and the links that it made. */
   | { readonly kind: 'endSessions'; readonly rootKeyId: string }
   | { readonly kind: 'insertPortalSession'; readonly session: PortalSessionRecord }
   /** `expect`: the digest of the token. Refused when the link was opened before. */
@@ -128,7 +128,15 @@ export type RecordWrite =
       readonly openedAtMs: number;
       readonly untilMs: number;
     }
-  | { readonly kind: 'endPortalSession'; readonly sessionId: string }
+  /** Refused when the identity has made `most` changes in its sessions. */
+  | {
+      readonly kind: 'countPortalChange';
+      readonly sessionId: string;
+      readonly identityId: string;
+      readonly most: number;
+    }
+  /** It is kept until it is removed with all that have ended: its changes count. */
+  | { readonly kind: 'endPortalSession'; readonly sessionId: string; readonly endedAtMs: number }
   /** The webhook gets the events that are written from now on. */
   | { readonly kind: 'insertWebhook'; readonly webhook: WebhookRecord }
   /** `resumesAtMs`: what waits is tried again from then on, with all its tries; null = it stays as it is. */

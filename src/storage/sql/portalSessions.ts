@@ -2,7 +2,7 @@ import type { PortalAction, PortalSessionRecord } from '../../core/portalSession
 import type { FoundPortalSession } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
 import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
-import { insert, remove, type SqlReader, type WriteStatement } from './query/statement.ts';
+import { insert, type SqlReader, type WriteStatement } from './query/statement.ts';
 
 interface PortalSessionRow {
   id: string;
@@ -17,12 +17,13 @@ interface PortalSessionRow {
   created_at_ms: number;
   opened_at_ms: number | null;
   until_ms: number;
+  changes: number;
 }
 
-type PortalWrite = Extract<RecordWrite, { kind: `${string}PortalSession` }>;
+type PortalWrite = Extract<RecordWrite, { kind: `${string}Portal${string}` }>;
 
 const FIND = `SELECT s.id AS session_id, s.digest, s.root_key_id, s.identity_id, s.api_id, s.allowed, s.key_defaults, s.return_url,
-  s.created_at_ms AS made_at_ms, s.opened_at_ms, s.until_ms, r.*
+  s.created_at_ms AS made_at_ms, s.opened_at_ms, s.until_ms, s.changes, r.*
   FROM portal_sessions s JOIN root_keys r ON r.id = s.root_key_id WHERE s.digest = $1`;
 
 /** It may have ended. */
@@ -53,8 +54,23 @@ export function portalStatements(write: PortalWrite): readonly WriteStatement[] 
         },
       ];
     }
+    case 'countPortalChange':
+      return [
+        {
+          sql: `UPDATE portal_sessions SET changes = changes + 1 WHERE id = $1
+            AND (SELECT sum(changes) FROM portal_sessions WHERE identity_id = $2) < $3`,
+          params: [write.sessionId, write.identityId, write.most],
+          expects: 1,
+        },
+      ];
     case 'endPortalSession':
-      return [{ ...remove('portal_sessions', { id: write.sessionId }), expects: null }];
+      return [
+        {
+          sql: 'UPDATE portal_sessions SET until_ms = $1 WHERE id = $2 AND until_ms > $1',
+          params: [write.endedAtMs, write.sessionId],
+          expects: null,
+        },
+      ];
   }
 }
 
@@ -71,6 +87,7 @@ function columnsOf(session: PortalSessionRecord): Record<keyof PortalSessionRow,
     created_at_ms: session.createdAtMs,
     opened_at_ms: session.openedAtMs,
     until_ms: session.untilMs,
+    changes: session.changes,
   };
 }
 
@@ -87,5 +104,6 @@ function toSession(row: PortalSessionRow): PortalSessionRecord {
     createdAtMs: row.created_at_ms,
     openedAtMs: row.opened_at_ms,
     untilMs: row.until_ms,
+    changes: row.changes,
   };
 }

@@ -64,7 +64,15 @@ export function sessionStatements(write: SessionWrite): readonly WriteStatement[
     case 'endSession':
       return [{ ...remove('sessions', { id: write.sessionId }), expects: null }];
     case 'endSessions':
-      return [{ ...remove('sessions', { root_key_id: write.rootKeyId }), expects: null }];
+      // Links to the customers' page that were made with its former secret end too.
+      return [
+        { ...remove('sessions', { root_key_id: write.rootKeyId }), expects: null },
+        {
+          sql: 'UPDATE portal_sessions SET until_ms = 0 WHERE root_key_id = $1',
+          params: [write.rootKeyId],
+          expects: null,
+        },
+      ];
   }
 }
 

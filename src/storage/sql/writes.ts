@@ -122,6 +122,7 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
       return sessionStatements(write);
     case 'insertPortalSession':
     case 'openPortalSession':
+    case 'countPortalChange':
     case 'endPortalSession':
       return portalStatements(write);
     case 'insertWebhook':

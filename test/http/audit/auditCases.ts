@@ -1,6 +1,7 @@
 import { expect } from 'bun:test';
 
 import type { AuditSetup, Body } from './auditSetup.ts';
+import { SESSION_CASES } from './sessionCases.ts';
 
 /** One entry; undefined: not there. */
 export type Told = readonly [action: string, target: unknown, before: unknown, after: unknown];
@@ -268,16 +269,7 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
       ],
     };
   },
-  'portal.createSession': async (setup) => {
-    const body = { externalId: setup.name('customer'), apiId: await setup.api(), allow: ['create'] };
-    await setup.identity(body.externalId);
-    return { body, expected: ({ sessionId }) => [['portal.createSession', sessionId as string, undefined, body]] };
-  },
-  'sessions.endSession': async (setup) => {
-    const { sessionId, rootKeyId } = await setup.session();
-    const before = { rootKeyId, browser: 'a browser' };
-    return { body: { sessionId }, expected: () => [['session.end', sessionId, before, undefined]] };
-  },
+  ...SESSION_CASES,
 };
 
 /** A key that holds the first of two, and is given or relieved of one. */

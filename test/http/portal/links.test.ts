@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
-import type { TestService } from '../../support/service.ts';
+import { TestService } from '../../support/service.ts';
 import { codeOf, ENDED, MINUTE_MS, portalCalls, SETTINGS } from './portalCalls.ts';
 
 let service: TestService;
@@ -94,6 +94,26 @@ describe('a link', () => {
     expect(codeOf(await call('listKeys'))).toEqual(ENDED);
   });
 
+  test('opening another link in the same browser ends the page before', async () => {
+    const { call, cookie } = await open();
+    expect((await send('session', { token: await link() }, { cookie })).status).toBe(200);
+    expect(codeOf(await call('listKeys'))).toEqual(ENDED);
+  });
+
+  test('ends with portal.endSessions, and when its root key is rotated without an overlap', async () => {
+    const { call } = await open();
+    await link();
+    expect(await service.ok('/v1/portal.endSessions', { externalId: 'acme' })).toEqual({ ended: 2 });
+    expect(codeOf(await call('listKeys'))).toEqual(ENDED);
+    expect(await service.ok('/v1/portal.endSessions', { externalId: 'acme' })).toEqual({ ended: 0 });
+    const { key, rootKeyId } = await service.ok('/v1/rootKeys.createRootKey', { name: 'shop', permissions: ['*'] });
+    const byOther = await open({}, key as string);
+    await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 60_000 });
+    expect((await byOther.call('listKeys')).status).toBe(200);
+    await service.ok('/v1/rootKeys.rotateRootKey', { rootKeyId, overlapMs: 0 });
+    expect(codeOf(await byOther.call('listKeys'))).toEqual(ENDED);
+  });
+
   test('leaving ends the page', async () => {
     const { call } = await open();
     const left = await call('leave');
@@ -143,6 +163,10 @@ describe('what a link may be', () => {
     expect(await attempt([String(create)], ['create'])).toBe(403);
     expect(await attempt([String(create), 'identity.*.create_identity'], ['create'])).toBe(200);
     expect(await attempt(['api.*.create_key'], ['create'])).toBe(200);
+    const roles = { externalId: 'acme', apiId, allow: ['create'], keyDefaults: { roles: ['admin'] } };
+    const permissions = [...read, 'api.*.create_key'];
+    const { key } = await service.ok('/v1/rootKeys.createRootKey', { name: 'shop', permissions });
+    expect((await service.call('/v1/portal.createSession', roles, { rootKey: key as string })).status).toBe(403);
   });
 
   test('the rights to read and to create are enough for a page that does', async () => {
@@ -152,4 +176,18 @@ describe('what a link may be', () => {
     expect((await call('createKey', { name: 'one' })).status).toBe(200);
     expect((await call('getUsage')).status).toBe(200);
   });
+});
+
+test('a service that listens publicly makes no link without the address that customers open', async () => {
+  const other = await TestService.start({ settings: { KEYSTILE_HOST: '0.0.0.0' } });
+  await other.ok('/v1/identities.createIdentity', { externalId: 'acme' });
+  const { status, body } = await other.call('/v1/portal.createSession', {
+    externalId: 'acme',
+    apiId: await other.createApi(),
+  });
+  expect([status, body.error.message]).toEqual([
+    412,
+    'A link needs the address that customers open. Set KEYSTILE_PUBLIC_URL.',
+  ]);
+  await other.close();
 });

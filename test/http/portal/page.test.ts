@@ -97,7 +97,39 @@ describe('the page', () => {
     const { call } = await open({ allow: ['create'] });
     expect((await call('createKey')).status).toBe(200);
     const { status, body } = await call('createKey');
-    expect([status, body.error.message]).toEqual([412, expect.stringContaining('1')]);
+    expect([status, body.error.message]).toEqual([
+      412,
+      'You have as many keys as you may have. This cannot be done at the moment. Ask the provider of this API.',
+    ]);
+  });
+
+  test('a customer changes keys at most 100 times in two days, with as many links as it likes', async () => {
+    let { call } = await open({ allow: ['create', 'delete'] });
+    for (let i = 0; i < 50; i++) {
+      if (i === 25) ({ call } = await open({ allow: ['create', 'delete'] }));
+      const { keyId } = (await call('createKey')).body;
+      expect((await call('deleteKey', { keyId })).status).toBe(200);
+    }
+    const refused = await call('createKey');
+    expect([refused.status, refused.body.error.message]).toEqual([
+      429,
+      'You have changed keys 100 times in two days, as often as you may. Try again tomorrow.',
+    ]);
+    expect((await call('listKeys')).body.keys).toEqual([]);
+  });
+
+  test('what the provider must know is not told to the customer', async () => {
+    const lacking = ['identity.*.read_identity', 'api.*.read_key', 'api.*.read_api', 'api.*.create_key'];
+    const permissions = [...lacking, 'rbac.*.add_role_to_key'];
+    const { key } = await service.ok('/v1/rootKeys.createRootKey', { name: 'shop', permissions });
+    // The role does not exist, and the root key may not create it.
+    const { call } = await open({ allow: ['create'], keyDefaults: { roles: ['nobody-has-it'] } }, key as string);
+    const { status, body } = await call('createKey');
+    expect([status, body.error.message]).toEqual([
+      403,
+      'This cannot be done at the moment. Ask the provider of this API.',
+    ]);
+    expect(service.logLines.some((line) => line.includes('rbac.*.create_role'))).toBe(true);
   });
 });
 

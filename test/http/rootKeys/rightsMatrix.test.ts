@@ -76,6 +76,7 @@ const DECIDED: Readonly<Record<string, string>> = {
   'rootKeys.rotateRootKey': 'root.*.create_root_key',
   'rootKeys.revokeRootKey': 'root.*.revoke_root_key',
   'portal.createSession': 'identity.<identityId>.read_identity & api.<apiId>.read_key & api.<apiId>.read_api',
+  'portal.endSessions': 'identity.<identityId>.update_identity',
   'sessions.listSessions': 'root.*.read_root_key',
   'sessions.endSession': 'root.*.revoke_root_key',
   'service.getStatus': 'service.*.read_status',

@@ -160,6 +160,44 @@ test('it needs a root key with the right to read keys, and nothing is spent with
   expect(many.results.map((each: object) => 'explanation' in each)).toEqual([false, true]);
 });
 
+test('a key that has nothing left is told so, also where nothing is asked of it', async () => {
+  const { key } = await service.createKey({ remaining: 1, ratelimits: [{ ...STRICT, limit: 1 }] });
+  expect((await service.verify(key)).valid).toBe(true);
+  const { code, explanation } = await explained(key, { remaining: { cost: 0 } });
+  expect(code).toBe('VALID');
+  const texts = explanation.flatMap(({ counters, text }) => (counters === undefined ? [] : text));
+  expect(texts).toEqual([
+    'Nothing is left of the strict limits: a verification that takes something is refused.',
+    'Nothing is left of the credits of the key: a verification that takes something is refused.',
+  ]);
+});
+
+test('a look that takes nothing is not counted, and one that takes something is', async () => {
+  const { key, keyId, apiId } = await service.createKey({ remaining: 5 });
+  await explained(key, { remaining: { cost: 0 } });
+  const counted = async () =>
+    ((await service.ok('/v1/analytics.getVerifications', { apiId, keyId })) as { total: number }[])[0]?.total;
+  expect(await counted()).toBe(0);
+  await explained(key);
+  expect(await counted()).toBe(1);
+});
+
+test('a key that expires later than a Date can be is explained', async () => {
+  const { key } = await service.createKey({ expires: Number.MAX_SAFE_INTEGER, remaining: 2 });
+  const { explanation } = await explained(key);
+  expect(explanation.find(({ check }) => check === 'expiry')?.text).toBe(
+    'The key expires at 9007199254740991 ms after 1970.',
+  );
+});
+
+test('with the same idempotency key, an explained request and a plain one are the same', async () => {
+  const { key } = await service.createKey({ remaining: 5 });
+  for (const fields of [{}, { explain: true }, { explain: false }])
+    expect(await service.verify(key, { idempotencyKey: 'the-same-request', ...fields }, AS_ROOT())).toMatchObject({
+      remaining: 4,
+    });
+});
+
 test('names in other scripts are counted in bytes', async () => {
   await service.ok('/v1/identities.createIdentity', { externalId: 'مرحبا', enabled: false });
   const { key } = await service.createKey({ externalId: 'مرحبا' });

@@ -63,17 +63,19 @@ export function KeyActions({ of: key, reload }: { readonly of: KeyDetails; reado
               reload();
             }}
           />
-          <DialogButton label="Rotate" title="Give the key a new secret">
-            {(close) => (
-              <Rotate
-                onSend={async (overlapMs) => {
-                  setSecret((await keystile.keys.rotate({ keyId: key.id, overlapMs })).key);
-                  close();
-                  reload();
-                }}
-              />
-            )}
-          </DialogButton>
+          {may('api.create_key', key.apiId) && (
+            <DialogButton label="Rotate" title="Give the key a new secret">
+              {(close) => (
+                <Rotate
+                  onSend={async (overlapMs) => {
+                    setSecret((await keystile.keys.rotate({ keyId: key.id, overlapMs })).key);
+                    close();
+                    reload();
+                  }}
+                />
+              )}
+            </DialogButton>
+          )}
         </>
       )}
       {may('api.delete_key', key.apiId) && (

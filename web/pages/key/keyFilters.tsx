@@ -53,7 +53,10 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
       <Select
         label="Api"
         value={asked.api}
-        options={apis.map(({ id, name }) => [id, name])}
+        options={[
+          ...(asked.customer + asked.plan === '' ? [] : [['', 'all'] as const]),
+          ...apis.map(({ id, name }) => [id, name] as const),
+        ]}
         onChoose={(api) => show({ api })}
       />
       <SearchField

@@ -11,6 +11,8 @@ export function Keys() {
   const asked = askedKeys();
   const apis = useApis(asked.api);
   const api = asked.api || (apis.value?.[0]?.id ?? '');
+  // A customer and a plan can have keys in several apis.
+  const isOverAll = asked.api === '' && asked.customer + asked.plan !== '';
   return (
     <>
       <div class="row">
@@ -29,8 +31,12 @@ export function Keys() {
             </Empty>
           ) : (
             <>
-              <KeyFilters asked={{ ...asked, api }} apis={known} />
-              <KeyTable asked={{ ...asked, api }} />
+              <KeyFilters asked={isOverAll ? asked : { ...asked, api }} apis={known} />
+              {isOverAll ? (
+                known.map(({ id, name }) => <KeysOfApi key={id} asked={{ ...asked, api: id }} name={name} />)
+              ) : (
+                <KeyTable asked={{ ...asked, api }} />
+              )}
             </>
           )
         }
@@ -39,10 +45,22 @@ export function Keys() {
   );
 }
 
-function KeyTable({ asked }: { readonly asked: Asked }) {
+/** The keys of one api among those of all. */
+function KeysOfApi({ asked, name }: { readonly asked: Asked; readonly name: string }) {
+  return (
+    <section>
+      <h2>
+        <bdi>{name}</bdi>
+      </h2>
+      <KeyTable asked={asked} caption={`Keys of ${name}`} />
+    </section>
+  );
+}
+
+function KeyTable({ asked, caption = 'Keys' }: { readonly asked: Asked; readonly caption?: string }) {
   return (
     <PagedTable<Key>
-      caption="Keys"
+      caption={caption}
       on={[asked]}
       keyOf={({ id }) => id}
       empty={isFiltered(asked) ? 'No key fits.' : 'This api has no keys yet.'}

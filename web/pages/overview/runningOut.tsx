@@ -1,4 +1,6 @@
 import type { Event } from '../../../sdk/src/generated/api.ts';
+import { KeystileError } from '../../../sdk/src/errors.ts';
+import { keystile, may, session } from '../../client.ts';
 import { nowMs } from '../../clock.ts';
 import { listEvents } from '../../paged.ts';
 import { customerPath, hrefOf, toPart } from '../../router.ts';
@@ -8,7 +10,7 @@ import { useLoaded } from '../../ui/useLoaded.ts';
 
 const TYPES = ['key.expiring', 'credits.low', 'credits.exhausted', 'credits.refilled', 'key.deleted'] as const;
 const SHOWN = 10;
-const EVERY_MS = 15_000;
+const EVERY_MS = 60_000;
 const PAGE = 100;
 /** Pages of one look. Older events are read once; what is not reached comes with the next look. */
 const MAX_PAGES = 10;
@@ -27,11 +29,17 @@ interface Notice {
   };
 }
 
-/** What the events have told so far: the last word about each holder, by kind of trouble. */
-let known: { cursor: string | undefined; notices: Map<string, Notice> } = { cursor: undefined, notices: new Map() };
+/** What the events have told one root key so far: the last word about each holder, by kind of trouble. */
+let known = begun('');
+
+function begun(rootKeyId: string) {
+  return { rootKeyId, cursor: undefined as string | undefined, notices: new Map<string, Notice>() };
+}
 
 /** Events are read from the oldest on, by a cursor, so that each is read once. */
 async function loadNotices(): Promise<readonly Notice[]> {
+  const rootKeyId = session.peek()?.rootKeyId ?? '';
+  if (known.rootKeyId !== rootKeyId) known = begun(rootKeyId);
   const { notices } = known;
   for (let page = 0; page < MAX_PAGES; page++) {
     const { events, cursor } = await listEvents({
@@ -39,11 +47,35 @@ async function loadNotices(): Promise<readonly Notice[]> {
       limit: PAGE,
       ...(known.cursor === undefined ? {} : { cursor: known.cursor }),
     });
-    known = { cursor, notices };
+    known = { rootKeyId, cursor, notices };
     for (const event of events) note(notices, event);
     if (events.length < PAGE) break;
   }
-  return [...notices.values()].toSorted((a, b) => b.time - a.time);
+  const newest = [...notices.values()].toSorted((a, b) => b.time - a.time).filter(isAhead);
+  const current: Notice[] = [];
+  for (const notice of newest.slice(0, 2 * SHOWN)) if (await isStillSo(notice)) current.push(notice);
+  return current;
+}
+
+function isAhead({ data: { expires } }: Notice): boolean {
+  return expires === undefined || expires > nowMs();
+}
+
+/** Events are of the past: credits may have been added since, or the expiry moved. Who may not read the record is shown what was told. */
+async function isStillSo({ type, data }: Notice): Promise<boolean> {
+  const { keyId, externalId } = data;
+  try {
+    if (keyId !== undefined && !may('api.read_key')) return true;
+    if (keyId === undefined && (externalId === undefined || !may('identity.read_identity'))) return true;
+    const found =
+      keyId === undefined
+        ? await keystile.identities.get({ externalId: externalId ?? '' })
+        : await keystile.keys.get({ keyId });
+    if (type === 'key.expiring') return 'expires' in found && found.expires === data.expires;
+    return found.remaining !== undefined && found.remaining <= (data.remaining ?? 0);
+  } catch (error) {
+    return !(error instanceof KeystileError && error.code === 'NOT_FOUND');
+  }
 }
 
 function note(notices: Map<string, Notice>, { type, time, data }: Event): void {
@@ -69,11 +101,11 @@ export function RunningOut() {
       <h2 id="running-out">About to run out or expire</h2>
       <Showing loaded={notices}>
         {(all) => {
-          const current = all.filter(({ data: { expires } }) => expires === undefined || expires > nowMs());
+          const current = all.filter(isAhead);
           return current.length === 0 ? (
             <Empty>
-              Nothing was told. Balances that are empty are told of; with <code>alerts</code>, keys and customers also
-              say in time when credits run low or a key expires. <a href="/docs/guides/credits">See the guide</a>.
+              Nobody is out of credits. Keys and customers with <code>alerts</code> are also listed when their credits
+              run low or a key is about to expire. <a href="/docs/guides/credits">See the guide</a>.
             </Empty>
           ) : (
             <Table<Notice>

@@ -8,6 +8,8 @@ export interface Actor {
   /** The address that the request came from. */
   readonly origin: string | null;
   readonly requestId: string | null;
+  /** It acts for this identity: keys of others do not exist for it. Absent = for nobody in particular. */
+  readonly onlyFor?: string;
   /** Where it makes the change; absent = by the API, the command line or the service itself. */
   readonly via?: 'dashboard' | 'portal';
 }

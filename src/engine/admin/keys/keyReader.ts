@@ -86,8 +86,13 @@ function visible<T extends KeyWithIdentity | PoisonedKey>(
   // An unknown key has no api. No root key has a right on an empty id.
   const apiId = found === null ? '' : 'poisoned' in found ? found.apiId : found.key.apiId;
   requireOn(actor, operation, apiId, 'key', keyId);
-  if (found === null) throw notFound('key', keyId);
+  if (found === null || !isOfCustomer(actor, found)) throw notFound('key', keyId);
   return found;
+}
+
+/** An actor that acts for a customer sees only the keys of this one. */
+function isOfCustomer({ onlyFor }: Actor, found: KeyWithIdentity | PoisonedKey): boolean {
+  return onlyFor === undefined || (!('poisoned' in found) && found.key.identityId === onlyFor);
 }
 
 export function readable(found: KeyWithIdentity | PoisonedKey): KeyWithIdentity {

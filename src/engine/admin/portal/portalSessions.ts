@@ -15,12 +15,14 @@ import { ACTION_OPERATIONS, portalRights } from './portalRights.ts';
 
 const PREFIX = 'portal';
 const SECRET_BYTES = 24;
+/** What a customer may change in all its pages of two days together: so long they are kept after they have ended. */
+const MAX_CHANGES = 100;
 /** Links and open pages that a customer may have at a time. One more ends the oldest. */
 const MAX_PER_IDENTITY = 20;
 
 export interface PortalPlaces {
-  /** The address of the service for customers. */
-  readonly url: string;
+  /** The address of the service for customers; null = it is not known. */
+  readonly url: string | null;
   /** Origins that the page may lead back to. */
   readonly returnOrigins: readonly string[];
 }
@@ -67,10 +69,12 @@ export class PortalSessions {
     { apiId, allow, keyDefaults, returnUrl }: NewPortalSession,
   ): Promise<{ readonly id: string; readonly url: string; readonly untilMs: number }> {
     const { storage, system, changes } = this.#context;
+    const { url } = this.#places;
     const ofApi = ['api.read_api', 'api.read_key', ...allow.flatMap((action) => ACTION_OPERATIONS[action])] as const;
     for (const operation of [...ofApi, 'identity.read_identity'] as const) requireSomewhere(actor, operation);
     for (const operation of ofApi) requireOn(actor, operation, apiId, 'api', apiId);
     if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+    if (url === null) throw noAddress();
     if (returnUrl !== null) this.#requireReturn(returnUrl);
     const identity = await loadIdentity(this.#context, actor, 'identity.read_identity', reference);
     if (allow.includes('create')) requireOwner(actor, 'api.create_key', identity.id);
@@ -88,21 +92,27 @@ export class PortalSessions {
       createdAtMs: nowMs,
       openedAtMs: null,
       untilMs: nowMs + PORTAL_LINK_MS,
+      changes: 0,
     };
     const live = await storage.records.listPortalSessions(identity.id, nowMs);
     const writes: RecordWrite[] = [
-      ...live.slice(MAX_PER_IDENTITY - 1).map((sessionId) => ({ kind: 'endPortalSession', sessionId }) as const),
+      ...live.slice(MAX_PER_IDENTITY - 1).map((sessionId) => ended(sessionId, nowMs)),
       { kind: 'insertPortalSession', session },
     ];
-    const after = { externalId: identity.externalId, apiId, allow, returnUrl };
+    const defaults = keyDefaults === null ? null : (JSON.parse(keyDefaults) as object);
+    const after = { externalId: identity.externalId, apiId, allow, returnUrl, keyDefaults: defaults };
     const entry = auditEntry(actor, { action: 'portal.createSession', target: session.id, before: null, after });
     await changes.applyOnce({ writes, accounts: [], entries: [entry] });
     // What is behind # reaches no server, and so no log.
-    return { id: session.id, url: `${this.#places.url}/portal#open=${token}`, untilMs: session.untilMs };
+    return { id: session.id, url: `${url}/portal#open=${token}`, untilMs: session.untilMs };
   }
 
-  /** Opens a link, once. The secret belongs into the browser's cookie. */
-  async open(token: string, origin: PortalOrigin): Promise<{ readonly secret: string; readonly visit: PortalVisit }> {
+  /** Opens a link, once. The secret belongs into the browser's cookie; the page that it had open before ends. */
+  async open(
+    token: string,
+    formerSecret: string | null,
+    origin: PortalOrigin,
+  ): Promise<{ readonly secret: string; readonly visit: PortalVisit }> {
     const { storage, system, changes } = this.#context;
     const digest = system.digestSecret(token);
     const found = await storage.records.findPortalSession(digest);
@@ -116,7 +126,11 @@ export class PortalSessions {
       untilMs: nowMs + PORTAL_SESSION_MS,
     };
     const visit = await this.#visit({ ...found, session: { ...found.session, ...opened } }, origin);
-    const writes: RecordWrite[] = [{ kind: 'openPortalSession', expect: digest, ...opened }];
+    const former = formerSecret === null ? null : await this.#find(formerSecret);
+    const writes: RecordWrite[] = [
+      { kind: 'openPortalSession', expect: digest, ...opened },
+      ...(former === null ? [] : [ended(former.session.id, nowMs)]),
+    ];
     const entry = auditEntry(visit.actor, {
       action: 'portal.openSession',
       target: found.session.id,
@@ -128,15 +142,47 @@ export class PortalSessions {
   }
 
   async authenticate(secret: string, origin: PortalOrigin): Promise<PortalVisit> {
-    const found = await this.#context.storage.records.findPortalSession(this.#context.system.digestSecret(secret));
+    const found = await this.#find(secret);
     // The token of a link opens the page. It is no session.
-    if (found === null || found.session.openedAtMs === null) throw ended();
+    if (found === null || found.session.openedAtMs === null) throw pageHasEnded();
     return this.#visit(found, origin);
   }
 
-  /** Ends the session of this visit. */
-  async end({ session: { id: sessionId } }: PortalVisit): Promise<void> {
-    await this.#context.changes.applyOnce({ writes: [{ kind: 'endPortalSession', sessionId }], accounts: [] });
+  /** Counts a change before it is made. Throws when the customer has made too many. */
+  async countChange({ session, identity }: PortalVisit): Promise<void> {
+    const counted = { sessionId: session.id, identityId: identity.id, most: MAX_CHANGES };
+    if (await this.#context.changes.tryOnce({ writes: [{ kind: 'countPortalChange', ...counted }], accounts: [] }))
+      return;
+    throw new AppError(
+      'RATE_LIMITED',
+      `You have changed keys ${MAX_CHANGES} times in two days, as often as you may. Try again tomorrow.`,
+    );
+  }
+
+  /** Ends all links and pages of a customer. */
+  async endAll(actor: Actor, reference: IdentityReference): Promise<number> {
+    const { storage, changes } = this.#context;
+    const identity = await loadIdentity(this.#context, actor, 'identity.update_identity', reference);
+    const nowMs = storage.ledger.nowMs();
+    const live = await storage.records.listPortalSessions(identity.id, nowMs);
+    const facts = { before: { sessions: live.length }, after: null };
+    const entry = auditEntry(actor, { action: 'portal.endSessions', target: identity.id, ...facts });
+    if (live.length === 0) return 0;
+    await changes.applyOnce({ writes: live.map((id) => ended(id, nowMs)), accounts: [], entries: [entry] });
+    return live.length;
+  }
+
+  /** The customer leaves the page. */
+  async leave({ session, identity, actor }: PortalVisit): Promise<void> {
+    const nowMs = this.#context.storage.ledger.nowMs();
+    const facts = { before: { externalId: identity.externalId }, after: null };
+    const entry = auditEntry(actor, { action: 'portal.leaveSession', target: session.id, ...facts });
+    await this.#context.changes.applyOnce({ writes: [ended(session.id, nowMs)], accounts: [], entries: [entry] });
+  }
+
+  #find(secret: string): Promise<FoundPortalSession | null> {
+    const { storage, system } = this.#context;
+    return storage.records.findPortalSession(system.digestSecret(secret));
   }
 
   #requireReturn(returnUrl: string): void {
@@ -151,14 +197,26 @@ export class PortalSessions {
     const { storage } = this.#context;
     const nowMs = storage.ledger.nowMs();
     if (nowMs >= session.untilMs || rootKey.revokedAtMs !== null || nowMs >= (rootKey.expiresAtMs ?? Infinity))
-      throw ended();
+      throw pageHasEnded();
     const identity = await storage.records.findIdentityById(session.identityId);
-    if (identity === null) throw ended();
+    if (identity === null) throw pageHasEnded();
     if (!identity.enabled) throw new AppError('UNAUTHORIZED', 'Your access is disabled. Ask the provider of this API.');
     const rights = portalRights(session, rootKey.rights);
-    const actor: Actor = { id: rootKey.id, rights, untilMs: rootKey.expiresAtMs, ...origin, via: 'portal' };
+    const actor: Actor = {
+      id: rootKey.id,
+      rights,
+      untilMs: rootKey.expiresAtMs,
+      ...origin,
+      via: 'portal',
+      onlyFor: identity.id,
+    };
     return { session, identity, actor };
   }
+}
+
+function noAddress(): AppError {
+  const why = 'A link needs the address that customers open.';
+  return new AppError('PRECONDITION_FAILED', `${why} Set KEYSTILE_PUBLIC_URL.`);
 }
 
 function usedLink(): AppError {
@@ -166,6 +224,11 @@ function usedLink(): AppError {
   return new AppError('UNAUTHORIZED', `${why} Go back to where you found it and open it again.`);
 }
 
-function ended(): AppError {
+/** The write that ends a session. */
+function ended(sessionId: string, endedAtMs: number): RecordWrite {
+  return { kind: 'endPortalSession', sessionId, endedAtMs };
+}
+
+function pageHasEnded(): AppError {
   return new AppError('UNAUTHORIZED', 'This page has ended. Go back to where you came from and open it again.');
 }

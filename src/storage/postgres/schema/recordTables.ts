@@ -148,7 +148,8 @@ export const RECORD_TABLES = `
     return_url ${TEXT},
     created_at_ms bigint NOT NULL,
     opened_at_ms bigint,
-    until_ms bigint NOT NULL
+    until_ms bigint NOT NULL,
+    changes bigint NOT NULL
   );
   CREATE INDEX portal_sessions_of_identity ON portal_sessions (identity_id);
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);

@@ -151,7 +151,8 @@ export const SCHEMA = `
     return_url TEXT,
     created_at_ms INTEGER NOT NULL,
     opened_at_ms INTEGER,
-    until_ms INTEGER NOT NULL
+    until_ms INTEGER NOT NULL,
+    changes INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX portal_sessions_of_identity ON portal_sessions (identity_id);
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);

@@ -7,7 +7,7 @@ import { rootKey, write } from '../samples.ts';
 
 function session(id: string, fields: Partial<PortalSessionRecord> = {}): PortalSessionRecord {
   const of = { rootKeyId: 'rk_1', identityId: 'id_1', apiId: 'api_1', allow: [] };
-  const times = { createdAtMs: 1_000, openedAtMs: null, untilMs: 9_000 };
+  const times = { createdAtMs: 1_000, openedAtMs: null, untilMs: 9_000, changes: 0 };
   return { id, digest: `digest of ${id}`, ...of, ...times, keyDefaults: null, returnUrl: null, ...fields };
 }
 
@@ -66,9 +66,31 @@ describePort('sessions of the portal', (setup) => {
     );
     expect(await storage.records.listPortalSessions('id_1', 5_000)).toEqual(['portal_2', 'portal_1']);
     for (let i = 0; i < 2; i++) {
-      expect((await write(storage, { kind: 'endPortalSession', sessionId: 'portal_2' })).status).toBe('done');
+      const ending = { kind: 'endPortalSession', sessionId: 'portal_2', endedAtMs: 5_000 } as const;
+      expect((await write(storage, ending)).status).toBe('done');
       expect(await storage.records.listPortalSessions('id_1', 5_000)).toEqual(['portal_1']);
     }
+  });
+
+  test('changes are counted up to a number, over all sessions of an identity, also those that have ended', async () => {
+    const { storage } = setup();
+    await make(storage, session('portal_1'), session('portal_2'), session('portal_3', { identityId: 'id_2' }));
+    const counting = (sessionId: string, identityId = 'id_1') =>
+      write(storage, { kind: 'countPortalChange', sessionId, identityId, most: 3 });
+    expect((await counting('portal_1')).status).toBe('done');
+    await write(storage, { kind: 'endPortalSession', sessionId: 'portal_1', endedAtMs: 2_000 });
+    expect((await counting('portal_2')).status).toBe('done');
+    expect((await counting('portal_2')).status).toBe('done');
+    expect((await counting('portal_2')).status).toBe('stale');
+    expect((await counting('portal_3', 'id_2')).status).toBe('done');
+    expect((await storage.records.findPortalSession('digest of portal_2'))?.session.changes).toBe(2);
+  });
+
+  test('all that a root key made end with its sessions', async () => {
+    const { storage } = setup();
+    await make(storage, session('portal_1'), session('portal_2', { rootKeyId: 'rk_2' }));
+    await write(storage, { kind: 'endSessions', rootKeyId: 'rk_1' });
+    expect(await storage.records.listPortalSessions('id_1', 1_000)).toEqual(['portal_2']);
   });
 
   test('what has ended is removed', async () => {
