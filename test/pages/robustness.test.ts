@@ -111,3 +111,14 @@ test('with a wrong clock in the browser, times are those of the service', async 
   expect(wrong.complaints).toEqual([]);
   await wrong.page.context().close();
 });
+
+test('the pages open in a browser whose system has no language', async () => {
+  const bare = await visit(at.browser, at.server.url);
+  await bare.page.addInitScript(
+    "Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })",
+  );
+  await bare.page.goto('/dashboard');
+  await bare.page.getByLabel('Root key').waitFor();
+  expect(bare.complaints).toEqual([]);
+  await bare.page.context().close();
+});

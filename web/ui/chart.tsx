@@ -1,4 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+
+import '../validLanguage.ts';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
