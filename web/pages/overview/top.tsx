@@ -10,6 +10,7 @@ import type { Range } from './ranges.ts';
 
 const SHOWN = 5;
 const READ = 100;
+const MINUTE_MS = 60_000;
 const EVERY_MS = 30_000;
 
 type CountsOfApi = VerificationCounts & { readonly apiId: string };
@@ -60,7 +61,8 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
 
 /** Each api answers its own largest. A customer can have keys in several apis, so more are read than are shown. */
 async function topOf(apiIds: readonly string[], { lengthMs }: Range, groupBy: 'identity' | 'key') {
-  const start = Math.floor(nowMs() - lengthMs);
+  // By the minute: dashboards that ask the same share an answer.
+  const start = Math.floor((nowMs() - lengthMs) / MINUTE_MS) * MINUTE_MS;
   const perApi = await Promise.all(
     apiIds.map(async (apiId) => {
       const rows = await keystile.analytics.getVerifications({ apiId, groupBy, start, limit: READ });
