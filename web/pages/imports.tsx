@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listEntries } from '../paged.ts';
 import { goTo, hrefOf, query } from '../router.ts';
-import { SearchField } from '../ui/form.tsx';
+import { SearchField } from '../ui/search.tsx';
 import { Ago, Badge, Count, Empty, Facts, Showing } from '../ui/show.tsx';
 import { PagedTable, Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';

@@ -2,7 +2,7 @@ import type { Api, ApisListKeysRequest, Key } from '../../../sdk/src/generated/a
 import { may } from '../../client.ts';
 import { listKeys, listPlans } from '../../paged.ts';
 import { goTo, query } from '../../router.ts';
-import { SearchField } from '../../ui/form.tsx';
+import { SearchField } from '../../ui/search.tsx';
 import { Select } from '../../ui/select.tsx';
 import type { PageOf } from '../../ui/table.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';

@@ -1,7 +1,12 @@
 import { useState } from 'preact/hooks';
 
 import type { SharedRatelimit } from '../../../sdk/src/generated/api.ts';
-import { MODES } from '../form.tsx';
+
+/** The two modes of a limit, in a word each. */
+export const MODES = [
+  ['local', 'local: instant'],
+  ['strict', 'strict: never exceeded'],
+] as const;
 
 /** Rows of limits. The form gets them as JSON under one name; '' for none. */
 export function LimitsInput({
