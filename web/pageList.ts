@@ -46,7 +46,7 @@ const Usage = later(() => import('./pages/usage.tsx'), 'Usage');
 const TryIt = later(() => import('./pages/tryIt.tsx'), 'TryIt');
 const Webhooks = later(() => import('./pages/webhooks.tsx'), 'Webhooks');
 const Audit = later(() => import('./pages/audit.tsx'), 'Audit');
-const Access = later(() => import('./pages/access.tsx'), 'Access');
+const Access = later(() => import('./pages/access/access.tsx'), 'Access');
 const Imports = later(() => import('./pages/imports.tsx'), 'Imports');
 const Settings = later(() => import('./pages/settings.tsx'), 'Settings');
 

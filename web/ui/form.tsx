@@ -40,6 +40,7 @@ export function TextField({
   readonly type?: 'text' | 'number' | 'password' | 'url' | 'datetime-local' | 'search';
   readonly required?: boolean;
   readonly min?: number;
+  readonly max?: number;
   readonly placeholder?: string;
   readonly defaultValue?: string;
   readonly autoComplete?: string;
