@@ -57,15 +57,17 @@ export function SelectField({
   label,
   name,
   options,
+  hint,
   defaultValue,
 }: {
   readonly label: string;
   readonly name: string;
   readonly options: readonly (readonly [value: string, text: string])[];
+  readonly hint?: string | undefined;
   readonly defaultValue?: string;
 }) {
   return (
-    <Field label={label}>
+    <Field label={label} hint={hint}>
       {(ids) => (
         <select {...ids} name={name} {...(defaultValue === undefined ? {} : { defaultValue })}>
           {options.map(([value, text]) => (
