@@ -12,8 +12,8 @@ import { from } from './pageOf.ts';
 /** While something is being sent, the table is read again after this time. */
 const AGAIN_MS = 1_000;
 
-/** What was sent to a webhook lately, and what waits. `sent` changes when something new is to be sent. */
-export function Deliveries({ of: webhook, sent }: { readonly of: Webhook; readonly sent: number }) {
+/** What was sent to a webhook lately, and what waits. `awaited`: an event that is to be sent now. */
+export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; readonly awaited: string | null }) {
   const { id: webhookId } = webhook;
   const [isOpen, setOpen] = useState(false);
   const [turn, setTurn] = useState(0);
@@ -30,13 +30,14 @@ export function Deliveries({ of: webhook, sent }: { readonly of: Webhook; readon
       {isOpen && (
         <PagedTable<Delivery>
           caption={`Deliveries of ${webhookId}`}
-          on={[webhookId, sent, turn]}
+          on={[webhookId, awaited, turn]}
           keyOf={({ eventId }) => eventId}
           empty="Nothing was sent yet."
           load={async (cursor) => {
             const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
             // Reading again begins with the first page, so a later one stays as it is.
-            setSending(cursor === undefined && isActive(webhook) && deliveries.some(isDue));
+            const isThere = awaited === null || deliveries.some(({ eventId }) => eventId === awaited);
+            setSending(cursor === undefined && isActive(webhook) && (!isThere || deliveries.some(isDue)));
             return { rows: deliveries, ...page };
           }}
           columns={may('webhook.update_webhook', webhookId) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}

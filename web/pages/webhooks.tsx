@@ -68,7 +68,7 @@ interface Shown {
 
 function OneWebhook(shown: Shown) {
   const { url, events } = shown.of;
-  const [sent, setSent] = useState(0);
+  const [awaited, setAwaited] = useState<string | null>(null);
   return (
     <>
       <h2>
@@ -76,8 +76,8 @@ function OneWebhook(shown: Shown) {
       </h2>
       <WebhookState of={shown.of} />
       <p>{events === undefined ? 'Gets all events.' : `Gets ${events.join(', ')}.`}</p>
-      <Deliveries of={shown.of} sent={sent} />
-      <WebhookActions {...shown} onSent={() => setSent(sent + 1)} />
+      <Deliveries of={shown.of} awaited={awaited} />
+      <WebhookActions {...shown} onSent={setAwaited} />
     </>
   );
 }
@@ -94,7 +94,7 @@ function WebhookState({ of: webhook }: { readonly of: Webhook }) {
   );
 }
 
-function WebhookActions({ of: webhook, reload, onSecret, onSent }: Shown & { readonly onSent: () => void }) {
+function WebhookActions({ of: webhook, reload, onSecret, onSent }: Shown & { readonly onSent: (eventId: string) => void }) {
   const { id: webhookId } = webhook;
   return (
     <div class="actions">
@@ -126,8 +126,8 @@ function WebhookActions({ of: webhook, reload, onSecret, onSent }: Shown & { rea
             button="Send a test event"
             done="Queued. Its delivery shows what became of it."
             onSend={async () => {
-              await keystile.webhooks.sendTest({ webhookId });
-              onSent();
+              const { eventId } = await keystile.webhooks.sendTest({ webhookId });
+              onSent(eventId);
             }}
           />
         </>
