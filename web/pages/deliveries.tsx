@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
@@ -18,6 +18,8 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
   const [isOpen, setOpen] = useState(false);
   const [turn, setTurn] = useState(0);
   const [isSending, setSending] = useState(false);
+  // Later events can push it off the first page.
+  const seen = useRef<string | null>(null);
   const reload = (): void => setTurn((before) => before + 1);
   useEffect(() => {
     if (!isOpen || !isSending) return undefined;
@@ -36,8 +38,9 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
           load={async (cursor) => {
             const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
             // Reading again begins with the first page, so a later one stays as it is.
-            const isThere = awaited === null || deliveries.some(({ eventId }) => eventId === awaited);
-            setSending(cursor === undefined && isActive(webhook) && (!isThere || deliveries.some(isDue)));
+            if (deliveries.some(({ eventId }) => eventId === awaited)) seen.current = awaited;
+            const isSent = seen.current === awaited && !deliveries.some(isDue);
+            setSending(cursor === undefined && isActive(webhook) && !isSent);
             return { rows: deliveries, ...page };
           }}
           columns={may('webhook.update_webhook', webhookId) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}

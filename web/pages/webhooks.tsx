@@ -94,7 +94,12 @@ function WebhookState({ of: webhook }: { readonly of: Webhook }) {
   );
 }
 
-function WebhookActions({ of: webhook, reload, onSecret, onSent }: Shown & { readonly onSent: (eventId: string) => void }) {
+function WebhookActions({
+  of: webhook,
+  reload,
+  onSecret,
+  onSent,
+}: Shown & { readonly onSent: (eventId: string) => void }) {
   const { id: webhookId } = webhook;
   return (
     <div class="actions">
