@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact';
 import { lazy } from 'preact/compat';
 
 import type { Operation } from '../src/core/rights.ts';
+import { may } from './client.ts';
 import { Overview } from './pages/overview/overview.tsx';
 
 export interface Page {
@@ -45,7 +46,7 @@ const Usage = later(() => import('./pages/usage.tsx'), 'Usage');
 const TryIt = later(() => import('./pages/tryIt.tsx'), 'TryIt');
 const Webhooks = later(() => import('./pages/webhooks.tsx'), 'Webhooks');
 const Audit = later(() => import('./pages/audit.tsx'), 'Audit');
-const Access = later(() => import('./pages/access.tsx'), 'Access');
+const Access = later(() => import('./pages/access/access.tsx'), 'Access');
 const Imports = later(() => import('./pages/imports.tsx'), 'Imports');
 const Settings = later(() => import('./pages/settings.tsx'), 'Settings');
 
@@ -67,7 +68,16 @@ export const PAGES: readonly Page[] = [
   { path: '/plans/:', title: 'Plan', needs: 'plan.read_plan', isInMenu: false, component: PlanPage },
   { path: '/apis', title: 'Apis', needs: 'api.read_api', isInMenu: true, component: Apis },
   { path: '/apis/:', title: 'Api', needs: 'api.read_api', isInMenu: false, component: ApiPage },
-  { path: '/permissions', title: 'Permissions', needs: 'rbac.read_permission', isInMenu: true, component: Permissions },
+  {
+    path: '/permissions',
+    title: 'Permissions',
+    /** Either right is enough: the page shows what may be read. */
+    get needs(): Operation {
+      return may('rbac.read_role') ? 'rbac.read_role' : 'rbac.read_permission';
+    },
+    isInMenu: true,
+    component: Permissions,
+  },
   { path: '/limits', title: 'Limits', needs: 'ratelimit.read_override', isInMenu: true, component: Limits },
   { path: '/usage', title: 'Usage', needs: 'identity.read_usage', isInMenu: true, component: Usage },
   { path: '/try', title: 'Try it', needs: '', isInMenu: true, component: TryIt },

@@ -64,6 +64,27 @@ export class DashboardVisit implements AsyncDisposable {
     await this.page.evaluate(`history.pushState(null, '', ${address}); dispatchEvent(new PopStateEvent('popstate'))`);
   }
 
+  dialog(): Locator {
+    return this.page.getByRole('dialog');
+  }
+
+  /** Opens a dialog with its button: the first one with this name, or the one inside of `place`. */
+  async openDialog(name: string, place: Locator | Page = this.page): Promise<void> {
+    await place.getByRole('button', { name, exact: true }).first().click();
+    await this.dialog().waitFor();
+    await this.hasLoaded();
+  }
+
+  async send(name: string): Promise<void> {
+    await this.dialog().getByRole('button', { name, exact: true }).click();
+  }
+
+  /** Sends the form of the dialog, which then closes. */
+  async isSent(name: string): Promise<void> {
+    await this.send(name);
+    await this.dialog().waitFor({ state: 'hidden' });
+  }
+
   hasTitle(name: string): Promise<void> {
     return until(`the page ${name} is shown`, async () => (await this.page.title()) === `${name} · Keystile`);
   }

@@ -24,38 +24,20 @@ afterEach(() => {
   expect(at.complaints).toEqual([]);
 });
 
-const button = (name: string) => page.getByRole('button', { name, exact: true }).first();
-const dialog = () => page.getByRole('dialog');
-
-async function openDialog(name: string): Promise<void> {
-  await button(name).click();
-  await dialog().waitFor();
-  await at.hasLoaded();
-}
-
-async function send(name: string): Promise<void> {
-  await dialog().getByRole('button', { name, exact: true }).click();
-}
-
-async function isSent(name: string): Promise<void> {
-  await send(name);
-  await dialog().waitFor({ state: 'hidden' });
-}
-
 /** Saves a form whose record somebody else has changed meanwhile. */
 async function savesAgain(theirs: string, name = 'Save'): Promise<void> {
-  await send(name);
+  await at.send(name);
   const notice = page.getByRole('alert').filter({ hasText: 'Changed by someone else meanwhile' });
   await notice.getByText(theirs, { exact: true }).waitFor();
   await at.expectAccessible();
-  await isSent(`${name} all the same`);
+  await at.isSent(`${name} all the same`);
 }
 
 test('a plan is made with all its fields, changed, and deleted only when nobody holds it', async () => {
   await server.ok('/v1/permissions.createPermission', { name: 'documents.read' });
   await server.ok('/v1/permissions.createRole', { name: HOSTILE });
   await at.open('Plans');
-  await openDialog('Create a plan');
+  await at.openDialog('Create a plan');
   await page.getByLabel('Name', { exact: true }).fill(HOSTILE);
   await page.getByLabel('Credits', { exact: true }).fill('500');
   await page.getByLabel('When').selectOption('monthly');
@@ -67,7 +49,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   await page.getByLabel('Permissions').fill('documents.read');
   await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
   await at.expectAccessible();
-  await isSent('Create');
+  await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
   await at.hasLoaded();
   await at.expectAccessible();
@@ -81,7 +63,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
     maxKeys: 3,
     meta: LONG_META,
   });
-  await openDialog('Edit');
+  await at.openDialog('Edit');
   await page.getByLabel('Most keys').fill('4');
   await server.ok('/v1/plans.updatePlan', { planId, name: 'theirs' });
   await savesAgain('theirs');
@@ -89,28 +71,28 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   expect(await readPlan()).toMatchObject({ name: 'theirs', maxKeys: 4, remaining: 500, roles: [expect.any(String)] });
   await server.ok('/v1/identities.createIdentity', { externalId: 'holder' });
   await server.ok('/v1/plans.assign', { externalId: 'holder', planId });
-  await openDialog('Delete the plan');
+  await at.openDialog('Delete the plan');
   await page.getByLabel('Type theirs to confirm').fill('theirs');
-  await send('Delete the plan');
-  await dialog().getByRole('alert').getByText('holder').waitFor();
+  await at.send('Delete the plan');
+  await at.dialog().getByRole('alert').getByText('holder').waitFor();
   at.forgive(409);
   await server.ok('/v1/plans.assign', { externalId: 'holder', planId: null });
-  await isSent('Delete the plan');
+  await at.isSent('Delete the plan');
   await page.getByText('There are no plans yet.').waitFor();
 });
 
 test('a customer is made and changed: name, keys, limits, refill, credits, plan, metadata', async () => {
   const { planId } = await server.ok('/v1/plans.createPlan', { name: 'starter', remaining: 5 });
   await at.open('Customers');
-  await openDialog('Create a customer');
+  await at.openDialog('Create a customer');
   await page.getByLabel('Your id').fill('acme');
   await page.getByLabel('Name').fill(HOSTILE);
   await page.getByLabel('Credits').fill('100');
   await page.getByLabel('Meta').fill('{"tier": "gold"}');
-  await isSent('Create');
+  await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
   const read = () => server.ok('/v1/identities.getIdentity', { externalId: 'acme' });
-  await openDialog('Edit');
+  await at.openDialog('Edit');
   await page.getByLabel('Name', { exact: true }).fill('شركة');
   await page.getByLabel('Most keys').fill('9');
   await page.getByLabel('When').selectOption('daily');
@@ -134,12 +116,12 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   });
   await page.getByRole('meter').waitFor();
   await at.expectAccessible();
-  await openDialog('Change credits');
+  await at.openDialog('Change credits');
   await page.getByLabel('What to do').selectOption('take');
   await page.getByLabel('Credits', { exact: true }).fill('40');
-  await isSent('Change');
+  await at.isSent('Change');
   await page.getByRole('definition').filter({ hasText: /^60$/ }).waitFor();
-  await openDialog('Change the plan');
+  await at.openDialog('Change the plan');
   await page.getByLabel('Plan', { exact: true }).selectOption({ label: 'starter' });
   await page.getByLabel('Balance').selectOption('reset');
   const other = await server.ok('/v1/plans.createPlan', { name: 'chosen by others' });
@@ -154,25 +136,25 @@ test('deleting a customer says what becomes of its keys', async () => {
   const { key } = await server.ok('/v1/keys.createKey', { apiId, externalId: 'leaving' });
   await at.goTo('/customers/leaving');
   await at.heading('leaving').waitFor();
-  await openDialog('Delete the customer');
+  await at.openDialog('Delete the customer');
   await page.getByText('It has 1 key.').waitFor();
   await page.getByLabel('Its keys').selectOption('disable');
   await page.getByLabel('Type leaving to confirm').fill('leaving');
   await at.expectAccessible();
-  await isSent('Delete the customer');
+  await at.isSent('Delete the customer');
   await at.heading('Customers').waitFor();
   expect(await server.verify(key as string)).toMatchObject({ code: 'DISABLED' });
 });
 
 test('an api is changed, protected from deletion, and deleted', async () => {
   await at.open('Apis');
-  await openDialog('Create an api');
+  await at.openDialog('Create an api');
   await page.getByLabel('Name').fill('invoices');
-  await isSent('Create');
+  await at.isSent('Create');
   await page.getByRole('link', { name: 'invoices' }).click();
   await at.heading('invoices').waitFor();
   const apiId = new URL(page.url()).pathname.split('/').at(-1) ?? '';
-  await openDialog('Edit');
+  await at.openDialog('Edit');
   await page.getByLabel('Name', { exact: true }).fill(HOSTILE);
   await page.getByLabel('Prefix of new keys').fill('inv');
   await page.getByLabel('Random bytes of new keys').fill('24');
@@ -189,13 +171,13 @@ test('an api is changed, protected from deletion, and deleted', async () => {
     deleteProtection: true,
   });
   await at.expectAccessible();
-  await openDialog('Delete the api');
+  await at.openDialog('Delete the api');
   await page.getByLabel(`Type ${HOSTILE} to confirm`).fill(HOSTILE);
-  await send('Delete the api');
-  await dialog().getByRole('alert').waitFor();
+  await at.send('Delete the api');
+  await at.dialog().getByRole('alert').waitFor();
   at.complaints.length = 0;
   await server.ok('/v1/apis.updateApi', { apiId, deleteProtection: false });
-  await isSent('Delete the api');
+  await at.isSent('Delete the api');
   await at.heading('Apis').waitFor();
 });
 
@@ -209,11 +191,11 @@ test('a role gets permissions, and a name that does not exist is told in words',
   await at.open('Permissions');
   const row = page.getByRole('row').filter({ hasText: 'editor' });
   await row.getByRole('button', { name: 'Permissions' }).click();
-  await dialog().getByRole('textbox').fill('documents.write\nno.such');
-  await send('Save');
-  await dialog().getByRole('alert').getByText('no.such').waitFor();
+  await at.dialog().getByRole('textbox').fill('documents.write\nno.such');
+  await at.send('Save');
+  await at.dialog().getByRole('alert').getByText('no.such').waitFor();
   at.forgive(404);
-  await dialog().getByRole('textbox').fill('documents.write');
+  await at.dialog().getByRole('textbox').fill('documents.write');
   await server.ok('/v1/permissions.setRolePermissions', { roleId, permissions: [{ name: 'documents.read' }] });
   await savesAgain('documents.read');
   expect(await permissions()).toEqual(['documents.write']);
@@ -228,7 +210,7 @@ test('an override is changed', async () => {
   await page.getByLabel('Namespace').fill(namespaceName);
   await page.keyboard.press('Enter');
   await page.getByRole('cell', { name: HOSTILE, exact: true }).waitFor();
-  await openDialog('Edit');
+  await at.openDialog('Edit');
   await page.getByLabel('in seconds').fill('30');
   await page.getByLabel('Mode').selectOption('true');
   await server.ok('/v1/ratelimits.setOverride', { ...override, limit: 11, duration: 60_000 });
@@ -243,14 +225,14 @@ test('an override is changed', async () => {
 
 test('a webhook is made for some events, changed, and gets another secret', async () => {
   await at.open('Webhooks');
-  await openDialog('Create a webhook');
+  await at.openDialog('Create a webhook');
   await page.getByLabel('Address').fill('http://127.0.0.1:9/hooks');
   await page.getByLabel('key.created').check();
-  await isSent('Create');
+  await at.isSent('Create');
   await page.getByText('Gets key.created.').waitFor();
   const { webhooks } = (await server.ok('/v1/webhooks.listWebhooks', {})) as { webhooks: { id: string }[] };
   const webhookId = webhooks[0]?.id ?? '';
-  await openDialog('Edit');
+  await at.openDialog('Edit');
   await page.getByLabel('credits.low').check();
   await page.getByLabel('Events are').selectOption('false');
   await server.ok('/v1/webhooks.updateWebhook', { webhookId, url: 'http://127.0.0.1:9/theirs' });
@@ -262,8 +244,8 @@ test('a webhook is made for some events, changed, and gets another secret', asyn
     enabled: false,
   });
   const before = await page.getByRole('status').locator('code').innerText();
-  await openDialog('Rotate the secret');
-  await isSent('Rotate');
+  await at.openDialog('Rotate the secret');
+  await at.isSent('Rotate');
   await page.getByRole('status').locator('code').filter({ hasNotText: before }).waitFor();
   await at.expectAccessible();
 });

@@ -88,7 +88,7 @@ test('settings show every check and where each setting comes from, and no secret
   await at.open('Settings');
   await at.heading('Settings').waitFor();
   await table('All checks')
-    .getByRole('row', { name: /^database Well/ })
+    .getByRole('row', { name: /^database OK/ })
     .waitFor();
   await table('All checks')
     .getByRole('row', { name: /^root-key Advice/ })

@@ -1,6 +1,6 @@
 import type { PlanMove } from '../../sdk/src/generated/api.ts';
+import { allOf } from '../allOf.ts';
 import { keystile } from '../client.ts';
-import { listPlans } from '../paged.ts';
 import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
 import { choiceField } from '../ui/edit/fields.tsx';
 import { DialogButton } from '../ui/form.tsx';
@@ -36,7 +36,7 @@ export function AssignPlan(assigned: Assigned) {
 }
 
 function AssignForm({ holder, present, read, reload, close }: Assigned & { readonly close: () => void }) {
-  const plans = useLoaded(async () => (await listPlans({ limit: 100 })).plans, []);
+  const plans = useLoaded(() => allOf(keystile.plans.list({})), []);
   const { planMove: move } = present;
   return (
     <Showing loaded={plans}>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { EVENT_TYPE_NAMES } from '../../src/core/events.ts';
 import type { EventType, Webhook } from '../../sdk/src/generated/api.ts';
 import { keystile } from '../client.ts';
+import { CheckList } from '../ui/edit/checkList.tsx';
 import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
 import { flagField, linesOf, lineField } from '../ui/edit/fields.tsx';
 import { DialogButton, TextField } from '../ui/form.tsx';
@@ -10,41 +11,40 @@ import { DialogButton, TextField } from '../ui/form.tsx';
 const EVENTS = 'events';
 
 /** Which events a webhook gets: all, or the chosen ones. The form gets their names on lines; none for all. */
-export function EventsInput({ text = '' }: { readonly text?: string }) {
+function EventsInput({ text }: { readonly text: string }) {
   const [chosen, setChosen] = useState<readonly string[]>(linesOf(text));
-  const choose = (type: string, isOn: boolean): void =>
-    setChosen(EVENT_TYPE_NAMES.filter((each) => (each === type ? isOn : chosen.includes(each))));
   return (
     <fieldset>
       <legend>Events</legend>
       <p class="hint">None chosen: all events, also those of later versions.</p>
       <input type="hidden" name={EVENTS} value={chosen.join('\n')} />
-      <div class="choices">
-        {EVENT_TYPE_NAMES.map((type) => (
-          <label key={type}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(type)}
-              onChange={(event) => choose(type, event.currentTarget.checked)}
-            />{' '}
-            {type}
-          </label>
-        ))}
-      </div>
+      <CheckList options={EVENT_TYPE_NAMES} chosen={chosen} onChoose={setChosen} />
     </fieldset>
   );
 }
 
 /** null: all of them. */
-export function eventsOf(text: string): readonly EventType[] | null {
+function eventsOf(text: string): readonly EventType[] | null {
   const types = linesOf(text) as EventType[];
   return types.length === 0 ? null : types;
 }
 
-const FIELDS: readonly EditedField<Webhook>[] = [
+export const NEW_WEBHOOK = { url: '' };
+
+/** What a webhook has from the beginning. */
+export const WHERE_AND_WHAT: readonly EditedField<Pick<Webhook, 'url' | 'events'>>[] = [
   {
-    ...lineField<Webhook>({ name: 'url', label: 'Address' }, ({ url }) => url),
-    input: (text) => <TextField label="Address" name="url" type="url" required defaultValue={text} />,
+    ...lineField<Pick<Webhook, 'url'>>({ name: 'url', label: 'Address' }, ({ url }) => url),
+    input: (text) => (
+      <TextField
+        label="Address"
+        name="url"
+        type="url"
+        required
+        placeholder="https://example.com/hooks"
+        defaultValue={text}
+      />
+    ),
   },
   {
     name: EVENTS,
@@ -53,6 +53,10 @@ const FIELDS: readonly EditedField<Webhook>[] = [
     input: (text) => <EventsInput text={text} />,
     toPatch: (text) => ({ events: eventsOf(text) }),
   },
+];
+
+const FIELDS: readonly EditedField<Webhook>[] = [
+  ...WHERE_AND_WHAT,
   flagField(
     { name: 'enabled', label: 'Events are', words: ['sent', 'kept, and sent when it is enabled again'] },
     ({ enabled }) => enabled,

@@ -1,14 +1,19 @@
+import { useState } from 'preact/hooks';
+
 import type { AuditEntry } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listEntries } from '../paged.ts';
 import { goTo, hrefOf, query } from '../router.ts';
-import { SearchField } from '../ui/form.tsx';
+import { SearchField } from '../ui/search.tsx';
 import { Ago, Badge, Count, Empty, Facts, Showing } from '../ui/show.tsx';
 import { PagedTable, Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
 import { from } from './pageOf.ts';
 
 const pathOf = (migration: string): string => `/imports?${new URLSearchParams({ migration })}`;
+
+/** While an import runs. */
+const EVERY_MS = 1_000;
 
 /** How far imports are. The queue itself has no list: the audit log knows what was queued. */
 export function Imports() {
@@ -42,7 +47,16 @@ export function Imports() {
 }
 
 function Progress({ migrationId }: { readonly migrationId: string }) {
-  const progress = useLoaded(() => keystile.migrations.getProgress({ migrationId }), [migrationId], 1_000);
+  const [everyMs, setEveryMs] = useState(EVERY_MS);
+  const progress = useLoaded(
+    async () => {
+      const loaded = await keystile.migrations.getProgress({ migrationId });
+      setEveryMs(isFinished(loaded) ? 0 : EVERY_MS);
+      return loaded;
+    },
+    [migrationId],
+    everyMs,
+  );
   return (
     <section aria-labelledby="progress">
       <h2 id="progress">
@@ -53,9 +67,7 @@ function Progress({ migrationId }: { readonly migrationId: string }) {
           <>
             <p>
               <progress max={Math.max(queued, 1)} value={done + failed} aria-label={`Progress of ${migrationId}`} />{' '}
-              <Badge kind={done + failed < queued ? 'plain' : failed > 0 ? 'bad' : 'good'}>
-                {done + failed < queued ? 'Running' : failed > 0 ? 'Finished, some failed' : 'Finished'}
-              </Badge>
+              <ProgressState of={{ queued, done, failed }} />
             </p>
             <Facts
               rows={[
@@ -80,6 +92,19 @@ function Progress({ migrationId }: { readonly migrationId: string }) {
       </Showing>
     </section>
   );
+}
+
+interface Counts {
+  readonly queued: number;
+  readonly done: number;
+  readonly failed: number;
+}
+
+const isFinished = ({ queued, done, failed }: Counts): boolean => done + failed >= queued;
+
+function ProgressState({ of: counts }: { readonly of: Counts }) {
+  if (!isFinished(counts)) return <Badge kind="plain">Running</Badge>;
+  return counts.failed > 0 ? <Badge kind="bad">Finished, some failed</Badge> : <Badge kind="good">Finished</Badge>;
 }
 
 function Queued() {

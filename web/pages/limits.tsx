@@ -2,19 +2,11 @@ import type { Override } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listOverrides } from '../paged.ts';
 import { goTo, query } from '../router.ts';
-import {
-  DeleteButton,
-  DialogButton,
-  Form,
-  MODES,
-  numberOf,
-  SearchField,
-  SelectField,
-  textOf,
-  TextField,
-} from '../ui/form.tsx';
+import { DeleteButton, DialogButton, Form, numberOf, SelectField, textOf, TextField } from '../ui/form.tsx';
 import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
 import { flagField, numberField } from '../ui/edit/fields.tsx';
+import { MODES } from '../ui/edit/limitsInput.tsx';
+import { SearchField } from '../ui/search.tsx';
 import { Count, duration, Empty } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { useState } from 'preact/hooks';

@@ -4,9 +4,10 @@ import type { PermissionsGetRoleAnswer } from '../../sdk/src/generated/api.ts';
 import type { Operation } from '../../src/core/rights.ts';
 import { allOf } from '../allOf.ts';
 import { keystile, may } from '../client.ts';
-import { DeleteButton, DialogButton, Form, textOf, TextField } from '../ui/form.tsx';
+import { DeleteButton, DialogButton } from '../ui/form.tsx';
+import { CreateForm } from '../ui/edit/createForm.tsx';
 import { EditForm } from '../ui/edit/editForm.tsx';
-import { linesField } from '../ui/edit/fields.tsx';
+import { lineField, linesField } from '../ui/edit/fields.tsx';
 import { Copyable, Empty, Showing } from '../ui/show.tsx';
 import { type Column, Table } from '../ui/table.tsx';
 import { useLoaded } from '../ui/useLoaded.ts';
@@ -139,19 +140,18 @@ function NamedList({ kind }: { readonly kind: Kind }) {
         {may(kind.rights.create) && (
           <DialogButton label={`Create a ${kind.one}`} title={`Create a ${kind.one}`} kind="primary">
             {(close) => (
-              <Form
-                button="Create"
-                onSend={async (data) => {
-                  const description = textOf(data, 'description');
-                  const name = textOf(data, 'name') ?? '';
-                  await kind.create(description === undefined ? { name } : { name, description });
+              <CreateForm<Partial<Named>>
+                empty={{}}
+                fields={[
+                  lineField({ name: 'name', label: 'Name', hint: kind.hint, required: true }, ({ name }) => name),
+                  lineField({ name: 'description', label: 'Description' }, ({ description }) => description),
+                ]}
+                onSend={async (given) => {
+                  await kind.create(given as { name: string; description?: string });
                   close();
                   all.reload();
                 }}
-              >
-                <TextField label="Name" name="name" required hint={kind.hint} />
-                <TextField label="Description" name="description" />
-              </Form>
+              />
             )}
           </DialogButton>
         )}

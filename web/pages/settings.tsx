@@ -51,7 +51,7 @@ function Checks({
           {
             title: 'State',
             cell: ({ name, isOk }) => {
-              if (isOk) return <Badge kind="good">Well</Badge>;
+              if (isOk) return <Badge kind="good">OK</Badge>;
               const isAdvice = problems.some((each) => each.name === name && each.severity === 'advice');
               return <Badge kind={isAdvice ? 'plain' : 'bad'}>{isAdvice ? 'Advice' : 'Problem'}</Badge>;
             },

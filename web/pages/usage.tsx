@@ -1,8 +1,10 @@
 import type { StatementRow } from '../../sdk/src/generated/api.ts';
+import { errorOfBody } from '../../sdk/src/errors.ts';
 import { fetchAsPage, may } from '../client.ts';
 import { listStatement } from '../paged.ts';
 import { goTo, query } from '../router.ts';
-import { SearchField } from '../ui/form.tsx';
+import { Form } from '../ui/form.tsx';
+import { SearchField } from '../ui/search.tsx';
 import { Empty } from '../ui/show.tsx';
 import { PagedTable } from '../ui/table.tsx';
 import { from } from './pageOf.ts';
@@ -12,6 +14,8 @@ import { STATEMENT_DAY, STATEMENT_NUMBERS } from './statementColumns.tsx';
 export function Usage() {
   const externalId = query.value.get('customer') ?? '';
   const isAll = externalId === '';
+  // All customers and keys together: the service asks for both rights without a bound.
+  const isRefused = isAll && !(may('identity.read_usage', '*') && may('api.read_usage', '*'));
   const whose = isAll ? { all: true } : { externalId };
   const csv = `/v1/usage.getStatement?${new URLSearchParams({
     ...(isAll ? { all: 'true' } : { externalId }),
@@ -22,7 +26,7 @@ export function Usage() {
     <>
       <div class="row">
         <h1>Usage</h1>
-        <CsvButton address={csv} />
+        {!isRefused && <Form button="Export as CSV" onSend={() => download(csv)} />}
       </div>
       <div class="filters">
         <SearchField
@@ -33,8 +37,11 @@ export function Usage() {
           onSearch={(customer) => goTo(`/usage?${new URLSearchParams({ customer })}`, 'replace')}
         />
       </div>
-      {isAll && !(may('identity.read_usage') && may('api.read_usage')) ? (
-        <Empty>Name a customer. To see all of them, your root key needs more rights.</Empty>
+      {isRefused ? (
+        <Empty>
+          Name a customer. To see all of them, your root key needs the rights <code>identity.*.read_usage</code> and{' '}
+          <code>api.*.read_usage</code>.
+        </Empty>
       ) : (
         <PagedTable<StatementRow>
           caption="Statement by day"
@@ -56,20 +63,22 @@ export function Usage() {
   );
 }
 
-/** A session counts only for requests of the page, so the page fetches the file and offers it. */
-function CsvButton({ address }: { readonly address: string }) {
-  return (
-    <button type="button" onClick={() => void download(address)}>
-      Export as CSV
-    </button>
-  );
-}
-
+/** A session counts only for requests of the page, so the page fetches the file and offers it. An error is no file: it is thrown. */
 async function download(address: string): Promise<void> {
-  const answer = await fetchAsPage(address);
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(await answer.blob());
+  link.href = URL.createObjectURL(await fetchFile(address));
   link.download = 'usage.csv';
   link.click();
   URL.revokeObjectURL(link.href);
+}
+
+async function fetchFile(address: string): Promise<Blob> {
+  const answer = await fetchAsPage(address).catch(lost);
+  if (answer.ok) return answer.blob().catch(lost);
+  const error = errorOfBody(await answer.json().catch(() => null), answer.status, undefined);
+  throw error ?? new Error(`The export failed: the service answered with status ${answer.status}. Try again.`);
+}
+
+function lost(cause: unknown): never {
+  throw new Error('The export failed: the connection to the service was lost. Try again.', { cause });
 }

@@ -1,16 +1,15 @@
 import { useState } from 'preact/hooks';
 
-import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
+import type { Webhook, WebhooksCreateWebhookRequest } from '../../sdk/src/generated/api.ts';
 
-import { keystile, may } from '../client.ts';
-import { listDeliveries } from '../paged.ts';
-import { DeleteButton, DialogButton, Form, numberOf, textOf, TextField } from '../ui/form.tsx';
-import { Ago, Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
-import { PagedTable } from '../ui/table.tsx';
-import { useLoaded } from '../ui/useLoaded.ts';
-import { EditWebhook, EventsInput, eventsOf } from './editWebhook.tsx';
-import { from } from './pageOf.ts';
 import { allOf } from '../allOf.ts';
+import { keystile, may } from '../client.ts';
+import { CreateForm } from '../ui/edit/createForm.tsx';
+import { DeleteButton, DialogButton, Form, numberOf, TextField } from '../ui/form.tsx';
+import { Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
+import { useLoaded } from '../ui/useLoaded.ts';
+import { Deliveries, isActive } from './deliveries.tsx';
+import { EditWebhook, NEW_WEBHOOK, WHERE_AND_WHAT } from './editWebhook.tsx';
 
 export function Webhooks() {
   const webhooks = useLoaded(() => allOf(keystile.webhooks.list({})), []);
@@ -22,18 +21,15 @@ export function Webhooks() {
         {may('webhook.create_webhook') && (
           <DialogButton label="Create a webhook" title="Create a webhook" kind="primary">
             {(close) => (
-              <Form
-                button="Create"
-                onSend={async (data) => {
-                  const events = eventsOf(textOf(data, 'events') ?? '');
-                  setSecret((await keystile.webhooks.create({ url: textOf(data, 'url') ?? '', events })).secret);
+              <CreateForm
+                empty={NEW_WEBHOOK}
+                fields={WHERE_AND_WHAT}
+                onSend={async (given) => {
+                  setSecret((await keystile.webhooks.create(given as WebhooksCreateWebhookRequest)).secret);
                   close();
                   webhooks.reload();
                 }}
-              >
-                <TextField label="Address" name="url" type="url" required placeholder="https://example.com/hooks" />
-                <EventsInput />
-              </Form>
+              />
             )}
           </DialogButton>
         )}
@@ -53,13 +49,7 @@ export function Webhooks() {
             <ul class="cards">
               {all.map((webhook) => (
                 <li key={webhook.id}>
-                  <h2>
-                    <bdi>{webhook.url}</bdi>
-                  </h2>
-                  <WebhookState of={webhook} />
-                  <p>{webhook.events === undefined ? 'Gets all events.' : `Gets ${webhook.events.join(', ')}.`}</p>
-                  <Deliveries webhookId={webhook.id} />
-                  <WebhookActions of={webhook} reload={webhooks.reload} onSecret={setSecret} />
+                  <OneWebhook of={webhook} reload={webhooks.reload} onSecret={setSecret} />
                 </li>
               ))}
             </ul>
@@ -70,10 +60,33 @@ export function Webhooks() {
   );
 }
 
-function WebhookState({ of: { enabled, pausedBecause } }: { readonly of: Webhook }) {
+interface Shown {
+  readonly of: Webhook;
+  readonly reload: () => void;
+  readonly onSecret: (secret: string) => void;
+}
+
+function OneWebhook(shown: Shown) {
+  const { url, events } = shown.of;
+  const [awaited, setAwaited] = useState<string | null>(null);
+  return (
+    <>
+      <h2>
+        <bdi>{url}</bdi>
+      </h2>
+      <WebhookState of={shown.of} />
+      <p>{events === undefined ? 'Gets all events.' : `Gets ${events.join(', ')}.`}</p>
+      <Deliveries of={shown.of} awaited={awaited} />
+      <WebhookActions {...shown} onSent={setAwaited} />
+    </>
+  );
+}
+
+function WebhookState({ of: webhook }: { readonly of: Webhook }) {
+  const { enabled, pausedBecause } = webhook;
   return (
     <p>
-      <Badge kind={enabled && pausedBecause === undefined ? 'good' : 'bad'}>
+      <Badge kind={isActive(webhook) ? 'good' : 'bad'}>
         {pausedBecause !== undefined ? 'Paused' : enabled ? 'Active' : 'Disabled'}
       </Badge>{' '}
       {pausedBecause}
@@ -85,11 +98,8 @@ function WebhookActions({
   of: webhook,
   reload,
   onSecret,
-}: {
-  readonly of: Webhook;
-  readonly reload: () => void;
-  readonly onSecret: (secret: string) => void;
-}) {
+  onSent,
+}: Shown & { readonly onSent: (eventId: string) => void }) {
   const { id: webhookId } = webhook;
   return (
     <div class="actions">
@@ -119,7 +129,11 @@ function WebhookActions({
           </DialogButton>
           <Form
             button="Send a test event"
-            onSend={async () => void (await keystile.webhooks.sendTest({ webhookId }))}
+            done="Queued. Its delivery shows what became of it."
+            onSend={async () => {
+              const { eventId } = await keystile.webhooks.sendTest({ webhookId });
+              onSent(eventId);
+            }}
           />
         </>
       )}
@@ -135,49 +149,5 @@ function WebhookActions({
         />
       )}
     </div>
-  );
-}
-
-/** What was sent to it lately, and what waits. */
-function Deliveries({ webhookId }: { readonly webhookId: string }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>Deliveries</summary>
-      {isOpen && (
-        <PagedTable<Delivery>
-          caption={`Deliveries of ${webhookId}`}
-          on={[webhookId]}
-          keyOf={({ eventId }) => eventId}
-          empty="Nothing was sent yet."
-          load={async (cursor) => {
-            const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
-            return { rows: deliveries, ...page };
-          }}
-          columns={[
-            { title: 'Event', cell: ({ type }) => type },
-            {
-              title: 'State',
-              cell: ({ state }) => (
-                <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'plain'}>{state}</Badge>
-              ),
-            },
-            { title: 'Tries', isNumber: true, cell: ({ attempts }) => attempts },
-            { title: 'Answer', cell: ({ lastStatus, lastError }) => lastStatus ?? lastError ?? '' },
-            { title: 'Queued', cell: ({ queuedAt }) => <Ago at={queuedAt} /> },
-            {
-              title: 'Change',
-              cell: ({ eventId }) =>
-                may('webhook.update_webhook', webhookId) && (
-                  <Form
-                    button="Send again"
-                    onSend={async () => void (await keystile.webhooks.redeliver({ webhookId, eventId }))}
-                  />
-                ),
-            },
-          ]}
-        />
-      )}
-    </details>
   );
 }

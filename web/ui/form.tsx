@@ -40,6 +40,7 @@ export function TextField({
   readonly type?: 'text' | 'number' | 'password' | 'url' | 'datetime-local' | 'search';
   readonly required?: boolean;
   readonly min?: number;
+  readonly max?: number;
   readonly placeholder?: string;
   readonly defaultValue?: string;
   readonly autoComplete?: string;
@@ -56,15 +57,17 @@ export function SelectField({
   label,
   name,
   options,
+  hint,
   defaultValue,
 }: {
   readonly label: string;
   readonly name: string;
   readonly options: readonly (readonly [value: string, text: string])[];
+  readonly hint?: string | undefined;
   readonly defaultValue?: string;
 }) {
   return (
-    <Field label={label}>
+    <Field label={label} hint={hint}>
       {(ids) => (
         <select {...ids} name={name} {...(defaultValue === undefined ? {} : { defaultValue })}>
           {options.map(([value, text]) => (
@@ -78,54 +81,16 @@ export function SelectField({
   );
 }
 
-/** The two modes of a limit, in a word each. */
-export const MODES = [
-  ['local', 'local: instant'],
-  ['strict', 'strict: never exceeded'],
-] as const;
-
-/** A text to look for, which takes effect with Enter or when the field is left. */
-export function SearchField({
-  label,
-  value,
-  onSearch,
-  ...more
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly onSearch: (text: string) => void;
-  readonly placeholder?: string;
-  readonly hint?: string;
-}) {
-  const { hint, placeholder = '' } = more;
-  const input = useRef<HTMLInputElement>(null);
-  // The back button changes it too.
-  useEffect(() => {
-    if (input.current !== null) input.current.value = value;
-  }, [value]);
-  return (
-    <Field label={label} hint={hint}>
-      {(ids) => (
-        <input
-          {...ids}
-          ref={input}
-          type="search"
-          placeholder={placeholder}
-          defaultValue={value}
-          onChange={(event) => onSearch(event.currentTarget.value.trim())}
-        />
-      )}
-    </Field>
-  );
-}
-
-/** A form that sends itself once at a time and says what went wrong. What was typed stays. */
+/** A form that sends itself once at a time and says what went wrong. What was typed stays. In a dialog, the first field has the focus. */
 export function Form({
   onSend,
   button,
+  done,
   children,
   kind = 'plain',
 }: {
+  /** What it says afterwards, where nothing else on the page shows what it did. */
+  readonly done?: string;
   readonly onSend: (data: FormData) => Promise<void>;
   readonly button: string;
   readonly children?: ComponentChildren;
@@ -133,13 +98,18 @@ export function Form({
 }) {
   const [error, setError] = useState<unknown>(null);
   const [isBusy, setBusy] = useState(false);
+  const [isDone, setDone] = useState(false);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => beginInDialog(form.current), []);
   const send = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (isBusy) return;
     setBusy(true);
     setError(null);
+    setDone(false);
     try {
       await ask(() => onSend(new FormData(event.target as HTMLFormElement)));
+      setDone(true);
     } catch (failure) {
       setError(failure);
     } finally {
@@ -147,16 +117,23 @@ export function Form({
     }
   };
   return (
-    <form onSubmit={(event) => void send(event)}>
+    <form ref={form} onSubmit={(event) => void send(event)}>
       {children}
       {error !== null && <Failure error={error} />}
       <div class="actions">
         <button type="submit" class={kind === 'dangerous' ? 'dangerous' : 'primary'} disabled={isBusy}>
           {isBusy ? 'Sending …' : button}
         </button>
+        {done !== undefined && <span role="status">{isDone && done}</span>}
       </div>
     </form>
   );
+}
+
+/** A dialog opens with the focus on its close button, and what is in it can take a while to load. */
+function beginInDialog(form: HTMLFormElement | null): void {
+  if (form?.closest('dialog') == null) return;
+  form.querySelector<HTMLElement>('input:not([type="hidden"]), select, textarea')?.focus();
 }
 
 /** A button that opens a dialog. The dialog closes with Escape, or when its form is done. */

@@ -167,7 +167,12 @@ export function Copyable({
   return (
     <span class={isBlock ? 'copyable block' : 'copyable'}>
       <code ref={code}>{text}</code>
-      <button type="button" class="small" onClick={() => void copy()} aria-label={`Copy ${label}`}>
+      <button
+        type="button"
+        class="small"
+        onClick={() => void copy()}
+        aria-label={isCopied ? `✓ Copied ${label}` : `Copy ${label}`}
+      >
         {isCopied ? '✓ Copied' : 'Copy'}
       </button>
     </span>

@@ -1,12 +1,47 @@
-import type { Identity } from '../../../sdk/src/generated/api.ts';
+import type { IdentitiesCreateIdentityRequest, Identity } from '../../../sdk/src/generated/api.ts';
 import { keystile, may } from '../../client.ts';
 import { listCustomers } from '../../paged.ts';
 import { customerPath, goTo, hrefOf, query } from '../../router.ts';
-import { MetaField, metaOf } from '../../ui/edit/fields.tsx';
-import { DialogButton, Form, numberOf, SearchField, textOf, TextField } from '../../ui/form.tsx';
+import { CreateForm } from '../../ui/edit/createForm.tsx';
+import type { EditedField } from '../../ui/edit/editForm.tsx';
+import { lineField, metaField, numberField } from '../../ui/edit/fields.tsx';
+import { DialogButton } from '../../ui/form.tsx';
+import { SearchField } from '../../ui/search.tsx';
 import { Badge, Count } from '../../ui/show.tsx';
-import { PagedTable } from '../../ui/table.tsx';
+import { type PageOf, PagedTable } from '../../ui/table.tsx';
 import { from } from '../pageOf.ts';
+
+/** A customer with the name of its plan. */
+interface Row extends Identity {
+  readonly planName?: string | undefined;
+}
+
+async function loadCustomers(search: string, cursor: string | undefined): Promise<PageOf<Row>> {
+  const request = search === '' ? from(cursor) : { ...from(cursor), search };
+  const { identities, ...page } = await listCustomers(request);
+  const names = await namesOfPlans(identities.flatMap(({ planId }) => planId ?? []));
+  const rows = identities.map((each) => ({ ...each, planName: names.get(each.planId ?? '') }));
+  return { rows, ...page };
+}
+
+/** Without the right to read a plan, its id is shown. So it is when the plan was deleted meanwhile. */
+async function namesOfPlans(planIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  const readable = [...new Set(planIds)].filter((planId) => may('plan.read_plan', planId));
+  const plans = await Promise.allSettled(readable.map((planId) => keystile.plans.get({ planId })));
+  return new Map(plans.flatMap((plan) => (plan.status === 'fulfilled' ? [[plan.value.id, plan.value.name]] : [])));
+}
+
+const NEW_CUSTOMER: Pick<Identity, 'meta'> = { meta: {} };
+
+const FIELDS: readonly EditedField<Pick<Identity, 'meta'>>[] = [
+  lineField(
+    { name: 'externalId', label: 'Your id', hint: 'How your own system names the customer.', required: true },
+    () => undefined,
+  ),
+  lineField({ name: 'name', label: 'Name' }, () => undefined),
+  numberField({ name: 'remaining', label: 'Credits', hint: 'All keys of the customer share them.' }, () => undefined),
+  metaField(),
+];
 
 export function Customers() {
   const search = query.value.get('search') ?? '';
@@ -17,31 +52,16 @@ export function Customers() {
         {may('identity.create_identity') && (
           <DialogButton label="Create a customer" title="Create a customer" kind="primary">
             {(close) => (
-              <Form
-                button="Create"
-                onSend={async (data) => {
-                  const externalId = textOf(data, 'externalId') ?? '';
-                  await keystile.identities.create({
-                    externalId,
-                    name: textOf(data, 'name'),
-                    remaining: numberOf(data, 'remaining'),
-                    meta: metaOf(textOf(data, 'meta') ?? ''),
-                  });
+              <CreateForm
+                empty={NEW_CUSTOMER}
+                fields={FIELDS}
+                onSend={async (given) => {
+                  const request = given as IdentitiesCreateIdentityRequest;
+                  await keystile.identities.create(request);
                   close();
-                  goTo(customerPath(externalId));
+                  goTo(customerPath(request.externalId));
                 }}
-              >
-                <TextField label="Your id" name="externalId" required hint="How your own system names the customer." />
-                <TextField label="Name" name="name" />
-                <TextField
-                  label="Credits"
-                  name="remaining"
-                  type="number"
-                  min={0}
-                  hint="All keys of the customer share them."
-                />
-                <MetaField />
-              </Form>
+              />
             )}
           </DialogButton>
         )}
@@ -53,18 +73,12 @@ export function Customers() {
           onSearch={(text) => goTo(`/customers?${new URLSearchParams({ search: text })}`, 'replace')}
         />
       </div>
-      <PagedTable<Identity>
+      <PagedTable<Row>
         caption="Customers"
         on={[search]}
         keyOf={({ id }) => id}
         empty={search === '' ? 'There are no customers yet.' : 'No customer fits.'}
-        load={async (cursor) => {
-          const { identities, ...page } = await listCustomers({
-            ...from(cursor),
-            ...(search === '' ? {} : { search }),
-          });
-          return { rows: identities, ...page };
-        }}
+        load={(cursor) => loadCustomers(search, cursor)}
         columns={[
           {
             title: 'Customer',
@@ -84,7 +98,17 @@ export function Customers() {
             isNumber: true,
             cell: ({ remaining }) => remaining !== undefined && <Count of={remaining} />,
           },
-          { title: 'Plan', cell: ({ planId }) => planId ?? '' },
+          {
+            title: 'Plan',
+            cell: ({ planId, planName }) =>
+              planName === undefined ? (
+                planId
+              ) : (
+                <a href={hrefOf(`/plans/${planId}`)}>
+                  <bdi>{planName}</bdi>
+                </a>
+              ),
+          },
         ]}
       />
     </>

@@ -1,139 +1,157 @@
 import { useState } from 'preact/hooks';
 
-import type { KeysCreateKeyRequest } from '../../../sdk/src/generated/api.ts';
-import { keystile } from '../../client.ts';
+import type { Api, KeysCreateKeyRequest } from '../../../sdk/src/generated/api.ts';
+import { keystile, may } from '../../client.ts';
 import { hrefOf, query } from '../../router.ts';
-import { MetaField, metaOf } from '../../ui/edit/fields.tsx';
-import { Form, numberOf, SelectField, textOf, TextField } from '../../ui/form.tsx';
-import { Copyable, Showing } from '../../ui/show.tsx';
-import { useApis } from '../useApis.ts';
+import { refillField } from '../../ui/edit/counterFields.tsx';
+import { CreateForm } from '../../ui/edit/createForm.tsx';
+import type { EditedField } from '../../ui/edit/editForm.tsx';
+import { choiceField, lineField, metaField, numberField, timeField } from '../../ui/edit/fields.tsx';
+import { LimitsInput } from '../../ui/edit/limitsInput.tsx';
+import { Copyable, Empty, Showing } from '../../ui/show.tsx';
+import { firstOnly, useApis } from '../useApis.ts';
+import { DEFAULT, LIMITS } from './editKey.tsx';
 
 export function CreateKey() {
-  const apis = useApis(query.value.get('api') ?? '');
-  const [request, setRequest] = useState<KeysCreateKeyRequest | null>(null);
+  const asked = query.value.get('api') ?? '';
+  const apis = useApis(asked);
   const [made, setMade] = useState<{ keyId: string; key: string } | null>(null);
   if (made !== null) return <NewKey made={made} />;
   return (
     <>
       <h1>Create a key</h1>
       <Showing loaded={apis}>
-        {(known) => (
-          <div class="columns">
-            <div onInput={(event) => setRequest(readable(new FormData(formOf(event))) ?? request)}>
-              <Form
-                button="Create the key"
-                onSend={async (data) => setMade(await keystile.keys.create(toRequest(data)))}
-              >
-                <SelectField
-                  label="Api"
-                  name="apiId"
-                  options={known.map(({ id, name }) => [id, name])}
-                  defaultValue={query.value.get('api') ?? ''}
-                />
-                <TextField label="Name" name="name" hint="For you. Verifications answer with it." />
-                <TextField label="Prefix" name="prefix" hint='"acme" makes keys that begin with acme_.' />
-                <TextField
-                  label="Customer"
-                  name="externalId"
-                  hint="Your own id of the customer. All keys of a customer share its credits and limits."
-                />
-                <fieldset>
-                  <legend>Credits</legend>
-                  <p class="hint">Each verification takes one. With none left, the key is refused.</p>
-                  <TextField
-                    label="Credits"
-                    name="remaining"
-                    type="number"
-                    min={0}
-                    hint="Empty: no credits are counted."
-                  />
-                  <SelectField
-                    label="Refill"
-                    name="interval"
-                    options={[
-                      ['daily', 'every day at midnight'],
-                      ['monthly', 'every month, on the first'],
-                      ['hourly', 'every hour'],
-                      ['weekly', 'every week'],
-                    ]}
-                  />
-                  <TextField
-                    label="Refill to"
-                    name="refillAmount"
-                    type="number"
-                    min={1}
-                    hint="Empty: credits are not refilled."
-                  />
-                </fieldset>
-                <fieldset>
-                  <legend>Rate limit</legend>
-                  <TextField label="Requests" name="limit" type="number" min={1} hint="Empty: no limit." />
-                  <TextField label="in seconds" name="seconds" type="number" min={1} defaultValue="60" />
-                  <div class="modes" role="radiogroup" aria-label="Mode">
-                    <label>
-                      <input type="radio" name="mode" value="local" defaultChecked /> Local
-                      <span class="hint">
-                        Instant. Each location counts by itself and shares its counts behind the request.
-                      </span>
-                      <LimitPicture isStrict={false} />
-                    </label>
-                    <label>
-                      <input type="radio" name="mode" value="strict" /> Strict
-                      <span class="hint">
-                        One count for all locations, never exceeded. Each request asks the ledger.
-                      </span>
-                      <LimitPicture isStrict />
-                    </label>
-                  </div>
-                </fieldset>
-                <TextField label="Expires" name="expires" type="datetime-local" hint="Empty: never." />
-                <MetaField />
-              </Form>
-            </div>
-            <SameCall request={request ?? { apiId: query.value.get('api') ?? known[0]?.id ?? '' }} />
-          </div>
-        )}
+        {(known) => {
+          const first = known.find(({ id }) => id === asked) ?? known[0];
+          return first === undefined ? <NoApi /> : <KeyForm apis={known} apiId={first.id} onMade={setMade} />;
+        }}
       </Showing>
     </>
   );
 }
 
-/** null while what was typed cannot be sent. */
-function readable(data: FormData): KeysCreateKeyRequest | null {
-  try {
-    return toRequest(data);
-  } catch {
-    return null;
-  }
+function NoApi() {
+  return (
+    <Empty>
+      Keys belong to an api, and there is none yet.{' '}
+      {may('api.create_api') && (
+        <>
+          <a href={hrefOf('/apis')}>Create an api</a> first.
+        </>
+      )}
+    </Empty>
+  );
 }
 
-function toRequest(data: FormData): KeysCreateKeyRequest {
-  const limit = numberOf(data, 'limit');
-  const remaining = numberOf(data, 'remaining');
-  const amount = numberOf(data, 'refillAmount');
-  const expires = textOf(data, 'expires');
-  const optional = {
-    prefix: textOf(data, 'prefix'),
-    name: textOf(data, 'name'),
-    externalId: textOf(data, 'externalId'),
-    remaining,
-    refill:
-      remaining === undefined || amount === undefined
-        ? undefined
-        : { interval: textOf(data, 'interval') as 'daily', amount },
-    ratelimit:
-      limit === undefined
-        ? undefined
-        : { limit, duration: (numberOf(data, 'seconds') ?? 60) * 1000, async: data.get('mode') !== 'strict' },
-    expires: expires === undefined ? undefined : new Date(expires).getTime(),
-    meta: metaOf(textOf(data, 'meta') ?? ''),
-  };
-  const given = Object.entries(optional).filter(([, value]) => value !== undefined);
-  return { apiId: textOf(data, 'apiId') ?? '', ...Object.fromEntries(given) };
+/** What the form begins with. */
+interface New {
+  readonly apiId: string;
+  readonly meta: object;
 }
 
-function formOf(event: Event): HTMLFormElement | undefined {
-  return (event.target as HTMLInputElement).form ?? undefined;
+const TEXTS: readonly EditedField<New>[] = [
+  lineField({ name: 'name', label: 'Name', hint: 'For you. Verifications answer with it.' }, nothing),
+  lineField({ name: 'prefix', label: 'Prefix', hint: '"acme" makes keys that begin with acme_.' }, nothing),
+  lineField(
+    {
+      name: 'externalId',
+      label: 'Customer',
+      hint: 'Your own id of the customer. All keys of a customer share its credits and limits.',
+    },
+    nothing,
+  ),
+];
+
+const COUNTERS: readonly EditedField<New>[] = [
+  numberField(
+    {
+      name: 'remaining',
+      label: 'Credits',
+      hint: 'Each verification takes one. With none left, the key is refused. Empty: no credits are counted.',
+    },
+    nothing,
+  ),
+  refillField(nothing),
+  {
+    name: LIMITS.name,
+    label: LIMITS.label,
+    text: () => '',
+    input: (text) => (
+      <>
+        <LimitsInput label={LIMITS.label} name={LIMITS.name} text={text} firstName={DEFAULT} />
+        <Modes />
+      </>
+    ),
+    toPatch: LIMITS.toPatch,
+  },
+];
+
+function nothing(): undefined {
+  return undefined;
+}
+
+function fieldsOf(apis: readonly Api[]): readonly EditedField<New>[] {
+  return [
+    choiceField(
+      {
+        name: 'apiId',
+        label: 'Api',
+        options: apis.map(({ id, name }) => [id, name] as const),
+        hint: firstOnly(apis, 'apis'),
+      },
+      ({ apiId }) => apiId,
+    ),
+    ...TEXTS,
+    ...COUNTERS,
+    timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, nothing),
+    metaField(),
+  ];
+}
+
+function KeyForm({
+  apis,
+  apiId,
+  onMade,
+}: {
+  readonly apis: readonly Api[];
+  readonly apiId: string;
+  readonly onMade: (made: { keyId: string; key: string }) => void;
+}) {
+  const [request, setRequest] = useState<KeysCreateKeyRequest>({ apiId });
+  return (
+    <div class="columns">
+      <CreateForm<New>
+        empty={{ apiId, meta: {} }}
+        fields={fieldsOf(apis)}
+        button="Create the key"
+        onInput={(given) => setRequest({ apiId, ...given })}
+        onSend={async (given) => {
+          if ('refill' in given && !('remaining' in given))
+            throw new Error('A refill needs credits. Say how many the key begins with, or choose no refill.');
+          onMade(await keystile.keys.create({ apiId, ...given }));
+        }}
+      />
+      <SameCall request={request} />
+    </div>
+  );
+}
+
+/** The two modes that a limit can have. */
+function Modes() {
+  return (
+    <div class="modes">
+      <div>
+        <strong>Local</strong>
+        <p class="hint">Instant. Each location counts by itself and shares its counts behind the request.</p>
+        <LimitPicture isStrict={false} />
+      </div>
+      <div>
+        <strong>Strict</strong>
+        <p class="hint">One count for all locations, never exceeded. Each request asks the ledger.</p>
+        <LimitPicture isStrict />
+      </div>
+    </div>
+  );
 }
 
 function LimitPicture({ isStrict }: { readonly isStrict: boolean }) {

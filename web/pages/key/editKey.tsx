@@ -5,14 +5,14 @@ import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
 import { limitsField, limitsOf, refillField } from '../../ui/edit/counterFields.tsx';
 import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
 
-const DEFAULT = 'default';
+export const DEFAULT = 'default';
 
 /** The limit with the name `default` has a field of its own in the API. */
 function allLimits({ ratelimit, ratelimits = [] }: KeyDetails): readonly SharedRatelimit[] {
   return ratelimit === undefined ? ratelimits : [{ ...ratelimit, name: DEFAULT }, ...ratelimits];
 }
 
-const LIMITS: EditedField<KeyDetails> = {
+export const LIMITS: EditedField<KeyDetails> = {
   ...limitsField({ name: 'limits', label: 'Limits' }, allLimits),
   toPatch(text) {
     const limits = limitsOf(text);

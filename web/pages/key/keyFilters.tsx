@@ -2,11 +2,12 @@ import type { Api, ApisListKeysRequest, Key } from '../../../sdk/src/generated/a
 import { may } from '../../client.ts';
 import { listKeys, listPlans } from '../../paged.ts';
 import { goTo, query } from '../../router.ts';
-import { SearchField } from '../../ui/form.tsx';
+import { SearchField } from '../../ui/search.tsx';
 import { Select } from '../../ui/select.tsx';
 import type { PageOf } from '../../ui/table.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { from } from '../pageOf.ts';
+import { firstOnly, OFFERED } from '../useApis.ts';
 
 /** What the table is asked for, as it stands in the address. '' = everything. */
 export interface Asked {
@@ -40,7 +41,7 @@ const STATES = [
 ] as const;
 
 export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly apis: readonly Api[] }) {
-  const plans = useLoaded(async () => (may('plan.read_plan') ? (await listPlans({ limit: 100 })).plans : []), []);
+  const plans = useLoaded(async () => (may('plan.read_plan') ? (await listPlans({ limit: OFFERED })).plans : []), []);
   const known = plans.value ?? [];
   // A plan that the address names is offered too, whatever the list says.
   const isUnknown = asked.plan !== '' && known.every(({ id }) => id !== asked.plan);
@@ -57,6 +58,7 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
           ...(asked.customer + asked.plan === '' ? [] : [['', 'all'] as const]),
           ...apis.map(({ id, name }) => [id, name] as const),
         ]}
+        hint={firstOnly(apis, 'apis')}
         onChoose={(api) => show({ api })}
       />
       <SearchField
@@ -80,6 +82,7 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
             ...known.map(({ id, name }) => [id, name] as const),
             ...(isUnknown ? [[asked.plan, asked.plan] as const] : []),
           ]}
+          hint={firstOnly(known, 'plans')}
           onChoose={(plan) => show({ plan })}
         />
       )}

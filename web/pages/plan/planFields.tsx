@@ -12,13 +12,13 @@ interface Named {
 }
 
 /** The roles and permissions that a plan names by their ids. */
-export interface Grants {
+export interface RolesAndPermissions {
   readonly roles: readonly Named[];
   readonly permissions: readonly Named[];
 }
 
 /** Without the right to read them, plans show ids. */
-export function useGrants(): Loaded<Grants> {
+export function useRolesAndPermissions(): Loaded<RolesAndPermissions> {
   return useLoaded(async () => {
     const [roles, permissions] = await Promise.all([
       may('rbac.read_role') ? allOf(keystile.permissions.listRoles({})) : [],
@@ -41,7 +41,7 @@ const toReference =
 export const NEW_PLAN: Plan = { id: '', name: '', meta: {}, ratelimits: [], roles: [], permissions: [], holders: 0 };
 
 /** Whether a plan has credits stays as it was when the plan was made. */
-export function planFields(plan: Plan, { roles, permissions }: Grants): readonly EditedField<Plan>[] {
+export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissions): readonly EditedField<Plan>[] {
   const hasCredits = plan === NEW_PLAN || plan.remaining !== undefined;
   return [
     lineField({ name: 'name', label: 'Name', required: true }, ({ name }) => name),

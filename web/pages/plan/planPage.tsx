@@ -7,11 +7,11 @@ import { Copyable, Count, Facts, limitWords, refillWords, Showing } from '../../
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { ChangesOf } from '../audit.tsx';
 import { Meta } from '../meta.tsx';
-import { namesOf, planFields, useGrants } from './planFields.tsx';
+import { namesOf, planFields, useRolesAndPermissions } from './planFields.tsx';
 
 export function PlanPage({ id: planId }: { readonly id: string }) {
   const plan = useLoaded(() => keystile.plans.get({ planId }), [planId], 10_000);
-  const grants = useGrants();
+  const named = useRolesAndPermissions();
   return (
     <Showing loaded={plan}>
       {(value) => (
@@ -31,8 +31,8 @@ export function PlanPage({ id: planId }: { readonly id: string }) {
               ['Refill', refillWords(value.refill)],
               ['Limits', value.ratelimits.length > 0 && <bdi>{limitWords(value.ratelimits)}</bdi>],
               ['Most keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],
-              ['Roles', <bdi>{namesOf(value.roles, grants.value?.roles ?? []).join(', ')}</bdi>],
-              ['Permissions', <bdi>{namesOf(value.permissions, grants.value?.permissions ?? []).join(', ')}</bdi>],
+              ['Roles', <bdi>{namesOf(value.roles, named.value?.roles ?? []).join(', ')}</bdi>],
+              ['Permissions', <bdi>{namesOf(value.permissions, named.value?.permissions ?? []).join(', ')}</bdi>],
             ]}
           />
           <p>
@@ -79,9 +79,9 @@ function EditPlan({
   readonly close: () => void;
 }) {
   const { id: planId, holders } = plan;
-  const grants = useGrants();
+  const named = useRolesAndPermissions();
   return (
-    <Showing loaded={grants}>
+    <Showing loaded={named}>
       {(known) => (
         <>
           {holders > 0 && (

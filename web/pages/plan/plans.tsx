@@ -7,7 +7,7 @@ import { DialogButton } from '../../ui/form.tsx';
 import { Count, limitWords, refillWords, Showing } from '../../ui/show.tsx';
 import { PagedTable } from '../../ui/table.tsx';
 import { from } from '../pageOf.ts';
-import { NEW_PLAN, planFields, useGrants } from './planFields.tsx';
+import { NEW_PLAN, planFields, useRolesAndPermissions } from './planFields.tsx';
 
 export function Plans() {
   return (
@@ -53,9 +53,9 @@ export function Plans() {
 }
 
 function CreatePlan({ close }: { readonly close: () => void }) {
-  const grants = useGrants();
+  const named = useRolesAndPermissions();
   return (
-    <Showing loaded={grants}>
+    <Showing loaded={named}>
       {(known) => (
         <CreateForm
           empty={NEW_PLAN}

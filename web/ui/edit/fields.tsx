@@ -6,10 +6,10 @@ import type { EditedField } from './editForm.tsx';
 interface Named {
   readonly name: string;
   readonly label: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
-/** One line of text. An empty one removes the value, unless it is required. */
+/** One line of text, without spaces around it. An empty one removes the value, unless it is required. */
 export function lineField<Of>(
   { name, label, hint, required = false }: Named & { readonly required?: boolean },
   value: (record: Of) => string | undefined,
@@ -19,7 +19,7 @@ export function lineField<Of>(
     label,
     text: (record) => value(record) ?? '',
     input: (text) => <TextField label={label} name={name} defaultValue={text} hint={hint} required={required} />,
-    toPatch: (text) => ({ [name]: text.trim() === '' ? null : text }),
+    toPatch: (text) => ({ [name]: text.trim() === '' ? null : text.trim() }),
   };
 }
 
@@ -51,7 +51,7 @@ type Options = readonly (readonly [value: string, words: string])[];
 
 /** One of some values, each with its words. */
 export function choiceField<Of>(
-  { name, label, options }: Named & { readonly options: Options },
+  { name, label, hint, options }: Named & { readonly options: Options },
   value: (record: Of) => string,
 ): EditedField<Of> {
   return {
@@ -59,7 +59,9 @@ export function choiceField<Of>(
     label,
     text: value,
     inWords: (text) => options.find(([each]) => each === text)?.[1] ?? text,
-    input: (text) => <SelectField label={label} name={name} options={withPresent(options, text)} defaultValue={text} />,
+    input: (text) => (
+      <SelectField label={label} name={name} options={withPresent(options, text)} hint={hint} defaultValue={text} />
+    ),
     toPatch: (text) => ({ [name]: text }),
   };
 }

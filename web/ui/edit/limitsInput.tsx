@@ -1,17 +1,25 @@
 import { useState } from 'preact/hooks';
 
 import type { SharedRatelimit } from '../../../sdk/src/generated/api.ts';
-import { MODES } from '../form.tsx';
+
+/** The two modes of a limit, in a word each. */
+export const MODES = [
+  ['local', 'local: instant'],
+  ['strict', 'strict: never exceeded'],
+] as const;
 
 /** Rows of limits. The form gets them as JSON under one name; '' for none. */
 export function LimitsInput({
   label,
   name,
   text,
+  firstName = 'requests',
 }: {
   readonly label: string;
   readonly name: string;
   readonly text: string;
+  /** The name that the first limit gets. */
+  readonly firstName?: string;
 }) {
   const [rows, setRows] = useState<readonly SharedRatelimit[]>(() =>
     text === '' ? [] : (JSON.parse(text) as SharedRatelimit[]),
@@ -81,7 +89,9 @@ export function LimitsInput({
       <button
         type="button"
         class="small"
-        onClick={() => setRows([...rows, { name: nextName(rows), limit: 100, duration: 60_000, async: true }])}
+        onClick={() =>
+          setRows([...rows, { name: nextName(rows, firstName), limit: 100, duration: 60_000, async: true }])
+        }
       >
         Add a limit
       </button>
@@ -89,7 +99,7 @@ export function LimitsInput({
   );
 }
 
-function nextName(rows: readonly SharedRatelimit[]): string {
-  const names = ['requests', ...rows.map((_, i) => `requests ${i + 2}`)];
+function nextName(rows: readonly SharedRatelimit[], firstName: string): string {
+  const names = [firstName, 'requests', ...rows.map((_, i) => `requests ${i + 2}`)];
   return names.find((name) => rows.every((row) => row.name !== name)) ?? '';
 }

@@ -1,0 +1,88 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
+import { keystile, may } from '../client.ts';
+import { nowMs } from '../clock.ts';
+import { listDeliveries } from '../paged.ts';
+import { Form } from '../ui/form.tsx';
+import { Ago, Badge } from '../ui/show.tsx';
+import { type Column, PagedTable } from '../ui/table.tsx';
+import { from } from './pageOf.ts';
+
+/** While something is being sent, the table is read again after this time. */
+const AGAIN_MS = 1_000;
+
+/** What was sent to a webhook lately, and what waits. `awaited`: an event that is to be sent now. */
+export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; readonly awaited: string | null }) {
+  const { id: webhookId } = webhook;
+  const [isOpen, setOpen] = useState(false);
+  const [turn, setTurn] = useState(0);
+  const [isSending, setSending] = useState(false);
+  // Later events can push it off the first page.
+  const seen = useRef<string | null>(null);
+  const reload = (): void => setTurn((before) => before + 1);
+  useEffect(() => {
+    if (!isOpen || !isSending) return undefined;
+    const timer = setTimeout(reload, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isOpen, isSending, turn]);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Deliveries</summary>
+      {isOpen && (
+        <PagedTable<Delivery>
+          caption={`Deliveries of ${webhookId}`}
+          on={[webhookId, awaited, turn]}
+          keyOf={({ eventId }) => eventId}
+          empty="Nothing was sent yet."
+          load={async (cursor) => {
+            const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
+            // Reading again begins with the first page, so a later one stays as it is.
+            if (deliveries.some(({ eventId }) => eventId === awaited)) seen.current = awaited;
+            const isSent = seen.current === awaited && !deliveries.some(isDue);
+            setSending(cursor === undefined && isActive(webhook) && !isSent);
+            return { rows: deliveries, ...page };
+          }}
+          columns={may('webhook.update_webhook', webhookId) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}
+        />
+      )}
+    </details>
+  );
+}
+
+export function isActive({ enabled, pausedBecause }: Webhook): boolean {
+  return enabled && pausedBecause === undefined;
+}
+
+function isDue({ state, nextAttemptAt }: Delivery): boolean {
+  return state === 'waiting' && nextAttemptAt !== undefined && nextAttemptAt <= nowMs();
+}
+
+const COLUMNS: readonly Column<Delivery>[] = [
+  { title: 'Event', cell: ({ type }) => type },
+  {
+    title: 'State',
+    cell: ({ state }) => (
+      <Badge kind={state === 'delivered' ? 'good' : state === 'failed' ? 'bad' : 'plain'}>{state}</Badge>
+    ),
+  },
+  { title: 'Tries', isNumber: true, cell: ({ attempts }) => attempts },
+  { title: 'Answer', cell: ({ lastStatus, lastError }) => lastStatus ?? lastError ?? '' },
+  { title: 'Queued', cell: ({ queuedAt }) => <Ago at={queuedAt} /> },
+];
+
+function sendAgain(webhookId: string, reload: () => void): Column<Delivery> {
+  return {
+    title: 'Change',
+    cell: ({ eventId }) => (
+      <Form
+        button="Send again"
+        done="Queued."
+        onSend={async () => {
+          await keystile.webhooks.redeliver({ webhookId, eventId });
+          reload();
+        }}
+      />
+    ),
+  };
+}
