@@ -14,7 +14,16 @@ test('an answer is shared for its time, by those who ask the same, and not when 
   expect(await ask()).toBe(3);
   nowMs -= 500;
   expect(await ask()).toBe(4);
+  const slow = async (): Promise<number> => {
+    nowMs += 50;
+    return ++asked;
+  };
+  expect(await shared.get('slow', 100, slow)).toBe(5);
+  nowMs += 4_949;
+  expect(await ask('slow')).toBe(5);
+  nowMs += 1;
+  expect(await ask('slow')).toBe(6);
   const failing = shared.get('wrong', 100, () => Promise.reject(new Error('no')));
   expect(await failing.catch((error: Error) => error.message)).toBe('no');
-  expect(await ask('wrong')).toBe(5);
+  expect(await ask('wrong')).toBe(7);
 });

@@ -26,7 +26,7 @@ export type Group = (typeof GROUPS)[number];
 
 /** The largest number of rows that are read for one answer. */
 const MAX_READ_ROWS = 100_000;
-/** How long dashboards share an answer about times, which shall move, and any other. */
+/** How long dashboards share an answer at least: one about times, which shall move, and any other. */
 const SHARED_BY_TIME_MS = 2_000;
 const SHARED_MS = 30_000;
 const READING_DEEDS = ['api.read_analytics', 'api.read_api'] as const;
@@ -66,8 +66,8 @@ export class AnalyticsAdmin {
     await this.#requireReading(actor, query.apiId);
     if (actor.via !== 'dashboard') return this.#answer(query);
     const isByTime = query.groupBy.every((group) => (TIME_GROUPS as readonly Group[]).includes(group));
-    const sharedMs = isByTime ? SHARED_BY_TIME_MS : SHARED_MS;
-    return this.#shared.get(JSON.stringify(query), sharedMs, () => this.#answer(query));
+    const leastMs = isByTime ? SHARED_BY_TIME_MS : SHARED_MS;
+    return this.#shared.get(JSON.stringify(query), leastMs, () => this.#answer(query));
   }
 
   async #answer(query: VerificationsQuery): Promise<readonly VerificationRow[]> {
