@@ -1,11 +1,14 @@
 /**
- * Where the system has no language (LANG=C), Chromium calls its own `en-US@posix`, which is no language tag. The chart library would end
- * with it when it is loaded. So this file is imported before it.
+ * The language of the browser. Where the system has none (LANG=C), Chromium calls it `en-US@posix`, which is no language tag, and the chart
+ * library would end with it when it is loaded. So this file is imported before it.
  */
-try {
-  Intl.getCanonicalLocales(navigator.language);
-} catch {
-  Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
-}
+export const LANGUAGE = validLanguage();
 
-export {};
+function validLanguage(): string {
+  try {
+    return Intl.getCanonicalLocales(navigator.language)[0] ?? 'en-US';
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en-US', configurable: true });
+    return 'en-US';
+  }
+}

@@ -66,7 +66,7 @@ test('the page of a key shows its balance, each limit with its count, and its st
   const meter = page.getByRole('meter', { name: 'Used of the limit default' });
   expect(await meter.getAttribute('aria-valuenow')).toBe('3');
   expect(await meter.getAttribute('aria-valuetext')).toBe('3 of 5');
-  const left = page.getByText('Begins anew in');
+  const left = page.getByText('Resets in');
   const before = await left.innerText();
   await until('the time runs down', async () => (await left.innerText()) !== before);
   await page.locator('summary').filter({ hasText: 'Statement by day' }).click();

@@ -24,6 +24,7 @@ describe('sizes', () => {
     'core/accountBook.ts': 'one account with everything that can happen to it',
     'core/records.ts': 'all records, one after the other',
     'engine/cache/keyCache.ts': 'one state machine: what is known of a digest',
+    'engine/verify/verifier.ts': 'one state machine: how a verification is decided, and decided again',
     'engine/engine.ts': 'one place that makes every part of the engine and names it',
     'engine/cache/packed/packedKeys.ts': 'the rows of packed keys and everything that moves them',
     'storage/postgres/schema/generalSpendFunction.ts': 'one function inside the database',

@@ -8,7 +8,7 @@ import { TestService } from '../../test/support/service.ts';
 import { DAYS, makeSample, type Sample } from './sampleData.ts';
 
 const FOLDER = join(import.meta.dir, '../../docs/pictures');
-const SIZE = { width: 1200, height: 860 };
+const SIZE = { width: 1200, height: 1000 };
 const THEMES = ['light', 'dark'] as const;
 
 /** Makes the pictures of docs/dashboard.md from the pages as they are: with a service in this process, and a month of sample data. */
@@ -53,7 +53,10 @@ async function takeAll(
   await page.getByLabel('Root key').fill(service.rootKey);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.getByRole('button', { name: 'I have done this' }).click();
   await page.getByRole('button', { name: 'Last 30 days' }).click();
+  await page.getByRole('heading', { name: 'Top keys' }).waitFor();
+  await page.evaluate('scrollTo(0, 0)');
   await take('overview', page);
   for (const [name, path] of [
     ['key', `/dashboard/keys/${sample.keyId}`],

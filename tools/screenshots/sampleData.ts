@@ -19,7 +19,10 @@ export async function makeSample(service: TestService): Promise<Sample> {
   const planIds = await makePlans(service);
   const keys: { keyId: string; key: string; busyness: number }[] = [];
   for (const [i, name] of CUSTOMERS.entries()) {
-    const externalId = name.toLowerCase().replaceAll(/[^a-z]+/g, '-');
+    const externalId = name
+      .toLowerCase()
+      .replaceAll(/[^a-z]+/g, '-')
+      .replace(/-$/, '');
     await service.ok('/v1/identities.createIdentity', { externalId, name, meta: { country: 'DE' } });
     await service.ok('/v1/plans.assign', { externalId, planId: planIds[i % planIds.length] });
     for (const place of ['production', 'staging'].slice(0, 1 + (i % 2))) {
@@ -63,14 +66,14 @@ export async function makeSample(service: TestService): Promise<Sample> {
   for (let i = 0; i < 14; i++) await service.verify(crawler.key);
   await service.engine.countWriting.flush();
   await service.engine.countWriting.fold();
-  return { apiId, keyId: crawler.keyId, customer: 'acme-inc-' };
+  return { apiId, keyId: crawler.keyId, customer: 'acme-inc' };
 }
 
 async function makePlans(service: TestService): Promise<string[]> {
   const ids: string[] = [];
   for (const [name, amount, limit] of [
-    ['Business', 1_000_000, 100],
-    ['Pro', 50_000, 20],
+    ['Business', 4_000, 100],
+    ['Pro', 2_500, 20],
     ['Free', 1_500, 2],
   ] as const) {
     const refill = { interval: 'monthly', amount };

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-import '../validLanguage.ts';
+import { LANGUAGE } from '../validLanguage.ts';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 
@@ -83,9 +83,9 @@ function stacked(series: readonly Series[]): number[][] {
     .toReversed();
 }
 
-const COUNT = new Intl.NumberFormat(undefined, { notation: 'compact' });
-const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' });
+const COUNT = new Intl.NumberFormat(LANGUAGE, { notation: 'compact' });
+const DAY = new Intl.DateTimeFormat(LANGUAGE, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const CLOCK = new Intl.DateTimeFormat(LANGUAGE, { hour: 'numeric', minute: '2-digit' });
 const DAY_MS = 86_400_000;
 
 /** Bars of days are days in UTC; shorter ones are told by the reader's clock. */

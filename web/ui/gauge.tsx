@@ -13,7 +13,7 @@ export interface UsedLimit {
 const NUMBER = new Intl.NumberFormat();
 const WIDTH = 100;
 
-/** How much of each limit was used, and how long until it begins anew. */
+/** How much of each limit was used, and how long until it resets. */
 export function LimitGauges({ limits }: { readonly limits: readonly UsedLimit[] }) {
   if (limits.length === 0) return null;
   return (
@@ -61,7 +61,7 @@ function LimitGauge({ of: { name, limit, duration: windowMs, async, used, reset 
         <rect class="left" x="0" y="8" width={(WIDTH * leftMs) / windowMs} height="2" />
       </svg>
       <p class="hint" title={new Date(reset).toISOString()}>
-        {leftMs === 0 ? 'Begins anew' : `Begins anew in ${clock(leftMs)}`}
+        {leftMs === 0 ? 'Not in use' : `Resets in ${clock(leftMs)}`}
       </p>
     </>
   );

@@ -72,15 +72,15 @@ export function Ago({ at }: { readonly at: number }) {
 /** "3 hours": a length of time in its largest unit, rounded. */
 export function about(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => ms >= each) ?? (['second', 1_000] as const);
-  const count = Math.round(ms / size);
-  return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
+  const units = Math.round(ms / size);
+  return `${NUMBER.format(units)} ${unit}${units === 1 ? '' : 's'}`;
 }
 
 export function duration(ms: number): string {
   const [unit, size] = UNITS.find(([, each]) => ms >= each && ms % each === 0) ?? ([null, 1] as const);
   if (unit === null) return `${NUMBER.format(ms)} ms`;
-  const count = ms / size;
-  return `${NUMBER.format(count)} ${unit}${count === 1 ? '' : 's'}`;
+  const units = ms / size;
+  return `${NUMBER.format(units)} ${unit}${units === 1 ? '' : 's'}`;
 }
 
 /** "requests: 100 in 1 minute (local)". */

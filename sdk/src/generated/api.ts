@@ -1772,6 +1772,20 @@ export type PortalCreateSessionRequest = {
   readonly returnUrl?: string | undefined;
 };
 
+/** The answer of `portal.endSessions`. */
+export type PortalEndSessionsAnswer = {
+  /** How many links and pages have ended. */
+  readonly ended: number;
+};
+
+/** The fields of `portal.endSessions`. */
+export type PortalEndSessionsRequest = {
+  /** The id of the identity. Give either `identityId` or `externalId`. */
+  readonly identityId?: string | undefined;
+  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  readonly externalId?: string | undefined;
+};
+
 /** Something that is wrong with the service, and what to do. */
 export type Problem = {
   /** The check that has found it. */
@@ -2579,7 +2593,7 @@ export type VerifyRequest = {
   readonly idempotencyKey?: string | undefined;
   /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
   readonly clientIp?: string | undefined;
-  /** true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent. false when absent. */
+  /** true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; such a verification is not counted by analytics. false when absent. */
   readonly explain?: boolean | undefined;
 };
 
@@ -2967,6 +2981,8 @@ export interface Portal {
     request: PortalCreateSessionRequest,
     options?: CallOptions,
   ) => Promise<PortalCreateSessionAnswer>;
+  /** End all links to the customers' page of one customer, and the pages that are open, at once. */
+  readonly endSessions: (request?: PortalEndSessionsRequest, options?: CallOptions) => Promise<PortalEndSessionsAnswer>;
 }
 
 export interface Sessions {
@@ -3114,6 +3130,7 @@ export const CALLS: readonly Call[] = [
   { group: 'rootKeys', method: 'revoke', path: '/v1/rootKeys.revokeRootKey', isRead: false },
   { group: 'rootKeys', method: 'rotate', path: '/v1/rootKeys.rotateRootKey', isRead: false },
   { group: 'portal', method: 'createSession', path: '/v1/portal.createSession', isRead: false },
+  { group: 'portal', method: 'endSessions', path: '/v1/portal.endSessions', isRead: false },
   { group: 'sessions', method: 'list', path: '/v1/sessions.listSessions', isRead: true, items: 'sessions' },
   { group: 'sessions', method: 'end', path: '/v1/sessions.endSession', isRead: false },
   { group: 'audit', method: 'listEntries', path: '/v1/audit.listEntries', isRead: true, items: 'entries' },

@@ -36,7 +36,7 @@ function WorkFacts({ of: work, nowMs }: { readonly of: Work; readonly nowMs: num
     <>
       <Facts
         rows={[
-          ['Half within', latency === undefined ? '–' : milliseconds(latency.p50)],
+          ['Median', latency === undefined ? '–' : milliseconds(latency.p50)],
           ['90 % within', latency === undefined ? '–' : milliseconds(latency.p90)],
           ['99 % within', latency === undefined ? '–' : milliseconds(latency.p99)],
           ['Spends and changes', <Count of={spends} />],
@@ -85,7 +85,7 @@ function Nodes({ of: nodes }: { readonly of: readonly Node[] }) {
         { title: 'Version', isWord: true, cell: ({ version }) => version },
         { title: 'Started', cell: ({ startedAt }) => <Ago at={startedAt} /> },
         {
-          title: 'Knows changes of',
+          title: 'Knows changes up to',
           cell: ({ freshnessAgeMs }) => (freshnessAgeMs === undefined ? 'now' : `${milliseconds(freshnessAgeMs)} ago`),
         },
         {

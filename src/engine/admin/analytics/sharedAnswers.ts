@@ -25,16 +25,19 @@ export class SharedAnswers<T> {
     const known = this.#kept.get(question);
     if (known !== undefined && fromMs >= known.fromMs && fromMs < known.untilMs) return known.answer;
     if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
-    const answer = ask();
-    const kept: Kept<T> = { fromMs, untilMs: Infinity, answer };
+    const kept: Kept<T> = { fromMs, untilMs: Infinity, answer: ask() };
     this.#kept.set(question, kept);
-    answer.then(
-      () => {
-        const tookMs = this.#nowMs() - fromMs;
-        kept.untilMs = fromMs + Math.min(MOST_MS, Math.max(leastMs, tookMs * TIMES_AS_LONG));
-      },
-      () => this.#kept.delete(question),
-    );
-    return answer;
+    void this.#limit(question, kept, leastMs);
+    return kept.answer;
+  }
+
+  async #limit(question: string, kept: Kept<T>, leastMs: number): Promise<void> {
+    try {
+      await kept.answer;
+      const tookMs = this.#nowMs() - kept.fromMs;
+      kept.untilMs = kept.fromMs + Math.min(MOST_MS, Math.max(leastMs, tookMs * TIMES_AS_LONG));
+    } catch {
+      this.#kept.delete(question);
+    }
   }
 }
