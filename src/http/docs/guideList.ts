@@ -58,6 +58,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0017-events-and-webhooks',
     'adr/0018-statements-grants-and-reservations',
     'adr/0019-a-session-is-a-record',
+    'adr/0020-a-customer-acts-with-a-root-key-cut-down',
   ],
 };
 

@@ -39,7 +39,7 @@ describe('every page', () => {
     expect(text).toStartWith('<!doctype html>');
     expect(text).not.toMatch(/<script|<style| style=| on\w+=|javascript:|<!--/i);
     expect([...text.matchAll(/ src="([^"]*)"/g)].map(([, src]) => src)).toEqual(
-      [...text.matchAll(/ src="(\/docs\/guides\/\w+\.svg)"/g)].map(([, src]) => src),
+      [...text.matchAll(/ src="(\/docs\/guides\/(?:\w+\.svg|pictures\/[\w-]+\.png))"/g)].map(([, src]) => src),
     );
   });
 
