@@ -39,8 +39,12 @@ function Shell() {
     const timer = setInterval(() => void loadSession().catch(() => {}), 60_000);
     return () => clearInterval(timer);
   }, []);
+  const isFirst = useRef(true);
   useEffect(() => {
     document.title = found === null ? 'Keystile' : `${found.page.title} · Keystile`;
+    // Readers of the screen begin with the new page, not with the menu.
+    if (!isFirst.current) document.getElementById('content')?.focus({ preventScroll: true });
+    isFirst.current = false;
   }, [path.value]);
   return (
     <>
