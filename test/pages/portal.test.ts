@@ -95,3 +95,22 @@ test('a page whose customer is disabled meanwhile says so', async () => {
   const [opened] = pages;
   expect(opened?.complaints.splice(0).filter((each) => !each.includes('401'))).toEqual([]);
 });
+
+test('the dashboard makes a link for a customer', async () => {
+  const { page } = at;
+  await at.signIn();
+  await at.heading('Overview').waitFor();
+  await at.open('Customers');
+  await page.getByRole('link', { name: HOSTILE }).first().click();
+  await page.getByRole('button', { name: "Customer's page" }).click();
+  await page.getByLabel('rotate').check();
+  await at.expectAccessible();
+  await page.getByRole('button', { name: 'Make the link' }).click();
+  const link = await page.getByRole('status').locator('code').innerText();
+  const visited = await visit(at.browser, at.server.url, { locale: 'en-GB' });
+  pages.push(visited);
+  await visited.page.goto(`/portal${new URL(link).hash}`);
+  await visited.page.getByRole('button', { name: 'Rotate' }).first().waitFor();
+  expect(await visited.page.getByRole('button', { name: 'Create a key' }).count()).toBe(0);
+  expect(at.complaints).toEqual([]);
+});

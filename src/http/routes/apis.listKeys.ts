@@ -15,7 +15,7 @@ export const listKeys = defineRoute({
   method: 'GET',
   summary: 'List the keys of an api, oldest first.',
   description:
-    '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it.',
+    '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it, and a key by its id.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   fieldRights: [{ fields: ['planId'], rights: ['plan.<planId>.read_plan'] }],
   request: strict({

@@ -100,3 +100,20 @@ describe('search of apis.listKeys', () => {
     expect(await search('second')).toEqual([]);
   });
 });
+
+test('a key is found by its whole id, in its api, until it is deleted', async () => {
+  const ownApiId = await service.createApi();
+  const { keyId } = await service.createKey({ apiId: ownApiId, name: 'first' });
+  const other = await service.createKey({ apiId: ownApiId, meta: { copyOf: keyId } });
+  const found = async (asked: object) =>
+    (
+      (await service.ok('/v1/apis.listKeys', { apiId: ownApiId, search: keyId, ...asked })) as {
+        keys: { id: string }[];
+      }
+    ).keys.map(({ id }) => id);
+  expect(await found({})).toEqual([keyId]);
+  expect(await found({ apiId: await service.createApi() })).toEqual([]);
+  await service.ok('/v1/keys.deleteKey', { keyId });
+  // Then only the words of others are left.
+  expect(await found({})).toEqual([other.keyId]);
+});

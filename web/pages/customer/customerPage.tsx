@@ -15,6 +15,7 @@ import { Balance, creditsOfCustomer } from '../balance.tsx';
 import { ChangeCredits, type CreditsChange } from '../changeCredits.tsx';
 import { Meta } from '../meta.tsx';
 import { DeleteCustomer } from './deleteCustomer.tsx';
+import { PortalLink } from './portalLink.tsx';
 
 export function CustomerPage({ id: externalId }: { readonly id: string }) {
   const customer = useLoaded(() => keystile.identities.get({ externalId }), [externalId], 5_000);
@@ -128,6 +129,7 @@ function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetail
           }}
         />
       )}
+      {may('api.read_key') && may('api.read_api') && <PortalLink identityId={identityId} />}
       {may('identity.delete_identity', identityId) && (
         <DeleteCustomer of={customer} onDeleted={() => goTo('/customers')} />
       )}

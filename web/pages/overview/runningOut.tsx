@@ -1,8 +1,7 @@
 import type { Event } from '../../../sdk/src/generated/api.ts';
-import { KeystileError } from '../../../sdk/src/errors.ts';
-import { keystile, may, session } from '../../client.ts';
+import { may, session } from '../../client.ts';
 import { nowMs } from '../../clock.ts';
-import { listEvents } from '../../paged.ts';
+import { listCustomers, listEvents, listKeys } from '../../paged.ts';
 import { customerPath, hrefOf, toPart } from '../../router.ts';
 import { Ago, Badge, Count, Empty, Showing } from '../../ui/show.tsx';
 import { Table } from '../../ui/table.tsx';
@@ -23,6 +22,7 @@ interface Notice {
   readonly time: number;
   readonly data: {
     readonly keyId?: string;
+    readonly apiId?: string;
     readonly externalId?: string;
     readonly remaining?: number;
     readonly expires?: number;
@@ -63,19 +63,17 @@ function isAhead({ data: { expires } }: Notice): boolean {
 
 /** Events are of the past: credits may have been added since, or the expiry moved. Who may not read the record is shown what was told. */
 async function isStillSo({ type, data }: Notice): Promise<boolean> {
-  const { keyId, externalId } = data;
-  try {
-    if (keyId !== undefined && !may('api.read_key')) return true;
-    if (keyId === undefined && (externalId === undefined || !may('identity.read_identity'))) return true;
-    const found =
-      keyId === undefined
-        ? await keystile.identities.get({ externalId: externalId ?? '' })
-        : await keystile.keys.get({ keyId });
-    if (type === 'key.expiring') return 'expires' in found && found.expires === data.expires;
-    return found.remaining !== undefined && found.remaining <= (data.remaining ?? 0);
-  } catch (error) {
-    return !(error instanceof KeystileError && error.code === 'NOT_FOUND');
-  }
+  const { keyId, apiId = '', externalId } = data;
+  if (keyId !== undefined && !(may('api.read_key', apiId) && may('api.read_api', apiId))) return true;
+  if (keyId === undefined && (externalId === undefined || !may('identity.read_identity', '*'))) return true;
+  // Searches find nothing where a record was deleted. To ask for it would be an error.
+  const found =
+    keyId === undefined
+      ? (await listCustomers({ search: externalId })).identities.find((each) => each.externalId === externalId)
+      : (await listKeys({ apiId, search: keyId, limit: 1 })).keys.find(({ id }) => id === keyId);
+  if (found === undefined) return false;
+  if (type === 'key.expiring') return 'expires' in found && found.expires === data.expires;
+  return found.remaining !== undefined && found.remaining <= (data.remaining ?? 0);
 }
 
 function note(notices: Map<string, Notice>, { type, time, data }: Event): void {

@@ -140,7 +140,8 @@ export class KeyAdmin {
     requireOn(actor, 'api.read_key', query.apiId, 'api', query.apiId);
     requireOn(actor, 'api.read_api', query.apiId, 'api', query.apiId);
     await this.#api(query.apiId);
-    const page = await this.#reader.list({ ...query, nowMs: this.#context.storage.ledger.nowMs() });
+    const byId = await this.#reader.searchById(query);
+    const page = byId ?? (await this.#reader.list({ ...query, nowMs: this.#context.storage.ledger.nowMs() }));
     // A key that cannot be read is left out of the page. `get` of that key says what is wrong.
     const items = page.items.flatMap((item) => ('poisoned' in item ? [] : item));
     return { keys: await this.#reader.view(items), total: page.total, cursor: page.cursor };

@@ -1,4 +1,5 @@
 import { AppError, notFound } from '../../../core/errors.ts';
+import { idPattern } from '../../../core/ids.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyRecord } from '../../../core/records.ts';
 import type { FilteredKeyQuery, FilteredPage, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
@@ -9,6 +10,8 @@ import type { Actor } from '../change/actor.ts';
 import { type KeyDetails, type KeyView, viewKey } from './keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { readPlanLimits, readUsedLimits } from '../limits/usedLimits.ts';
+
+const KEY_ID = new RegExp(idPattern('key'));
 
 /** Finds keys that the actor may see. */
 export class KeyReader {
@@ -34,6 +37,21 @@ export class KeyReader {
   list(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>> {
     const list = () => this.#context.storage.records.listFilteredKeys(query);
     return readMoved(this.#context, list, ({ items }) => holdersAmong(items));
+  }
+
+  /** The key whose id was searched for, without other filters; null: search as usual. */
+  async searchById({
+    apiId,
+    externalId,
+    search,
+    state,
+    planId,
+  }: Omit<FilteredKeyQuery, 'nowMs'>): Promise<FilteredPage<KeyWithIdentity> | null> {
+    if (search === null || !KEY_ID.test(search) || externalId !== null || state !== null || planId !== null)
+      return null;
+    const found = await this.#context.storage.records.findKey(search);
+    if (found === null || 'poisoned' in found || found.key.apiId !== apiId) return null;
+    return { items: [found], total: 1, cursor: null };
   }
 
   /** A key, also a softly deleted one. */
