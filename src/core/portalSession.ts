@@ -1,6 +1,15 @@
+import type { Operation } from './rights.ts';
+
 /** What a customer may do with its keys on the customers' page. */
 export const PORTAL_ACTIONS = ['create', 'rotate', 'delete'] as const;
 export type PortalAction = (typeof PORTAL_ACTIONS)[number];
+
+/** What the root key behind a link must be allowed to do with keys of the api, for each action. */
+export const ACTION_OPERATIONS: Readonly<Record<PortalAction, readonly Operation[]>> = {
+  create: ['api.create_key'],
+  rotate: ['api.create_key', 'api.update_key'],
+  delete: ['api.delete_key'],
+};
 
 /** A link to the customers' page, and the browser that opened it. */
 export interface PortalSessionRecord {

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
 import type { Refill, SharedRatelimit } from '../../sdk/src/generated/api.ts';
+import { MAX_DATE_MS } from '../../src/core/dateRange.ts';
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
 import { nowMs } from '../clock.ts';
@@ -36,9 +37,6 @@ export function percent(part: number): string {
 export function milliseconds(ms: number): string {
   return ms < 1_000 ? `${SHORT.format(ms)} ms` : `${SHORT.format(ms / 1_000)} s`;
 }
-
-/** Later than a Date can be. */
-const MAX_DATE_MS = 8_640_000_000_000_000;
 
 /** A time in the reader's words, with the exact UTC on hover. */
 export function Time({ at }: { readonly at: number }) {

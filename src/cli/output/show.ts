@@ -1,3 +1,4 @@
+import { MAX_DATE_MS } from '../../core/dateRange.ts';
 /**
  * Characters that change a terminal instead of being shown: control characters (C0, DEL, C1: cursor, colours, titles), line
  * separators, and marks that change the direction of text.
@@ -42,9 +43,6 @@ function aligned(rows: readonly (readonly string[])[]): string {
 function padded(cell: string, width: number): string {
   return cell + ' '.repeat(Math.max(0, width - Bun.stringWidth(cell)));
 }
-
-/** The largest time that a Date can hold (ECMA-262, 21.4.1.1). */
-const MAX_DATE_MS = 8.64e15;
 
 export function showTime(unixMs: number): string {
   if (unixMs > MAX_DATE_MS) return String(unixMs);

@@ -1,4 +1,5 @@
 import { showAddress } from '../../core/address.ts';
+import { MAX_DATE_MS } from '../../core/dateRange.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { ExplainedCheck, ExplainedCounter } from './explainedCheck.ts';
 import type { LimitReport } from './limitReports.ts';
@@ -7,8 +8,9 @@ import type { VerifyRequest } from './request.ts';
 import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
 import type { Verdict } from './verdict.ts';
 
+type Result = 'passed' | 'refused';
+
 const SHOWN_PERMISSIONS = 20;
-const MAX_DATE_MS = 8_640_000_000_000_000;
 
 /** What each row of the pipeline found, in its order. The verdict has been decided; this only tells of it. */
 export function explain(request: VerifyRequest, verdict: Verdict): readonly ExplainedCheck[] {
@@ -19,7 +21,7 @@ export function explain(request: VerifyRequest, verdict: Verdict): readonly Expl
     isReached = row !== refusing;
     const result = isReached ? 'passed' : 'refused';
     const counters = verdict.key === null ? [] : countersOf(row, verdict);
-    const text = 'refuses' in row ? recordText(row, request, verdict) : countedText(row.name, result, counters);
+    const text = 'refuses' in row ? recordText(row, result, request, verdict) : countedText(row.name, result, counters);
     return { check: row.name, result, text, ...(counters.length === 0 ? {} : { counters }) };
   });
 }
@@ -65,7 +67,7 @@ function creditCounters(counter: CreditCounter, of: 'key' | 'identity', verdict:
   return [{ name: 'credits', of, taken: creditsTaken, remaining, resetAtMs: null }];
 }
 
-function countedText(name: string, result: 'passed' | 'refused', counters: readonly ExplainedCounter[]): string {
+function countedText(name: string, result: Result, counters: readonly ExplainedCounter[]): string {
   if (counters.length === 0) return `There are no ${name}.`;
   // A verification that takes nothing is valid all the same.
   if (result === 'passed' && counters.some(({ taken, remaining }) => taken === 0 && remaining === 0))
@@ -74,14 +76,14 @@ function countedText(name: string, result: 'passed' | 'refused', counters: reado
 }
 
 /** Words for the checks that read the record. `key` is null only where the first check refuses. */
-function recordText({ name }: RecordCheck, request: VerifyRequest, verdict: Verdict): string {
+function recordText({ name }: RecordCheck, result: Result, request: VerifyRequest, verdict: Verdict): string {
   const { key } = verdict;
-  if (key === null) return 'No key has this secret, or not any more, or the root key may not see it.';
-  return RECORD_TEXTS[name](key, request, verdict.atMs);
+  if (key === null) return 'No key has this secret, the secret was replaced, or the root key may not see the key.';
+  return RECORD_TEXTS[name](key, request, result);
 }
 
 const RECORD_TEXTS: Readonly<
-  Record<RecordCheck['name'], (key: KeyEntry, request: VerifyRequest, nowMs: number) => string>
+  Record<RecordCheck['name'], (key: KeyEntry, request: VerifyRequest, result: Result) => string>
 > = {
   key: ({ id }) => `The secret is that of ${id}.`,
   'right to see it': ({ apiId }) => `The root key may see keys of ${apiId}.`,
@@ -103,14 +105,15 @@ const RECORD_TEXTS: Readonly<
         : plan !== null && plan.record === null
           ? 'Its plan is missing.'
           : 'The key is enabled.',
-  expiry: ({ expiresAtMs }, _request, nowMs) =>
+  expiry: ({ expiresAtMs }, _request, result) =>
     expiresAtMs === Infinity
       ? 'The key does not expire.'
-      : `The key ${nowMs >= expiresAtMs ? 'expired' : 'expires'} at ${timeOf(expiresAtMs)}.`,
-  address: ({ extras }, { caller }) => {
+      : `The key ${result === 'refused' ? 'expired' : 'expires'} at ${timeOf(expiresAtMs)}.`,
+  address: ({ extras }, { caller }, result) => {
     if ((extras?.allowedBlocks ?? null) === null) return 'The key has no list of addresses.';
     const address = caller.address();
-    return `The list of addresses of the key decides about ${address === null ? 'an unknown address' : showAddress(address)}.`;
+    const shown = address === null ? 'An unknown address' : showAddress(address);
+    return `${shown} is ${result === 'refused' ? 'not ' : ''}in the key's list of addresses.`;
   },
   permissions: ({ extras }, { permissions }) => {
     if (permissions === null) return 'The request asks for no permission.';

@@ -23,7 +23,7 @@ export function reportFailure(service: Service, failure: unknown, request: Faile
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
     service.log.error('request failed', { requestId, path, reason });
   }
-  // Of calls with a root key. Anybody can send pages of another origin to /dashboard and /portal.
+  // Only the API logs refusals: its callers have a root key. Anybody can be refused by /dashboard and /portal, as often as they like.
   if (error?.code === 'INSUFFICIENT_PERMISSIONS' && path?.startsWith('/v1/') === true) {
     service.log.warn('refused', { requestId, path, reason: error.message });
   }

@@ -4,10 +4,12 @@ import { Compile } from 'typebox/compile';
 import { AppError } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { VERSION } from '../../version.ts';
-import { type AnswerContext, jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
+import { jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
-import type { Peer, Service } from '../service.ts';
+import type { Service } from '../service.ts';
 import { authenticateManager } from '../authentication/authenticate.ts';
+import type { Asked } from '../routes/endpoint.ts';
+import { unlessUnauthorized } from '../authentication/unlessUnauthorized.ts';
 import { requireSameOrigin } from '../authentication/sameOrigin.ts';
 import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
 
@@ -16,13 +18,6 @@ const MAX_BROWSER_LENGTH = 200;
 
 /** Either the token of a sign-in link, or nothing: then the Authorization header has a root key. */
 const SignInBody = Compile(Type.Object({ token: Type.Optional(Type.String()) }, { additionalProperties: false }));
-
-/** A request, and what is known of it. */
-interface Asked {
-  readonly request: Request;
-  readonly peer: Peer;
-  readonly context: AnswerContext;
-}
 
 /** Signs the browser in, with a root key or the token of a link. The root key itself is not kept by the browser. */
 export async function signIn(service: Service, { request, peer, context }: Asked): Promise<Response> {
@@ -86,11 +81,6 @@ async function byLink({ engine }: Service, token: string): Promise<RootKeyRecord
     throw new AppError('UNAUTHORIZED', `${why} Sign in with a root key, or start the service again for a new link.`);
   }
   return rootKey;
-}
-
-function unlessUnauthorized(failure: unknown): null {
-  if (failure instanceof AppError && failure.code === 'UNAUTHORIZED') return null;
-  throw failure;
 }
 
 function describe({ id, name, rights }: RootKeyRecord, sessionId: string): object {

@@ -1,6 +1,7 @@
 import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
 import { toIdentityDetails } from '../shapes/holders/identityObject.ts';
 import type { Service } from '../service.ts';
+import { picked } from './picked.ts';
 
 /** What the customer sees of itself. Its metadata is the provider's note. */
 const SHOWN = ['externalId', 'name', 'keys', 'maxKeys', 'remaining', 'metered', 'refill', 'ratelimits'];
@@ -23,8 +24,4 @@ export async function describeVisit({ engine, config }: Service, visit: PortalVi
       endsAt: session.untilMs,
     },
   };
-}
-
-function picked(from: object, names: readonly string[]): object {
-  return Object.fromEntries(Object.entries(from).filter(([name]) => names.includes(name)));
 }

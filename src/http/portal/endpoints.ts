@@ -1,18 +1,21 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-import { AppError } from '../../core/errors.ts';
+import { AppError, type ErrorCode } from '../../core/errors.ts';
+import type { PortalAction } from '../../core/portalSession.ts';
 import { isSecretShaped } from '../../core/secret.ts';
+import type { Engine } from '../../engine/engine.ts';
 import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
 import { type AnswerContext, jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
 import { PAGE_HEADER } from '../authentication/authenticate.ts';
 import { requireSameOrigin } from '../authentication/sameOrigin.ts';
+import { unlessUnauthorized } from '../authentication/unlessUnauthorized.ts';
 import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
 import type { WebSite } from '../dashboard/site.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
-import type { Endpoint } from '../routes/endpoint.ts';
-import type { Peer, Service } from '../service.ts';
+import type { Asked, Endpoint } from '../routes/endpoint.ts';
+import type { Service } from '../service.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { PORTAL_CALLS, type PortalCall } from './calls.ts';
 import { describeVisit } from './describeVisit.ts';
@@ -22,12 +25,6 @@ export const PORTAL_PATH = '/portal';
 const MAX_BODY_BYTES = 4096;
 
 const OpenBody = Compile(Type.Object({ token: Type.String() }, { additionalProperties: false }));
-
-interface Asked {
-  readonly request: Request;
-  readonly peer: Peer;
-  readonly context: AnswerContext;
-}
 
 /** The customers' page, and what it asks for. */
 export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<string, Endpoint> {
@@ -54,29 +51,35 @@ export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<st
 }
 
 async function answerCall(service: Service, call: PortalCall, asked: Asked): Promise<Response> {
+  const { engine } = service;
   const visit = await visitOf(service, asked, true);
   const body = await readPortalBody(service, asked.request);
   if (!call.check(body)) throw badFields(explain(call.request, body));
-  const answer = await call.handle(service.engine, visit, body).catch((failure: unknown) => {
+  if (call.action !== null) await requireAllowed(engine, visit, call.action);
+  const answer = await call.handle(engine, visit, body).catch((failure: unknown) => {
     throw forCustomers(service, failure, asked.context);
   });
   return notStored(jsonAnswer(answer, asked.context));
 }
 
-/** Refusals by what the root key may do, or by settings, are the provider's business: the customer reads other words. */
+async function requireAllowed(engine: Engine, visit: PortalVisit, action: PortalAction): Promise<void> {
+  if (!visit.session.allow.includes(action))
+    throw new AppError('INSUFFICIENT_PERMISSIONS', `You may not ${action} keys here.`);
+  await engine.portal.countChange(visit);
+}
+
+/** Rights and bounds of the provider, in words for its customers. */
+const WORDS_FOR_CUSTOMERS: Partial<Record<ErrorCode, string>> = {
+  INSUFFICIENT_PERMISSIONS: 'This cannot be done at the moment. Ask the provider of this API.',
+  PRECONDITION_FAILED: 'A limit was reached, for example the number of your keys. Ask the provider of this API.',
+};
+
+/** What the engine says about rights and settings is written to the log, for the provider. */
 function forCustomers({ log }: Service, failure: unknown, { requestId }: AnswerContext): unknown {
-  if (
-    !(failure instanceof AppError) ||
-    (failure.code !== 'INSUFFICIENT_PERMISSIONS' && failure.code !== 'PRECONDITION_FAILED')
-  )
-    return failure;
-  if (failure.message.startsWith('You ')) return failure;
+  const words = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
+  if (!(failure instanceof AppError) || words === undefined) return failure;
   log.warn("refused on the customers' page", { requestId, reason: failure.message });
-  const words = 'This cannot be done at the moment. Ask the provider of this API.';
-  return new AppError(
-    failure.code,
-    failure.code === 'PRECONDITION_FAILED' ? `You have as many keys as you may have. ${words}` : words,
-  );
+  return new AppError(failure.code, words);
 }
 
 /** Opens a link, once. */
@@ -97,10 +100,7 @@ async function open(service: Service, asked: Asked): Promise<Response> {
 
 /** What the page shows first. That no link was opened is no error: the page asks before. */
 async function show(service: Service, asked: Asked): Promise<Response> {
-  const visit = await visitOf(service, asked, false).catch((failure: unknown) => {
-    if (failure instanceof AppError && failure.code === 'UNAUTHORIZED') return null;
-    throw failure;
-  });
+  const visit = await visitOf(service, asked, false).catch(unlessUnauthorized);
   return notStored(jsonAnswer(await describeVisit(service, visit), asked.context));
 }
 

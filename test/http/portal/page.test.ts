@@ -99,7 +99,7 @@ describe('the page', () => {
     const { status, body } = await call('createKey');
     expect([status, body.error.message]).toEqual([
       412,
-      'You have as many keys as you may have. This cannot be done at the moment. Ask the provider of this API.',
+      'A limit was reached, for example the number of your keys. Ask the provider of this API.',
     ]);
   });
 

@@ -80,7 +80,7 @@ test('each check that refuses is named, with what it found, and those behind it 
       { ipAllowlist: ['10.0.0.0/8'] },
       { clientIp: '192.0.2.1' },
       'address',
-      'The list of addresses of the key decides about 192.0.2.1.',
+      "192.0.2.1 is not in the key's list of addresses.",
     ],
     [{}, { authorization: { permissions: 'documents.read' } }, 'permissions', 'The key has no permission.'],
     [
@@ -139,7 +139,7 @@ test('an unknown key, and one of an api that the root key may not read, look ali
   expect({ ...hidden, requestId: '' }).toEqual({ ...unknown, requestId: '' });
   expect(refusal(unknown.explanation)).toEqual([
     'key',
-    'No key has this secret, or not any more, or the root key may not see it.',
+    'No key has this secret, the secret was replaced, or the root key may not see the key.',
   ]);
 });
 

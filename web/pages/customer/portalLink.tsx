@@ -1,19 +1,12 @@
 import { useState } from 'preact/hooks';
 
 import type { Api } from '../../../sdk/src/generated/api.ts';
+import { ACTION_OPERATIONS, PORTAL_ACTIONS, type PortalAction } from '../../../src/core/portalSession.ts';
 import { keystile, may } from '../../client.ts';
 import { CheckList } from '../../ui/edit/checkList.tsx';
 import { DialogButton, Form, SelectField, textOf } from '../../ui/form.tsx';
 import { Copyable, Empty, Showing } from '../../ui/show.tsx';
 import { useApis } from '../useApis.ts';
-
-/** What a customer may be allowed to do with its keys, and the rights that this takes. */
-const ACTIONS = {
-  create: ['api.create_key'],
-  rotate: ['api.create_key', 'api.update_key'],
-  delete: ['api.delete_key'],
-} as const;
-type Action = keyof typeof ACTIONS;
 
 /** Makes a link to the customers' page. */
 export function PortalLink({ identityId }: { readonly identityId: string }) {
@@ -56,8 +49,8 @@ function Fields({
   readonly identityId: string;
   readonly onMade: (link: string) => void;
 }) {
-  const [allow, setAllow] = useState<readonly Action[]>([]);
-  const offered = (Object.keys(ACTIONS) as Action[]).filter((action) => ACTIONS[action].every((right) => may(right)));
+  const [allow, setAllow] = useState<readonly PortalAction[]>([]);
+  const offered = PORTAL_ACTIONS.filter((action) => ACTION_OPERATIONS[action].every((right) => may(right)));
   return (
     <Form
       button="Make the link"
@@ -69,7 +62,11 @@ function Fields({
       <SelectField label="Api" name="api" options={apis.map(({ id, name }) => [id, name])} />
       <fieldset>
         <legend>What the customer may do with its keys</legend>
-        <CheckList options={offered} chosen={allow} onChoose={(chosen) => setAllow(chosen as readonly Action[])} />
+        <CheckList
+          options={offered}
+          chosen={allow}
+          onChoose={(chosen) => setAllow(chosen as readonly PortalAction[])}
+        />
       </fieldset>
     </Form>
   );

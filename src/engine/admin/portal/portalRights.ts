@@ -1,13 +1,6 @@
-import type { PortalAction, PortalSessionRecord } from '../../../core/portalSession.ts';
+import { ACTION_OPERATIONS, type PortalSessionRecord } from '../../../core/portalSession.ts';
 import { coversRight, type Operation, rightTo } from '../../../core/rights.ts';
 import { mayNameAnyOwner } from '../change/requireRight.ts';
-
-/** What the root key behind a link must be allowed to do with keys of the api, for each action of the customer. */
-export const ACTION_OPERATIONS: Readonly<Record<PortalAction, readonly Operation[]>> = {
-  create: ['api.create_key'],
-  rotate: ['api.create_key', 'api.update_key'],
-  delete: ['api.delete_key'],
-};
 
 /** Roles and permissions that new keys are to have are those of the link, not of the customer. */
 const GRANTING: readonly Operation[] = [

@@ -1,7 +1,7 @@
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
-import type { PortalAction, PortalSessionRecord } from '../../../core/portalSession.ts';
+import { ACTION_OPERATIONS, type PortalAction, type PortalSessionRecord } from '../../../core/portalSession.ts';
 import { makeSecret } from '../../../core/secret.ts';
 import { PORTAL_LINK_MS, PORTAL_SESSION_MS } from '../../../core/sessionTimes.ts';
 import type { FoundPortalSession } from '../../../storage/port/records.ts';
@@ -11,11 +11,11 @@ import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { requireOn, requireOwner, requireSomewhere } from '../change/requireRight.ts';
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
-import { ACTION_OPERATIONS, portalRights } from './portalRights.ts';
+import { portalRights } from './portalRights.ts';
 
 const PREFIX = 'portal';
 const SECRET_BYTES = 24;
-/** What a customer may change in all its pages of two days together: so long they are kept after they have ended. */
+/** Changes that a customer may make in all its sessions that are stored. A session is stored for two days after its end. */
 const MAX_CHANGES = 100;
 /** Links and open pages that a customer may have at a time. One more ends the oldest. */
 const MAX_PER_IDENTITY = 20;
