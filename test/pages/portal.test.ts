@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 
+import { shownStart } from '../../src/core/secret.ts';
 import { DashboardVisit, HOSTILE } from '../browser/dashboardVisit.ts';
 import { visit } from '../browser/visit.ts';
 
@@ -66,9 +67,14 @@ test('a customer creates a key, uses it, sees the usage, rotates and deletes it'
   await page.getByRole('button', { name: 'Give it a new secret' }).click();
   await page.getByText('It is shown only now').waitFor();
   expect(await at.server.verify(key)).toMatchObject({ code: 'NOT_FOUND' });
-  const start = await page.getByRole('row').nth(1).locator('code').innerText();
+  const newKey = await page.getByRole('status').locator('code').innerText();
+  const start = shownStart(null, newKey);
+  await page
+    .getByRole('row')
+    .filter({ hasText: `${start}…` })
+    .waitFor();
   await page.getByRole('button', { name: 'Delete' }).click();
-  await page.getByLabel(/Type .* to confirm/).fill(start.replace('…', ''));
+  await page.getByLabel(/Type .* to confirm/).fill(start);
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await page.getByText('You have no keys yet.').waitFor();
 });
