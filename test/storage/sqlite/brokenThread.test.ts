@@ -15,7 +15,7 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   db.run('ALTER TABLE count_log RENAME TO gone');
   const append: ThreadCall = {
     method: 'write',
-    args: [[{ sql: 'INSERT INTO count_slices (body) VALUES ($1)', params: ['{}'] }]],
+    args: [[{ sql: 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)', params: ['[]', '{}'] }]],
   };
   const calls: ThreadCall[] = [
     { method: 'start', args: [{ role: 'writer', path, addedFlushMs: 0 }] },

@@ -6,6 +6,7 @@ import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../src/storage/sql/query/statement.ts';
 import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { ADD_SLICE, packApis } from '../../../src/storage/sqlite/analytics/sliceApis.ts';
 import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/writer/foldCounts.ts';
 import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';
 
@@ -33,7 +34,11 @@ function add(db: Database, keys: readonly string[], minute = 0): void {
   const added = keys.map((keyId) =>
     verificationCount({ keyId, minuteMs: verificationCount().minuteMs + minute * MINUTE_MS, counts: counts(1, 2) }),
   );
-  db.query('INSERT INTO count_slices (body) VALUES (?)').run(packCounts(CountColumns.of(added)));
+  addSlice(db, CountColumns.of(added));
+}
+
+function addSlice(db: Database, added: CountColumns): void {
+  db.query<unknown, Params>(ADD_SLICE).run(packApis(added), packCounts(added));
 }
 
 /** Rows that wait, and what the sums say. */
@@ -93,7 +98,7 @@ test('a sum of credits in the tables stops at the largest whole number that is e
   const { db, connection } = setup();
   for (let n = 0; n < 3; n++) {
     const counted = verificationCount({ credits: MAX_COUNT - 1 });
-    db.query('INSERT INTO count_slices (body) VALUES (?)').run(packCounts(CountColumns.of([counted])));
+    addSlice(db, CountColumns.of([counted]));
     foldCounts(connection);
   }
   for (const table of ['key_counts', 'api_counts']) {

@@ -1,13 +1,13 @@
-import type { CountColumns } from '../../../core/verificationCounts.ts';
+import { CountColumns } from '../../../core/verificationCounts.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/query/statement.ts';
 import type { CountWriter } from '../../sql/analytics/analytics.ts';
-import { packCounts } from '../../sql/analytics/packedCounts.ts';
+import { packCounts, sumByApi } from '../../sql/analytics/packedCounts.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
 import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 import { PostgresFold } from './foldCounts.ts';
-import { packApis, sliceSource } from './packedRows.ts';
+import { sliceSource } from './packedRows.ts';
 
 const APPEND = `
   WITH mark AS (
@@ -30,7 +30,7 @@ export class PostgresCountWriter implements CountWriter {
   }
 
   async append(counts: CountColumns, batch: number): Promise<void> {
-    const values = [this.#node, batch, packApis(counts), packCounts(counts)];
+    const values = [this.#node, batch, packCounts(CountColumns.of(sumByApi(counts))), packCounts(counts)];
     await this.#pool.use(async (ask) => {
       try {
         await ask({ name: 'append_counts', text: APPEND, values });

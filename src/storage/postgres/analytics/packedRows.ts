@@ -1,6 +1,4 @@
-import { addCredits, type VerificationCount, CountColumns } from '../../../core/verificationCounts.ts';
 import { LOG_COLUMNS, SUMS } from '../../sql/analytics/countColumns.ts';
-import { packCounts } from '../../sql/analytics/packedCounts.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
 /** With at most this many names, slices that contain none of them are skipped. Searching for more takes longer than reading. */
@@ -34,25 +32,4 @@ export function sliceSource({ isOfApi, keys, identities }: Named): string {
   const where = holds.map((named) => `(${named?.map((name) => `strpos(body, ${name}) > 0`).join(' OR ') || 'FALSE'})`);
   const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
   return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM count_slices${filter} OFFSET 0`)}) k`;
-}
-
-/** The counts added up for each api, without keys: most questions need only these and skip the long text. */
-export function packApis(counts: CountColumns): string {
-  const { fromMs, apis, keyIds, minutesMs, apiIndexes, tags, counts: byCode, credits } = counts.lists();
-  const sums = new Map<string, VerificationCount & { counts: number[]; credits: number }>();
-  for (let i = 0; i < keyIds.length; i++) {
-    const [minute, apiIndex, tagged] = [minutesMs?.[i] ?? 0, apiIndexes?.[i] ?? 0, tags?.[i] ?? ''];
-    const name = `${minute} ${apiIndex} ${tagged}`;
-    let sum = sums.get(name);
-    if (sum === undefined) {
-      const minuteMs = fromMs + minute;
-      const subject = { minuteMs, apiId: apis[apiIndex] ?? '', keyId: '', identityId: '', tags: tagged };
-      sum = { ...subject, counts: byCode.map(() => 0), credits: 0, lastAtMs: minuteMs };
-      sums.set(name, sum);
-    }
-    for (const [code, list] of byCode.entries())
-      if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
-    if (credits !== null) sum.credits = addCredits(sum.credits, credits[i] ?? 0);
-  }
-  return packCounts(CountColumns.of([...sums.values()]));
 }

@@ -4,7 +4,7 @@ import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/a
 import type { SqlReader, Statement } from '../query/statement.ts';
 import { placeholders } from '../query/statement.ts';
 import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
-import { sumStatement, type Unfolded } from './sumStatement.ts';
+import { isOfApi, sumStatement, type Unfolded } from './sumStatement.ts';
 
 /** The largest number of rows that one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -15,8 +15,8 @@ const USES_STEP = 10_000;
 export interface CountWriter {
   /** Adds all counts or none, and a batch only once. */
   append(counts: CountColumns, batch: number): Promise<void>;
-  /** Makes counts that are not folded readable for the statement that follows. */
-  unfolded(): Promise<Unfolded>;
+  /** Makes counts that are not folded readable for the statement that follows. `isOfApi`: it asks about whole apis only. */
+  unfolded(isOfApi: boolean): Promise<Unfolded>;
   /** See Analytics.fold. */
   fold(): Promise<boolean>;
   /** Answers how many rows were removed. */
@@ -42,7 +42,7 @@ export class SqlAnalytics implements Analytics {
   }
 
   async sum(query: AnalyticsQuery): Promise<readonly AnalyticsRow[]> {
-    const rows = await this.#reader.scan<SumRow>(sumStatement(query, await this.#writer.unfolded()));
+    const rows = await this.#reader.scan<SumRow>(sumStatement(query, await this.#writer.unfolded(isOfApi(query))));
     return rows.map((row) => ({
       timeMs: row.time_ms ?? null,
       keyId: row.key_id ?? null,

@@ -1,4 +1,4 @@
-import type { CountColumns } from '../../../core/verificationCounts.ts';
+import { addCredits, type CountColumns, type VerificationCount } from '../../../core/verificationCounts.ts';
 import { COUNTS } from './countColumns.ts';
 
 /**
@@ -31,4 +31,34 @@ export function packCounts(counts: CountColumns): string {
   if (credits !== null) slice['credits'] = credits;
   for (const [code, list] of lists.counts.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
   return JSON.stringify(slice);
+}
+
+type Sum = VerificationCount & { readonly counts: number[]; credits: number };
+
+/** The counts added up for each api, without keys: most questions need only these and skip the long text. */
+export function sumByApi(counts: CountColumns): VerificationCount[] {
+  const { fromMs, apis, keyIds, minutesMs, apiIndexes, tags, counts: byCode, credits } = counts.lists();
+  const sums = new Map<string, Sum>();
+  let [minute, apiIndex, tagged] = [-1, -1, ''];
+  let sum: Sum | undefined;
+  for (let i = 0; i < keyIds.length; i++) {
+    const [minuteHere, apiHere, taggedHere] = [minutesMs?.[i] ?? 0, apiIndexes?.[i] ?? 0, tags?.[i] ?? ''];
+    // Neighbours are nearly always of the same minute and api.
+    if (sum === undefined || minuteHere !== minute || apiHere !== apiIndex || taggedHere !== tagged) {
+      [minute, apiIndex, tagged] = [minuteHere, apiHere, taggedHere];
+      const name = `${minute} ${apiIndex} ${tagged}`;
+      sum = sums.get(name) ?? emptySum(fromMs + minute, apis[apiIndex] ?? '', tagged);
+      sums.set(name, sum);
+    }
+    for (const [code, list] of byCode.entries()) {
+      if (list !== null) sum.counts[code] = (sum.counts[code] ?? 0) + (list[i] ?? 0);
+    }
+    if (credits !== null) sum.credits = addCredits(sum.credits, credits[i] ?? 0);
+  }
+  return [...sums.values()];
+}
+
+function emptySum(minuteMs: number, apiId: string, tags: string): Sum {
+  const counts = COUNTS.map(() => 0);
+  return { minuteMs, apiId, keyId: '', identityId: '', tags, counts, credits: 0, lastAtMs: minuteMs };
 }

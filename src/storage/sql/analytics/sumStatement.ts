@@ -69,7 +69,7 @@ function rowColumns(query: AnalyticsQuery, time: string): string {
 }
 
 /** Such a question is answered from the few rows of apis. */
-function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
+export function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
 }
 

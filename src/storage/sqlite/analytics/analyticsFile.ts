@@ -15,10 +15,11 @@ const COUNT_COLUMNS = `
 /**
  * Spans are 0 minute, 1 hour, 2 day; '' means no key, no identity, no tags. Rows of one time are next to each other. The index
  * by key has hours and days only: minutes would cost more than everything else. The statistics say what the tables are like
- * when they are large, so that SQLite chooses the same index at any size.
+ * when they are large, so that SQLite chooses the same index at any size. A slice has its counts twice: `body` by key, and
+ * `apis` added up by api, which is short and can be read as it is.
  */
 const SCHEMA = `
-  CREATE TABLE count_slices (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT;
+  CREATE TABLE count_slices (number INTEGER PRIMARY KEY, apis TEXT NOT NULL, body TEXT NOT NULL) STRICT;
   CREATE TABLE count_log (
     number INTEGER PRIMARY KEY,
     minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,${COUNT_COLUMNS},

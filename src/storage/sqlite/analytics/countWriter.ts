@@ -5,6 +5,7 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/query/statement.ts';
 import type { CountWriter } from '../../sql/analytics/analytics.ts';
 import { packCounts } from '../../sql/analytics/packedCounts.ts';
+import { ADD_SLICE, APIS_OF_SLICES, packApis } from './sliceApis.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/lazyThread.ts';
@@ -21,11 +22,12 @@ export class SqliteCountWriter implements CountWriter {
   }
 
   async append(counts: CountColumns): Promise<void> {
-    await this.#write([{ sql: 'INSERT INTO count_slices (body) VALUES ($1)', params: [packCounts(counts)] }]);
+    await this.#write([{ sql: ADD_SLICE, params: [packApis(counts), packCounts(counts)] }]);
   }
 
-  /** A question cannot read slices, so they become rows of the log first. */
-  async unfolded(): Promise<Unfolded> {
+  /** A question about keys cannot read slices, so they become rows of the log first. */
+  async unfolded(isOfApi: boolean): Promise<Unfolded> {
+    if (isOfApi) return () => ['count_log', APIS_OF_SLICES];
     await this.#try(async () => {
       if (this.#db.query('SELECT 1 FROM count_slices LIMIT 1').get() === null) return;
       const thread = await this.#thread.get();

@@ -10,8 +10,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Every database of ours has this number, "KEYY". Those of programs before 0.1.0 lack it. */
-const APPLICATION_ID = 0x4b455959;
+/** Every database of ours has this number, "KEYZ". Those of programs before 0.1.0 lack it. */
+const APPLICATION_ID = 0x4b45595a;
 
 export function readSchemaVersion(db: Database): number {
   return (db.query('PRAGMA user_version').get() as { user_version: number }).user_version;

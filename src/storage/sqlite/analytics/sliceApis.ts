@@ -1,0 +1,26 @@
+import type { CountColumns } from '../../../core/verificationCounts.ts';
+import { SUMS } from '../../sql/analytics/countColumns.ts';
+import { sumByApi } from '../../sql/analytics/packedCounts.ts';
+
+/** Counts of one slice by minute, api and tags: a list of rows, which SQLite reads without help. */
+
+export const ADD_SLICE = 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)';
+
+const COLUMNS = ['minute_ms', 'api_id', 'tags', ...SUMS];
+
+export function packApis(counts: CountColumns): string {
+  return JSON.stringify(
+    sumByApi(counts).map(({ minuteMs, apiId, tags, counts: byCode, credits }) => [
+      minuteMs,
+      apiId,
+      tags,
+      ...byCode,
+      credits,
+    ]),
+  );
+}
+
+const VALUES = COLUMNS.map((name, i) => `json_extract(row.value, '$[${i}]') AS ${name}`).join(', ');
+
+/** A subquery with the columns of the log that a question about apis reads. */
+export const APIS_OF_SLICES = `(SELECT ${VALUES} FROM count_slices s, json_each(s.apis) row)`;
