@@ -92,7 +92,11 @@ test('a customer who may only look sees no buttons, also on a phone', async () =
 
 test('a page whose customer is disabled meanwhile says so', async () => {
   const page = await openLink({ allow: ['create'] });
-  await at.server.ok('/v1/identities.updateIdentity', { externalId: 'acme', enabled: false });
+  // Only when the form is sent: the page looks after its customer every few seconds, and the form goes away then.
+  await page.route('**/portal/createKey', async (route) => {
+    await at.server.ok('/v1/identities.updateIdentity', { externalId: 'acme', enabled: false });
+    await route.continue();
+  });
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText('Your access is disabled.').waitFor();
