@@ -219,7 +219,7 @@ export class Engine {
       sliceSize: SLICE,
       retention: options.retention,
     });
-    this.analytics = new AnalyticsAdmin(context, () => this.countWriting.flush(), options.retention);
+    this.analytics = new AnalyticsAdmin(context, this.countWriting, options.retention);
     this.sweep = new DueSweep(context);
     this.expireReservations = this.sweep.expireReservations;
     this.reservations = new ReservationAdmin(context);

@@ -73,6 +73,11 @@ export class OpenCounts {
     return this.#sealed.length + this.#keyCounts.generations.sealedLength;
   }
 
+  /** All counts that are not taken yet. */
+  get length(): number {
+    return this.waiting + this.#running.length + this.#keyCounts.generations.runningLength;
+  }
+
   /** The sealed generation is taken completely. */
   get isSealedEmpty(): boolean {
     return this.waiting === 0 && this.asked.length === 0;

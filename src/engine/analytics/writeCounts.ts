@@ -60,6 +60,11 @@ export class CountWriting {
     }
   }
 
+  /** Like `flush` when one slice is enough. Otherwise nothing is done: each slice is work that verifications have to wait for. */
+  async flushFew(): Promise<void> {
+    if (this.#context.openCounts.length <= this.#context.sliceSize) await this.flush();
+  }
+
   /** Reads the tag lists that other nodes, or this node before a restart, have counted under today. */
   async learnTags(): Promise<void> {
     const { analytics, openCounts } = this.#context;

@@ -19,6 +19,8 @@ export interface KeyCounts {
 export interface CountGenerations {
   /** Counts that are sealed and not taken. Keys that were dropped since may be among them. */
   readonly sealedLength: number;
+  /** Counts that are not sealed yet. */
+  readonly runningLength: number;
   /** An empty generation is available for `swap`. */
   readonly canSwap: boolean;
   /** The next generation runs from this minute on. */

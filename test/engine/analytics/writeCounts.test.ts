@@ -26,6 +26,17 @@ describe('writing counts down', () => {
     expect(totalOf(setup)).toBe(120);
   });
 
+  test('for an open dashboard, only while one slice is enough: more of them would make verifications slower', async () => {
+    for (const [keys, written] of [
+      [50, 50],
+      [51, 0],
+    ] as const) {
+      const setup = counted(keys);
+      await setup.writing.flushFew();
+      expect(totalOf(setup)).toBe(written);
+    }
+  });
+
   test('a slice that was refused is kept and sent again as it is; what is counted meanwhile goes in another', async () => {
     const setup = counted(1);
     setup.analytics.fates = ['refused', 'refused'];

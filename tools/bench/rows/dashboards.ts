@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+
 import { launchBrowser } from '../../../test/browser/chromium.ts';
 import { Child } from '../child.ts';
 import { addRootKey, fillFolder, ROOT_KEY } from '../fill.ts';
@@ -29,28 +31,34 @@ export interface DashboardsResult {
 /**
  * What ten open dashboards cost the verifications of the same service. A real browser opens the overview once, and what it asks for is
  * recorded. Ten dashboards then send the same requests at the same pace, without a browser that would take the processors from both sides.
+ * In every second round they ask another service that has nothing else to do: so the load generator has the same work in all rounds.
  */
 export async function measureDashboards(folder: string, pool: RequestPool, pace: Pace): Promise<DashboardsResult> {
-  fillFolder(folder, pool.count, 'credits');
-  addRootKey(folder);
-  const child = await Child.startService({ folder, addedFlushMs: 0 });
-  const recorded = await recordOverview(`http://127.0.0.1:${child.port}`);
-  let stop = (): void => {};
-  const side = { children: [child], pool, keys: pool.count, times: TIMES } satisfies Side;
-  await warmUp(side);
+  const child = await startFilled(join(folder, 'asked'), pool.count);
+  const other = await startFilled(join(folder, 'other'), pool.count);
   // One process is both sides: two processes of the same program differ by more than this cost.
-  const baseline: Side = { ...side, whenResumed: async () => stop() };
-  const subject: Side = {
-    ...side,
-    whenResumed: async () => {
-      stop();
-      stop = openDashboards(recorded);
-    },
+  const side = { children: [child], pool, keys: pool.count, times: TIMES } satisfies Side;
+  // Before a key is verified, the page shows the first steps and asks more often.
+  for (const each of [child, other]) await warmUp({ ...side, children: [each] });
+  const asks = await recordOverview(`http://127.0.0.1:${child.port}`);
+  const asksOther = await recordOverview(`http://127.0.0.1:${other.port}`);
+  let stop = (): void => {};
+  const openedOn = (recorded: readonly Recorded[]) => async () => {
+    stop();
+    stop = openDashboards(recorded);
   };
+  const baseline: Side = { ...side, whenResumed: openedOn(asksOther) };
+  const subject: Side = { ...side, whenResumed: openedOn(asks) };
   const comparison = await compare(baseline, subject, pace);
   stop();
-  await child.stop();
-  return { comparison, asksPerSecond: recorded.length / (WATCHED_MS / 1000) };
+  await Promise.all([child.stop(), other.stop()]);
+  return { comparison, asksPerSecond: asks.length / (WATCHED_MS / 1000) };
+}
+
+async function startFilled(folder: string, keys: number): Promise<Child> {
+  fillFolder(folder, keys, 'credits');
+  addRootKey(folder);
+  return Child.startService({ folder, addedFlushMs: 0 });
 }
 
 async function recordOverview(url: string): Promise<readonly Recorded[]> {

@@ -2,7 +2,7 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rights.ts';
 import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
 import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
-import type { Retention } from '../../analytics/writeCounts.ts';
+import type { CountWriting, Retention } from '../../analytics/writeCounts.ts';
 import { requireSomewhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { emptyRow, groupRows, ordered, type VerificationRow } from './groupRows.ts';
@@ -45,39 +45,44 @@ export interface VerificationsQuery extends Period {
 
 export type Subject = { readonly keyId: string } | { readonly ownerId: string };
 
-/** Answers questions about analytics. Before each answer the node writes its open counts, so these are included. */
+/**
+ * Answers questions about analytics. Before each answer the node writes its open counts, so these are included. A dashboard asks
+ * all the time: for it, the node writes them only while they are few, and it sees the others when they are written anyway.
+ */
 export class AnalyticsAdmin {
   readonly #storage: Storage;
   readonly #reader: KeyReader;
-  readonly #flush: () => Promise<void>;
+  readonly #writing: Pick<CountWriting, 'flush' | 'flushFew'>;
   readonly #retention: Retention;
-  /** Open dashboards ask the same all the time. Each answer writes the open counts down and reads what is not summed yet. */
+  /** Open dashboards ask the same all the time. */
   readonly #shared: SharedAnswers<readonly VerificationRow[]>;
 
-  constructor(context: AdminContext, flush: () => Promise<void>, retention: Retention) {
+  constructor(context: AdminContext, writing: Pick<CountWriting, 'flush' | 'flushFew'>, retention: Retention) {
     this.#storage = context.storage;
     this.#reader = new KeyReader(context);
-    this.#flush = flush;
+    this.#writing = writing;
     this.#retention = retention;
     this.#shared = new SharedAnswers(context.system.nowMs);
   }
 
   async getVerifications(actor: Actor, query: VerificationsQuery): Promise<readonly VerificationRow[]> {
-    await this.#requireReading(actor, query.apiId);
-    if (actor.via !== 'dashboard') return this.#answer(query);
+    this.#requireReading(actor, query.apiId);
+    if (actor.via !== 'dashboard') return this.#answer(actor, query);
     const isByTime = query.groupBy.every((group) => (TIME_GROUPS as readonly Group[]).includes(group));
     const leastMs = isByTime ? SHARED_BY_TIME_MS : SHARED_MS;
-    return this.#shared.get(JSON.stringify(query), leastMs, () => this.#answer(query));
+    return this.#shared.get(JSON.stringify(query), leastMs, () => this.#answer(actor, query));
   }
 
-  async #answer(query: VerificationsQuery): Promise<readonly VerificationRow[]> {
-    const { groupBy, limit } = query;
+  async #answer(actor: Actor, query: VerificationsQuery): Promise<readonly VerificationRow[]> {
+    const { apiId, groupBy, limit } = query;
+    if ((await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
     const time = TIME_GROUPS.find((group) => groupBy.includes(group)) ?? null;
     const range = this.#range(query, time);
     const times = time !== null && groupBy.length === 1 ? timesOf(time, range) : null;
     const order = query.order ?? { by: time === null ? 'total' : 'time', isDescending: time === null };
     // All rows are needed when they are merged or gaps are filled; otherwise the first ones are enough.
     const isWhole = times !== null || query.tags !== null || groupBy.includes('month') || groupBy.includes('tag');
+    await this.#writeDown(actor);
     const rows = await this.#read(query, range, isWhole ? null : order);
     const grouping = { time, byTag: groupBy.includes('tag'), byTags: groupBy.includes('tags'), tags: query.tags };
     const grouped = groupRows(rows, grouping);
@@ -96,7 +101,7 @@ export class AnalyticsAdmin {
       'keyId' in subject ? await this.#ofKey(actor, subject.keyId) : await this.#ofOwner(actor, subject.ownerId);
     const range = rangeOf(granularity, period, this.#kept());
     const times = timesOf(granularity, range);
-    await this.#writeDown();
+    await this.#writeDown(actor);
     const rows: AnalyticsRow[] = [];
     for (const apiId of apiIds) {
       rows.push(...(await this.#storage.analytics.sum({ ...query, ...range, apiId, groupBy: ['time'] })));
@@ -105,11 +110,10 @@ export class AnalyticsAdmin {
   }
 
   /** A root key without rights on the api gets NOT_FOUND. */
-  async #requireReading(actor: Actor, apiId: string): Promise<void> {
+  #requireReading(actor: Actor, apiId: string): void {
     if (!READING_DEEDS.some((deed) => holdsRightSomewhere(actor.rights, deed)))
       requireSomewhere(actor, READING_DEEDS[0]);
-    const isAllowed = READING_DEEDS.some((deed) => holdsRight(actor.rights, deed, apiId));
-    if (!isAllowed || (await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+    if (!READING_DEEDS.some((deed) => holdsRight(actor.rights, deed, apiId))) throw notFound('api', apiId);
   }
 
   async #ofKey(actor: Actor, keyId: string): Promise<OfSubject> {
@@ -141,7 +145,6 @@ export class AnalyticsAdmin {
     const { apiId, keyIds, externalId, groupBy, tags, limit } = query;
     const identity = externalId === null ? null : await this.#storage.records.findIdentity(externalId);
     const maxRows = order === null ? MAX_READ_ROWS : MAX_ROWS;
-    await this.#writeDown();
     const rows = await this.#storage.analytics.sum({
       ...range,
       apiId,
@@ -155,9 +158,9 @@ export class AnalyticsAdmin {
   }
 
   /** Writes the open counts of this node before they are read. */
-  async #writeDown(): Promise<void> {
+  async #writeDown(actor: Actor): Promise<void> {
     try {
-      await this.#flush();
+      await (actor.via === 'dashboard' ? this.#writing.flushFew() : this.#writing.flush());
     } catch (error) {
       // The node repeats the write until its outcome is known. The caller has only asked a question: nothing is in doubt.
       throw error instanceof StorageOutcomeUnknown ? new StorageUnavailable(error.message) : error;

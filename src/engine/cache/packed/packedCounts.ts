@@ -54,6 +54,11 @@ export class PackedCounts {
     return length;
   }
 
+  /** Rows that have counted something since the last swap. */
+  get runningLength(): number {
+    return this.#list(this.#running).length;
+  }
+
   /** An empty generation is available for `swap`. */
   get canSwap(): boolean {
     return this.#list(this.#older(GENERATIONS - 1)).length === 0;
