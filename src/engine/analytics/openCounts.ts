@@ -1,4 +1,5 @@
 import { CountColumns } from '../../core/verificationCounts.ts';
+import { startOfSpan } from '../../storage/port/analytics.ts';
 import { AskedApis } from './unknownKeyApis.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import { OpenCount } from '../cache/openCount.ts';
@@ -85,7 +86,7 @@ export class OpenCounts {
 
   /** Ends the running generation and starts a new one. */
   seal(): void {
-    this.#seal(minuteOf(this.#nowMs()));
+    this.#seal(startOfSpan('minute', this.#nowMs()));
   }
 
   /** Takes at most `limit` sealed counts out. */
@@ -123,7 +124,7 @@ export class OpenCounts {
   }
 
   #roll(nowMs: number): void {
-    const minuteMs = minuteOf(nowMs);
+    const minuteMs = startOfSpan('minute', nowMs);
     const isLaterInHour =
       nowMs > this.#minuteMs && Math.floor(nowMs / HOUR_MS) === Math.floor(this.#minuteMs / HOUR_MS);
     if (this.waiting > MAX_WAITING && isLaterInHour) this.#untilMs = minuteMs + MINUTE_MS;
@@ -246,8 +247,4 @@ export class OpenCounts {
 
 function nameOfApi(apiId: string, list: TagList | null): string {
   return `\0${apiId}\0${list === null ? '' : list.number}`;
-}
-
-function minuteOf(timeMs: number): number {
-  return Math.floor(timeMs / MINUTE_MS) * MINUTE_MS;
 }

@@ -5,6 +5,11 @@ export const SPANS = ['minute', 'hour', 'day'] as const;
 export type Span = (typeof SPANS)[number];
 export const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
+/** When the minute, hour or day of this time began. */
+export function startOfSpan(span: Span, timeMs: number): number {
+  return Math.floor(timeMs / SPAN_MS[span]) * SPAN_MS[span];
+}
+
 export interface AnalyticsQuery {
   readonly span: Span;
   /** null = all. */

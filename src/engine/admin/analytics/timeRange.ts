@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/errors.ts';
-import { type Span, SPAN_MS } from '../../../storage/port/analytics.ts';
+import { type Span, SPAN_MS, startOfSpan } from '../../../storage/port/analytics.ts';
 import type { Retention } from '../../analytics/writeCounts.ts';
 
 export const TIME_GROUPS = ['minute', 'hour', 'day', 'month'] as const;
@@ -60,7 +60,7 @@ export function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range
     (['minute', 'hour'] as const).find(
       (each) => nowMs - startMs <= retention[each] && endMs - startMs <= maxSpans * SPAN_MS[each],
     ) ?? 'day';
-  const fromMs = Math.floor(startMs / SPAN_MS[span]) * SPAN_MS[span];
+  const fromMs = startOfSpan(span, startMs);
   return { span, fromMs, untilMs: Math.ceil(endMs / SPAN_MS[span]) * SPAN_MS[span] };
 }
 
@@ -81,7 +81,7 @@ export function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] 
 
 /** The start of the minute, hour, day or month that an instant is in. */
 export function startOf(group: TimeGroup, timeMs: number): number {
-  if (group !== 'month') return Math.floor(timeMs / SPAN_MS[group]) * SPAN_MS[group];
+  if (group !== 'month') return startOfSpan(group, timeMs);
   const date = new Date(timeMs);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
