@@ -6,10 +6,15 @@ import { projectRoot } from '../project.mjs';
 
 /** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
 export const FOLDERS =
-  'process postgres http browser sdk engine core tools storage project serve cli config doctor pages alone'.split(' ');
+  'process postgres http browser sdk engine core tools storage project serve cli config doctor faults pages alone'.split(
+    ' ',
+  );
 export const GROUPS = ['check', ...FOLDERS];
-/** They run when they are named: pages takes long, and alone measures real time, which a slow or busy machine does not keep. */
-const NAMED_ONLY = ['pages', 'alone'];
+/**
+ * They run when they are named: faults wait for what a real database does when it hangs, pages takes long, and alone measures real time, which
+ * a slow or busy machine does not keep.
+ */
+const NAMED_ONLY = ['faults', 'pages', 'alone'];
 
 /** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but NAMED_ONLY. */
 export function select(commandArguments) {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { TcpProxy } from '../../../../tools/cluster/proxy.ts';
-import { StorageOutcomeUnknown } from '../../../../src/storage/port/storage.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { openCounters, openStorage } from '../../../support/cluster/faultLab.ts';
-import { FaultPair, firstOf } from '../../../support/cluster/faultPair.ts';
-import { credits, spendOf } from '../../conformance/samples.ts';
+import { TcpProxy } from '../../tools/cluster/proxy.ts';
+import { StorageOutcomeUnknown } from '../../src/storage/port/storage.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { openCounters, openStorage } from '../support/cluster/faultLab.ts';
+import { FaultPair, firstOf } from '../support/cluster/faultPair.ts';
+import { credits, spendOf } from '../postgres/conformance/samples.ts';
 
 const RESOLVE = `query LIKE '%ledger_resolve%'`;
 const BEAT = `query LIKE '%pg_logical_emit_message%'`;

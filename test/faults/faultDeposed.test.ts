@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 
-import { PostgresServer } from '../../../../tools/cluster/postgres.ts';
-import { TcpProxy } from '../../../../tools/cluster/proxy.ts';
-import { until } from '../../../../tools/cluster/wait.ts';
-import { FaultNode } from '../../../support/cluster/faultNode.ts';
-import { FaultPair } from '../../../support/cluster/faultPair.ts';
-import type { LogFields } from '../../../../src/log.ts';
-import { WarningWatch } from '../../../../src/storage/postgres/connection/warningWatch.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { TcpProxy } from '../../tools/cluster/proxy.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { FaultNode } from '../support/cluster/faultNode.ts';
+import { FaultPair } from '../support/cluster/faultPair.ts';
+import type { LogFields } from '../../src/log.ts';
+import { WarningWatch } from '../../src/storage/postgres/connection/warningWatch.ts';
 
 const STALE_MAX_MS = 1_000;
 const UNAVAILABLE = { status: 503, code: 'UNAVAILABLE', valid: false };

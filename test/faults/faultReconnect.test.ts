@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
 
-import { until } from '../../../../tools/cluster/wait.ts';
-import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
-import { parseAddress } from '../../../../src/storage/postgres/connection/databaseUrl.ts';
-import { Connector } from '../../../../src/storage/postgres/connection/connector.ts';
-import { Session } from '../../../../src/storage/postgres/connection/session.ts';
-import { FaultLab } from '../../../support/cluster/faultLab.ts';
-import { VirtualClock } from '../../../support/clock.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { StorageUnavailable } from '../../src/storage/port/storage.ts';
+import { parseAddress } from '../../src/storage/postgres/connection/databaseUrl.ts';
+import { Connector } from '../../src/storage/postgres/connection/connector.ts';
+import { Session } from '../../src/storage/postgres/connection/session.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { VirtualClock } from '../support/clock.ts';
 
 test('a connection that was made again is tried for at once when it is lost, and then after the shortest pause', async () => {
   await using lab = await FaultLab.start();

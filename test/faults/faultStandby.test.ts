@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { TcpProxy } from '../../../../tools/cluster/proxy.ts';
-import { until } from '../../../../tools/cluster/wait.ts';
-import { StorageOutcomeUnknown } from '../../../../src/storage/port/storage.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { credits, idempotency, spendOf } from '../../conformance/samples.ts';
-import { openCounters } from '../../../support/cluster/faultLab.ts';
-import { FaultNode, type NodeAnswer } from '../../../support/cluster/faultNode.ts';
-import { FaultPair, firstOf } from '../../../support/cluster/faultPair.ts';
+import { TcpProxy } from '../../tools/cluster/proxy.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { StorageOutcomeUnknown } from '../../src/storage/port/storage.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { credits, idempotency, spendOf } from '../postgres/conformance/samples.ts';
+import { openCounters } from '../support/cluster/faultLab.ts';
+import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
+import { FaultPair, firstOf } from '../support/cluster/faultPair.ts';
 
 /** Connections of a node on which spends may wait. */
 const COMMITTERS = 3;

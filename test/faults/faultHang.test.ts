@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 
-import { until } from '../../../../tools/cluster/wait.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { credits, spendOf } from '../../conformance/samples.ts';
-import { FaultLab, openCounters, untilBackend } from '../../../support/cluster/faultLab.ts';
-import { FaultNode } from '../../../support/cluster/faultNode.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { credits, spendOf } from '../postgres/conformance/samples.ts';
+import { FaultLab, openCounters, untilBackend } from '../support/cluster/faultLab.ts';
+import { FaultNode } from '../support/cluster/faultNode.ts';
 
 const START = 100;
 /** The longest that a request may wait: one batch, the search for its outcome, and the attempt that is under way then. */

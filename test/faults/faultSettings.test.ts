@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 
-import { KeystileNode } from '../../../../tools/cluster/node.ts';
-import { PostgresServer } from '../../../../tools/cluster/postgres.ts';
-import { until } from '../../../../tools/cluster/wait.ts';
-import { WrongServer } from '../../../../src/storage/postgres/connection/wrongServer.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { FaultPair, firstOf } from '../../../support/cluster/faultPair.ts';
-import { openCounters, openStorage } from '../../../support/cluster/faultLab.ts';
-import { credits, spendOf } from '../../conformance/samples.ts';
+import { KeystileNode } from '../../tools/cluster/node.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { WrongServer } from '../../src/storage/postgres/connection/wrongServer.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { FaultPair, firstOf } from '../support/cluster/faultPair.ts';
+import { openCounters, openStorage } from '../support/cluster/faultLab.ts';
+import { credits, spendOf } from '../postgres/conformance/samples.ts';
 
 const CRASHES = 7;
 const SPENDS = 50;

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 
-import { PostgresServer } from '../../../../tools/cluster/postgres.ts';
-import { until } from '../../../../tools/cluster/wait.ts';
-import type { Spend } from '../../../../src/core/spend.ts';
-import type { RecordChange } from '../../../../src/storage/port/freshness.ts';
-import { openCounters, openStorage } from '../../../support/cluster/faultLab.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import type { Spend } from '../../src/core/spend.ts';
+import type { RecordChange } from '../../src/storage/port/freshness.ts';
+import { openCounters, openStorage } from '../support/cluster/faultLab.ts';
 
 const spendOf = (account: number): Spend => ({
   charges: [{ account, amount: 1, revision: 1, rule: { kind: 'credits', refill: null } }],

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../../../src/storage/port/storage.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { FaultLab, untilBackend } from '../../../support/cluster/faultLab.ts';
-import { entry, key } from '../../conformance/samples.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { FaultLab, untilBackend } from '../support/cluster/faultLab.ts';
+import { entry, key } from '../postgres/conformance/samples.ts';
 
 const COUNT = 20;
 

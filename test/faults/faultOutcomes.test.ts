@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { until } from '../../../../tools/cluster/wait.ts';
-import type { Spend, SpendOutcome } from '../../../../src/core/spend.ts';
-import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
-import { NUMBER_TAKEN } from '../../../../src/storage/postgres/schema/ledgerFunctions.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { credits, idempotency } from '../../conformance/samples.ts';
-import { FaultLab, openCounters, seeded } from '../../../support/cluster/faultLab.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import type { Spend, SpendOutcome } from '../../src/core/spend.ts';
+import { StorageUnavailable } from '../../src/storage/port/storage.ts';
+import { NUMBER_TAKEN } from '../../src/storage/postgres/schema/ledgerFunctions.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { credits, idempotency } from '../postgres/conformance/samples.ts';
+import { FaultLab, openCounters, seeded } from '../support/cluster/faultLab.ts';
 
 const SPENDS = 300;
 /** Of batches three, of management and of lookups two each, one of local counts, two of changes. */

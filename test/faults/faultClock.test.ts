@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 
-import { AHEAD_MS, windowEnd } from '../../../../src/core/window.ts';
-import { FaultLab } from '../../../support/cluster/faultLab.ts';
-import { FaultNode, type NodeAnswer } from '../../../support/cluster/faultNode.ts';
+import { AHEAD_MS, windowEnd } from '../../src/core/window.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
 
 const STEPS = 25;
 const STEP_MS = 3_600_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { TcpProxy } from '../../../../tools/cluster/proxy.ts';
-import { until } from '../../../../tools/cluster/wait.ts';
-import { FaultLab } from '../../../support/cluster/faultLab.ts';
-import { FaultNode, type NodeAnswer } from '../../../support/cluster/faultNode.ts';
-import { VirtualClock } from '../../../support/clock.ts';
+import { TcpProxy } from '../../tools/cluster/proxy.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
+import { VirtualClock } from '../support/clock.ts';
 
 const LIMIT = 20;
 const KNOWN = 5;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { FaultLab } from '../../../support/cluster/faultLab.ts';
-import { FaultNode } from '../../../support/cluster/faultNode.ts';
+import { FaultLab } from '../support/cluster/faultLab.ts';
+import { FaultNode } from '../support/cluster/faultNode.ts';
 
 const STRICT = { ratelimit: { async: false, limit: 5, duration: 60_000 } };
 const LOCAL = { ratelimit: { async: true, limit: 5, duration: 60_000 } };

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 
-import type { SpendOutcome } from '../../../../src/core/spend.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../../../src/storage/port/storage.ts';
-import type { PostgresStorage } from '../../../../src/storage/postgres/storage.ts';
-import { FaultLab, openCounters, untilBackend } from '../../../support/cluster/faultLab.ts';
-import { change, credits, idempotency, spendOf } from '../../conformance/samples.ts';
+import type { SpendOutcome } from '../../src/core/spend.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
+import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
+import { FaultLab, openCounters, untilBackend } from '../support/cluster/faultLab.ts';
+import { change, credits, idempotency, spendOf } from '../postgres/conformance/samples.ts';
 
 const START = 100;
 /** A batch is sent once, and again so often. */
