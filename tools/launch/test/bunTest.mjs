@@ -13,7 +13,7 @@ const PRELOADED = ['test/support/endWithLauncher.ts', 'test/support/bundledThrea
 /** One more than there are cores: tests often wait for a process, a database or the disk. */
 const WORKERS = availableParallelism() + 1;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
-const LONGEST = /(?:randomBatches|analyticsSums|tagBytes|faultStandby|credits|crash|stop)\.test\.ts$/;
+const LONGEST = /(?:revocation|randomBatches|analyticsSums|tagBytes|search|fences|credits|crash|stop)\.test\.ts$/;
 
 /** `temporary`: variables that say where temporary files go. */
 export async function runBunTest(files, { titlePattern, seed, temporary }) {
