@@ -13,7 +13,7 @@ import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
 import { authenticateManager } from './authentication/authenticate.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
-import { WebSite } from './dashboard/site.ts';
+import { WebSite } from './web/site.ts';
 import { portalEndpoints } from './portal/endpoints.ts';
 import { isDashboardOn } from './authentication/isDashboardOn.ts';
 import type { Endpoint } from './routes/endpoint.ts';

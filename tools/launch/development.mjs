@@ -56,7 +56,7 @@ export function docs(docsArguments) {
 
 /** Builds what the package has besides its sources. */
 export function pack() {
-  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packDashboard.ts')]));
+  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]));
 }
 
 export function check() {

@@ -2,7 +2,7 @@ import type { Endpoint } from '../routes/endpoint.ts';
 import type { Service } from '../service.ts';
 import { isDashboardOn } from '../authentication/isDashboardOn.ts';
 import { showSession, signIn, signOut } from './signIn.ts';
-import { DASHBOARD_PATH, type WebSite } from './site.ts';
+import { DASHBOARD_PATH, type WebSite } from '../web/site.ts';
 
 /** What the dashboard consists of, by path. `below` finds the addresses inside of the dashboard, which no list can hold. */
 export interface DashboardEndpoints {

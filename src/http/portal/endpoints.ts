@@ -11,7 +11,7 @@ import { PAGE_HEADER } from '../authentication/authenticate.ts';
 import { requireSameOrigin } from '../authentication/sameOrigin.ts';
 import { unlessUnauthorized } from '../authentication/unlessUnauthorized.ts';
 import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
-import type { WebSite } from '../dashboard/site.ts';
+import type { WebSite } from '../web/site.ts';
 import { checkContentType, readBodyStrictly } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
 import type { Asked, Endpoint } from '../routes/endpoint.ts';

@@ -1,5 +1,5 @@
-import { buildDashboard } from '../../src/http/dashboard/build.ts';
-import { digestOfSources, keep } from '../../src/http/dashboard/keptBuild.ts';
+import { buildDashboard } from '../../src/http/web/build.ts';
+import { digestOfSources, keep } from '../../src/http/web/keptBuild.ts';
 import { PROGRAM_FILES } from '../../src/programFiles.ts';
 
 /** Builds the dashboard into the package, so that an installed service builds nothing. `npm pack` runs it. */

@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { type BuiltDashboard, buildDashboard, BuildFailed } from '../../../src/http/dashboard/build.ts';
-import { BuildOnce } from '../../../src/http/dashboard/buildOnce.ts';
-import { digestOfSources, findOrBuild, keep } from '../../../src/http/dashboard/keptBuild.ts';
+import { type BuiltDashboard, buildDashboard, BuildFailed } from '../../../src/http/web/build.ts';
+import { BuildOnce } from '../../../src/http/web/buildOnce.ts';
+import { digestOfSources, findOrBuild, keep } from '../../../src/http/web/keptBuild.ts';
 import { Log } from '../../../src/log.ts';
 
 const folders: string[] = [];
