@@ -1,6 +1,6 @@
-import { buildDashboard } from '../../src/http/web/build.ts';
+import { buildPages } from '../../src/http/web/build.ts';
 import { digestOfSources, keep } from '../../src/http/web/keptBuild.ts';
 import { PROGRAM_FILES } from '../../src/programFiles.ts';
 
 /** Builds the dashboard into the package, so that an installed service builds nothing. `npm pack` runs it. */
-await keep(PROGRAM_FILES.packedDashboard, await digestOfSources(), await buildDashboard());
+await keep(PROGRAM_FILES.packedPages, await digestOfSources(), await buildPages());

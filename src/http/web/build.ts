@@ -16,7 +16,7 @@ const ENTRIES = { dashboard: 'main.tsx', portal: 'portal/portal.tsx' } as const;
 export type WebPage = keyof typeof ENTRIES;
 
 /** The pages as a browser loads them. */
-export interface BuiltDashboard {
+export interface BuiltPages {
   /** By file name. A name changes with its content. */
   readonly assets: ReadonlyMap<string, BuiltAsset>;
   /** What each page loads first. */
@@ -25,13 +25,13 @@ export interface BuiltDashboard {
   readonly styles: readonly string[];
 }
 
-/** The sources of the dashboard are wrong. The message says where. */
+/** The sources of the pages are wrong. The message says where. */
 export class BuildFailed extends Error {
   override readonly name = 'BuildFailed';
 }
 
 /** Bundles the sources in web/ with the runtime's own bundler. It takes a fraction of a second. */
-export async function buildDashboard(folder: URL = PROGRAM_FILES.web): Promise<BuiltDashboard> {
+export async function buildPages(folder: URL = PROGRAM_FILES.web): Promise<BuiltPages> {
   const built = await Bun.build({
     entrypoints: Object.values(ENTRIES).map((entry) => Bun.fileURLToPath(new URL(entry, folder))),
     target: 'browser',

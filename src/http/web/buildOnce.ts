@@ -1,14 +1,14 @@
 import type { Log } from '../../log.ts';
-import { type BuiltDashboard, BuildFailed } from './build.ts';
+import { type BuiltPages, BuildFailed } from './build.ts';
 import { digestOfSources, findOrBuild } from './keptBuild.ts';
 
 export interface BuildSteps {
   readonly digestOfSources: () => Promise<string>;
-  readonly findOrBuild: (digest: string) => Promise<BuiltDashboard>;
+  readonly findOrBuild: (digest: string) => Promise<BuiltPages>;
 }
 
 /**
- * The built dashboard of this process:
+ * The built pages of this process:
  *
  *   nothing   nobody has asked yet. The first request builds, and others wait for the same build.
  *   built     kept until the process ends
@@ -17,7 +17,7 @@ export interface BuildSteps {
 export class BuildOnce {
   readonly #log: Log;
   readonly #steps: BuildSteps;
-  #built: Promise<BuiltDashboard> | null = null;
+  #built: Promise<BuiltPages> | null = null;
   #failed: { readonly digest: string; readonly error: BuildFailed } | null = null;
 
   constructor(log: Log, steps: BuildSteps = { digestOfSources, findOrBuild }) {
@@ -26,7 +26,7 @@ export class BuildOnce {
   }
 
   /** Rejects with BuildFailed when the sources are wrong. */
-  get(): Promise<BuiltDashboard> {
+  get(): Promise<BuiltPages> {
     this.#built ??= this.#build().catch((error: unknown) => {
       this.#built = null;
       throw error;
@@ -34,7 +34,7 @@ export class BuildOnce {
     return this.#built;
   }
 
-  async #build(): Promise<BuiltDashboard> {
+  async #build(): Promise<BuiltPages> {
     const digest = await this.#steps.digestOfSources();
     if (this.#failed?.digest === digest) throw this.#failed.error;
     try {
@@ -42,7 +42,7 @@ export class BuildOnce {
     } catch (error) {
       if (!(error instanceof BuildFailed)) throw error;
       this.#failed = { digest, error };
-      this.#log.error('the dashboard cannot be built', { reason: error.message });
+      this.#log.error('the pages cannot be built', { reason: error.message });
       throw error;
     }
   }

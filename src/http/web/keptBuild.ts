@@ -1,22 +1,22 @@
 import { PROGRAM_FILES } from '../../programFiles.ts';
 import { DEPENDENCIES } from '../../version.ts';
-import { type BuiltDashboard, buildDashboard } from './build.ts';
+import { type BuiltPages, buildPages } from './build.ts';
 
-/** Where the sources of the dashboard are. What it imports of the program is in core. */
+/** Where the sources of the pages are. What they import of the program is in core. */
 const SOURCES = [PROGRAM_FILES.web, PROGRAM_FILES.sdk, PROGRAM_FILES.core];
 
-/** A built dashboard in a file. The digest of its sources says whether it still is what they make. */
-interface KeptDashboard {
+/** Built pages in a file. The digest of their sources says whether they are still what these make. */
+interface KeptPages {
   readonly digest: string;
-  readonly scripts: BuiltDashboard['scripts'];
+  readonly scripts: BuiltPages['scripts'];
   readonly styles: readonly string[];
   /** By file name; the bytes are in base64. */
   readonly assets: Readonly<Record<string, { readonly type: string; readonly bytes: string }>>;
 }
 
-type Places = Pick<typeof PROGRAM_FILES, 'packedDashboard' | 'cachedDashboard'>;
+type Places = Pick<typeof PROGRAM_FILES, 'packedPages' | 'cachedPages'>;
 
-/** Changes whenever a source of the dashboard, or the version of a package, does. */
+/** Changes whenever a source of the pages, or the version of a package, does. */
 export async function digestOfSources(): Promise<string> {
   const hash = new Bun.SHA256().update(DEPENDENCIES);
   for (const folder of SOURCES) {
@@ -29,22 +29,22 @@ export async function digestOfSources(): Promise<string> {
 }
 
 /**
- * The dashboard that these sources make: from the package, which has it built, from the cache of a clone, or built now. A file that is cut
+ * The pages that these sources make: from the package, which has them built, from the cache of a clone, or built now. A file that is cut
  * off, because another process is just writing it, counts as none.
  */
-export async function findOrBuild(digest: string, places: Places = PROGRAM_FILES): Promise<BuiltDashboard> {
-  for (const place of [places.packedDashboard, places.cachedDashboard]) {
+export async function findOrBuild(digest: string, places: Places = PROGRAM_FILES): Promise<BuiltPages> {
+  for (const place of [places.packedPages, places.cachedPages]) {
     const found = await readKept(place);
     if (found?.digest === digest) return fromKept(found);
   }
-  const built = await buildDashboard();
+  const built = await buildPages();
   // A folder that cannot be written to costs a build at every start, and nothing else.
-  await keep(places.cachedDashboard, digest, built).catch(() => undefined);
+  await keep(places.cachedPages, digest, built).catch(() => undefined);
   return built;
 }
 
-export async function keep(place: URL, digest: string, { scripts, styles, assets }: BuiltDashboard): Promise<void> {
-  const kept: KeptDashboard = {
+export async function keep(place: URL, digest: string, { scripts, styles, assets }: BuiltPages): Promise<void> {
+  const kept: KeptPages = {
     digest,
     scripts,
     styles,
@@ -53,15 +53,15 @@ export async function keep(place: URL, digest: string, { scripts, styles, assets
   await Bun.write(place, JSON.stringify(kept));
 }
 
-async function readKept(place: URL): Promise<KeptDashboard | null> {
+async function readKept(place: URL): Promise<KeptPages | null> {
   try {
-    return (await Bun.file(place).json()) as KeptDashboard;
+    return (await Bun.file(place).json()) as KeptPages;
   } catch {
     return null;
   }
 }
 
-function fromKept({ scripts, styles, assets }: KeptDashboard): BuiltDashboard {
+function fromKept({ scripts, styles, assets }: KeptPages): BuiltPages {
   const decoded = Object.entries(assets).map(
     ([name, { type, bytes }]) => [name, { type, bytes: Uint8Array.fromBase64(bytes) }] as const,
   );

@@ -3,7 +3,7 @@ import type { Endpoint } from '../routes/endpoint.ts';
 import type { AnswerContext } from '../answer/answer.ts';
 import type { Log } from '../../log.ts';
 import { escape } from '../docs/html.ts';
-import { BuildFailed, type BuiltDashboard, type WebPage } from './build.ts';
+import { BuildFailed, type BuiltPages, type WebPage } from './build.ts';
 import { BuildOnce } from './buildOnce.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
@@ -25,7 +25,7 @@ export class WebSite {
 
   /** Every address below /dashboard is the same page. The script shows what the address names. */
   async page(page: WebPage, { requestId }: AnswerContext): Promise<Response> {
-    const found = await this.#dashboard();
+    const found = await this.#pages();
     return new Response(found instanceof BuildFailed ? failureHtml(found) : html(found.scripts[page], found.styles), {
       status: found instanceof BuildFailed ? 500 : 200,
       headers: {
@@ -41,7 +41,7 @@ export class WebSite {
 
   /** null: there is no such file, or no longer: the page was opened before an upgrade. */
   async #asset(name: string, { requestId }: AnswerContext): Promise<Response | null> {
-    const built = await this.#dashboard();
+    const built = await this.#pages();
     const found = built instanceof BuildFailed ? undefined : built.assets.get(name);
     if (found === undefined) return null;
     return new Response(found.bytes, {
@@ -68,7 +68,7 @@ export class WebSite {
     };
   }
 
-  #dashboard(): Promise<BuiltDashboard | BuildFailed> {
+  #pages(): Promise<BuiltPages | BuildFailed> {
     return this.#build.get().catch((error: unknown) => {
       if (error instanceof BuildFailed) return error;
       throw error;
@@ -81,7 +81,7 @@ function failureHtml({ message }: BuildFailed): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Keystile</title></head>
-<body><h1>The dashboard cannot be built</h1>
+<body><h1>The page cannot be built</h1>
 <p>${escape(message)}</p>
 <p>Correct the file and reload this page. The rest of the service goes on.</p></body>
 </html>

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { type BuiltDashboard, buildDashboard, BuildFailed } from '../../../src/http/web/build.ts';
+import { type BuiltPages, buildPages, BuildFailed } from '../../../src/http/web/build.ts';
 import { BuildOnce } from '../../../src/http/web/buildOnce.ts';
 import { digestOfSources, findOrBuild, keep } from '../../../src/http/web/keptBuild.ts';
 import { Log } from '../../../src/log.ts';
@@ -20,7 +20,7 @@ function newFolder(): URL {
   return Bun.pathToFileURL(`${folder}/`);
 }
 
-const BUILT: BuiltDashboard = {
+const BUILT: BuiltPages = {
   scripts: { dashboard: 'main-1.js', portal: 'portal-1.js' },
   styles: ['main-1.css'],
   assets: new Map([['main-1.js', { type: 'text/javascript', bytes: new Uint8Array([0, 1, 255]) }]]),
@@ -32,7 +32,7 @@ describe('a build that fails', () => {
     writeFileSync(new URL('main.tsx', folder), "const one = 1;\nimport './nothing.ts';\n");
     mkdirSync(new URL('portal', folder));
     writeFileSync(new URL('portal/portal.tsx', folder), '');
-    const failure = await buildDashboard(folder).catch((error: unknown) => error);
+    const failure = await buildPages(folder).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(BuildFailed);
     expect((failure as Error).message).toMatch(/main\.tsx, line 2: .*nothing\.ts/);
   });
@@ -61,15 +61,15 @@ describe('a build that fails', () => {
 describe('a build that is kept', () => {
   test('is used as long as its sources are the same, and a file that is cut off is none', async () => {
     const folder = newFolder();
-    const [packedDashboard, cachedDashboard] = [new URL('packed.json', folder), new URL('cached.json', folder)];
-    await keep(packedDashboard, 'one', BUILT);
-    expect(await findOrBuild('one', { packedDashboard, cachedDashboard })).toEqual(BUILT);
-    expect(await Bun.file(cachedDashboard).exists()).toBe(false);
-    writeFileSync(packedDashboard, (await Bun.file(packedDashboard).text()).slice(0, -10));
-    const built = await findOrBuild('one', { packedDashboard, cachedDashboard });
+    const [packedPages, cachedPages] = [new URL('packed.json', folder), new URL('cached.json', folder)];
+    await keep(packedPages, 'one', BUILT);
+    expect(await findOrBuild('one', { packedPages, cachedPages })).toEqual(BUILT);
+    expect(await Bun.file(cachedPages).exists()).toBe(false);
+    writeFileSync(packedPages, (await Bun.file(packedPages).text()).slice(0, -10));
+    const built = await findOrBuild('one', { packedPages, cachedPages });
     expect(Object.values(built.scripts).every((name) => built.assets.has(name))).toBe(true);
-    expect(await findOrBuild('one', { packedDashboard, cachedDashboard })).toEqual(built);
-    expect(await Bun.file(cachedDashboard).json()).toMatchObject({ digest: 'one', scripts: built.scripts });
+    expect(await findOrBuild('one', { packedPages, cachedPages })).toEqual(built);
+    expect(await Bun.file(cachedPages).json()).toMatchObject({ digest: 'one', scripts: built.scripts });
   });
 
   test('the digest of the sources is the same as long as they are', async () => {
@@ -79,7 +79,7 @@ describe('a build that is kept', () => {
   });
 
   test('the first page is at most 150 kB of compressed script', async () => {
-    const { assets } = await buildDashboard();
+    const { assets } = await buildPages();
     const bytes = [...assets.values()]
       .filter(({ type }) => type.startsWith('text/javascript'))
       .map((each) => each.bytes);
