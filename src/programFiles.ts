@@ -1,18 +1,26 @@
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** Where this file is. One executable file (tools/binary) has all files inside of it, below a folder in place of the project's. */
+const HERE = Bun.isStandaloneExecutable ? pathToFileURL(join(import.meta.dir, 'src/programFiles.ts')) : import.meta.url;
+
 /**
  * The files that the program opens or runs by their path. All are found from this folder, because a bundle of the program
  * (tools/launch/bundle.mjs) has a folder of its own in its place.
  */
 export const PROGRAM_FILES = {
-  docs: new URL('../docs/', import.meta.url),
+  docs: new URL('../docs/', HERE),
+  /** One executable file has the pages as they were built, and no sources of them. */
+  hasSources: !Bun.isStandaloneExecutable,
   /** The sources of the dashboard and of the customers' page. */
-  web: new URL('../web/', import.meta.url),
+  web: new URL('../web/', HERE),
   /** What these pages are made of besides. */
-  sdk: new URL('../sdk/src/', import.meta.url),
-  core: new URL('../src/core/', import.meta.url),
+  sdk: new URL('../sdk/src/', HERE),
+  core: new URL('../src/core/', HERE),
   /** The pages as `npm pack` builds them, and as a clone keeps them. */
-  packedPages: new URL('../web/built/pages.json', import.meta.url),
-  cachedPages: new URL('../node_modules/.cache/keystile/pages.json', import.meta.url),
-  assets: new URL('../src/http/docs/', import.meta.url),
+  packedPages: new URL('../web/built/pages.json', HERE),
+  cachedPages: new URL('../node_modules/.cache/keystile/pages.json', HERE),
+  assets: new URL('../src/http/docs/', HERE),
   /** The entry of a worker thread, without its extension: a bundle has another one. */
-  thread: new URL('./storage/sqlite/thread/thread', import.meta.url),
+  thread: new URL(`./storage/sqlite/thread/thread${Bun.isStandaloneExecutable ? '.js' : ''}`, HERE),
 };

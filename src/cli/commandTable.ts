@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
 import { audit } from './commands/audit.ts';
+import { health } from './commands/health.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
@@ -24,6 +25,7 @@ import { webhookTry } from './commands/webhook.try.ts';
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   serve,
+  health,
   nodes,
   rootKeyCreate,
   rootKeyList,

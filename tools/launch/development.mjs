@@ -1,3 +1,7 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
 import { exitWithComplaint } from './complaint.mjs';
 import { ensureInstalled } from './install.mjs';
 import { fromProjectRoot } from './project.mjs';
@@ -54,6 +58,31 @@ export function docs(docsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/docs.ts'), ...docsArguments]));
 }
 
+/**
+ * Makes the program as one executable file. That needs no package for developers.
+ *
+ * @param {string[]} binaryArguments
+ */
+export function binary(binaryArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/binary/main.ts'), ...binaryArguments]), { dev: false });
+}
+
+/** Runs the tests of real processes with the executable file in place of the sources. */
+export function testBinary() {
+  return afterInstalling(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'keystile-binary-'));
+    try {
+      const out = join(folder, 'keystile');
+      const made = await runBun([fromProjectRoot('tools/binary/main.ts'), '--out', out]);
+      if (made.code !== 0) return made;
+      process.env.KEYSTILE_TEST_BINARY = out;
+      return await runTests(['process', 'browser']);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+}
+
 /** Builds what the package has besides its sources. */
 export function pack() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]));
@@ -82,9 +111,9 @@ export function clients() {
 }
 
 /** @param {() => Promise<{ code: number }>} work */
-async function afterInstalling(work, { sdk = false } = {}) {
+async function afterInstalling(work, { dev = true, sdk = false } = {}) {
   try {
-    await ensureInstalled({ dev: true, sdk });
+    await ensureInstalled({ dev, sdk });
     exitLikeChild(await work());
   } catch (error) {
     exitWithComplaint(error);

@@ -1,10 +1,10 @@
 import type { Log } from '../../log.ts';
 import { type BuiltPages, BuildFailed } from './build.ts';
-import { digestOfSources, findOrBuild } from './keptBuild.ts';
+import { currentDigest, findOrBuild } from './keptBuild.ts';
 
 export interface BuildSteps {
-  readonly digestOfSources: () => Promise<string>;
-  readonly findOrBuild: (digest: string) => Promise<BuiltPages>;
+  readonly currentDigest: () => Promise<string | null>;
+  readonly findOrBuild: (digest: string | null) => Promise<BuiltPages>;
 }
 
 /**
@@ -18,9 +18,9 @@ export class BuildOnce {
   readonly #log: Log;
   readonly #steps: BuildSteps;
   #built: Promise<BuiltPages> | null = null;
-  #failed: { readonly digest: string; readonly error: BuildFailed } | null = null;
+  #failed: { readonly digest: string | null; readonly error: BuildFailed } | null = null;
 
-  constructor(log: Log, steps: BuildSteps = { digestOfSources, findOrBuild }) {
+  constructor(log: Log, steps: BuildSteps = { currentDigest, findOrBuild }) {
     this.#log = log;
     this.#steps = steps;
   }
@@ -35,7 +35,7 @@ export class BuildOnce {
   }
 
   async #build(): Promise<BuiltPages> {
-    const digest = await this.#steps.digestOfSources();
+    const digest = await this.#steps.currentDigest();
     if (this.#failed?.digest === digest) throw this.#failed.error;
     try {
       return await this.#steps.findOrBuild(digest);

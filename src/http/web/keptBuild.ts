@@ -1,6 +1,6 @@
 import { PROGRAM_FILES } from '../../programFiles.ts';
 import { DEPENDENCIES } from '../../version.ts';
-import { type BuiltPages, buildPages } from './build.ts';
+import { type BuiltPages, BuildFailed, buildPages } from './build.ts';
 
 /** Where the sources of the pages are. What they import of the program is in core. */
 const SOURCES = [PROGRAM_FILES.web, PROGRAM_FILES.sdk, PROGRAM_FILES.core];
@@ -28,15 +28,21 @@ export async function digestOfSources(): Promise<string> {
   return hash.digest('hex');
 }
 
+/** null: there are no sources, and the built pages are what they are. */
+export async function currentDigest(): Promise<string | null> {
+  return PROGRAM_FILES.hasSources ? digestOfSources() : null;
+}
+
 /**
  * The pages that these sources make: from the package, which has them built, from the cache of a clone, or built now. A file that is cut
  * off, because another process is just writing it, counts as none.
  */
-export async function findOrBuild(digest: string, places: Places = PROGRAM_FILES): Promise<BuiltPages> {
+export async function findOrBuild(digest: string | null, places: Places = PROGRAM_FILES): Promise<BuiltPages> {
   for (const place of [places.packedPages, places.cachedPages]) {
     const found = await readKept(place);
-    if (found?.digest === digest) return fromKept(found);
+    if (found !== null && (digest === null || found.digest === digest)) return fromKept(found);
   }
+  if (digest === null) throw new BuildFailed('This program was made without its pages.');
   const built = await buildPages();
   // A folder that cannot be written to costs a build at every start, and nothing else.
   await keep(places.cachedPages, digest, built).catch(() => undefined);

@@ -41,9 +41,9 @@ describe('a build that fails', () => {
     const lines: string[] = [];
     const log = new Log({ level: 'info', format: 'json', nowMs: () => 0, write: (line) => lines.push(line) });
     let digest = 'wrong';
-    const tried: string[] = [];
+    const tried: (string | null)[] = [];
     const once = new BuildOnce(log, {
-      digestOfSources: async () => digest,
+      currentDigest: async () => digest,
       findOrBuild: async (of) => {
         tried.push(of);
         if (of === 'wrong') throw new BuildFailed('web/app.tsx, line 1: wrong.');
@@ -70,6 +70,15 @@ describe('a build that is kept', () => {
     expect(Object.values(built.scripts).every((name) => built.assets.has(name))).toBe(true);
     expect(await findOrBuild('one', { packedPages, cachedPages })).toEqual(built);
     expect(await Bun.file(cachedPages).json()).toMatchObject({ digest: 'one', scripts: built.scripts });
+  });
+
+  test('is used as it is where there are no sources, and must be there', async () => {
+    const folder = newFolder();
+    const [packedPages, cachedPages] = [new URL('packed.json', folder), new URL('cached.json', folder)];
+    const missing = await findOrBuild(null, { packedPages, cachedPages }).catch((error: unknown) => error);
+    expect(missing).toEqual(new BuildFailed('This program was made without its pages.'));
+    await keep(packedPages, 'any', BUILT);
+    expect(await findOrBuild(null, { packedPages, cachedPages })).toEqual(BUILT);
   });
 
   test('the digest of the sources is the same as long as they are', async () => {

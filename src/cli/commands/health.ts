@@ -1,0 +1,36 @@
+import { localUrl } from '../../core/localUrl.ts';
+import { EXIT } from '../../serve/exitCodes.ts';
+import type { Command } from '../command.ts';
+import { notKeystile, send, unreachable } from '../http.ts';
+import { jsonLine } from '../output/show.ts';
+import { readSettings } from '../settings.ts';
+
+interface Readiness {
+  readonly ready?: boolean;
+  readonly reasons?: readonly string[];
+  readonly warnings?: readonly string[];
+}
+
+/** For health checks of containers, which have no other program that could ask. */
+export const health: Command = {
+  name: 'health',
+  summary: 'Ask the running service whether it can answer. Exit code 1: it cannot.',
+  operands: [],
+  flags: {},
+  examples: ['keystile health', 'keystile health --port 7879 --json'],
+  async run({ io, flags, isJson }) {
+    const { config } = await readSettings(io, flags);
+    const url = config.url ?? localUrl(config.host, config.port);
+    const response = await send(new Request(`${url}/v1/readiness`)).catch((error: unknown) => {
+      throw unreachable(url, error);
+    });
+    const body = (await response.json().catch(() => null)) as Readiness | null;
+    if (typeof body?.ready !== 'boolean') throw notKeystile(url, response.status);
+    io.out(isJson ? jsonLine(body) : `${sentencesOf(body).join('\n')}\n`);
+    return body.ready ? EXIT.OK : EXIT.FAILED;
+  },
+};
+
+function sentencesOf({ ready, reasons = [], warnings = [] }: Readiness): string[] {
+  return [ready === true ? 'The service is ready.' : 'The service is not ready.', ...reasons, ...warnings];
+}
