@@ -1,8 +1,5 @@
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-
 /** Where this file is. One executable file (tools/binary) has all files inside of it, below a folder in place of the project's. */
-const HERE = Bun.isStandaloneExecutable ? pathToFileURL(join(import.meta.dir, 'src/programFiles.ts')) : import.meta.url;
+const HERE = Bun.isStandaloneExecutable ? Bun.pathToFileURL(`${import.meta.dir}/src/programFiles.ts`) : import.meta.url;
 
 /**
  * The files that the program opens or runs by their path. All are found from this folder, because a bundle of the program

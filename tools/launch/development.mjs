@@ -83,6 +83,11 @@ export function testBinary() {
   });
 }
 
+/** Checks the files of deploy/ with the linters of others. */
+export function deploy() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/deploy/main.ts')]));
+}
+
 /** Builds what the package has besides its sources. */
 export function pack() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]));

@@ -29,6 +29,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Run it': [
     'cli',
     'configuration',
+    'deployment',
     'operations',
     'scaling',
     'http',
