@@ -15,6 +15,7 @@ import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { serve } from './commands/serve.ts';
+import { top } from './commands/top.ts';
 import { usage } from './commands/usage.ts';
 import { webhookCreate } from './commands/webhook.create.ts';
 import { webhookDelete } from './commands/webhook.delete.ts';
@@ -41,6 +42,7 @@ export const COMMANDS: readonly Command[] = [
   importKeys,
   audit,
   usage,
+  top,
   webhookCreate,
   webhookList,
   webhookDelete,

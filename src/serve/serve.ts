@@ -6,6 +6,7 @@ import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
+import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -36,7 +37,7 @@ export interface ServeOutput {
 }
 
 /** Runs the service until a signal stops it. Returns the exit code. */
-export async function serve(config: Config, output: ServeOutput): Promise<number> {
+export async function serve(config: Config, output: ServeOutput, isDemo = false): Promise<number> {
   const ended = Promise.withResolvers<number>();
   const log = new Log({
     level: config.logLevel,
@@ -53,7 +54,7 @@ export async function serve(config: Config, output: ServeOutput): Promise<number
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, size }, onBroken);
+  const running = await start({ config, output, log, size, isDemo }, onBroken);
   const code = await ended.promise;
   // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
@@ -81,9 +82,17 @@ interface StartContext {
   readonly log: Log;
   readonly size: ConnectionBounds;
   readonly storage: OpenStorage;
+  readonly isDemo: boolean;
 }
 
-async function startOn({ config, output, log, size, storage }: StartContext): Promise<{ stop(): Promise<void> }> {
+async function startOn({
+  config,
+  output,
+  log,
+  size,
+  storage,
+  isDemo,
+}: StartContext): Promise<{ stop(): Promise<void> }> {
   const { cluster } = storage;
   const { service } = storage.composed;
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
@@ -129,8 +138,11 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
+  const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url }) : null;
+  if (demo !== null) output.print(demo.describe());
   return {
     async stop() {
+      demo?.stop();
       await api.stop();
       await storage.stopCommandLine();
       await metrics?.stop();

@@ -208,10 +208,12 @@ describe('architecture', () => {
 
   test('timers run where they are known to', () => {
     expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
+      'cli/commands/top.ts',
       'cli/import/send.ts',
       'cli/openDatabase.ts',
       'http/front/fairTurns.ts',
       'serve/background.ts',
+      'serve/demo/demo.ts',
       'serve/listen.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',

@@ -1,6 +1,13 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Config } from '../../config/variables.ts';
+import { makeSecret } from '../../core/secret.ts';
 import { showConfig } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
+import { Digester, realSystem } from '../../system.ts';
 import type { Command } from '../command.ts';
 import { CliError, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
@@ -12,13 +19,16 @@ export const serve: Command = {
   summary: 'Run the service until SIGTERM or Ctrl-C stops it.',
   operands: [],
   flags: {
+    demo: { value: null, meaning: 'Fill a temporary database with sample data and traffic, to look around.' },
     'show-config': { value: null, meaning: 'Print the configuration with secrets as ***, and exit.' },
   },
   examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
   async run({ io, flags, isJson }) {
     if (isJson && !flags.has('show-config'))
       throw misused('serve takes --json only with --show-config. For a JSON log, use --log-format json.');
-    const { config, notes } = await readSettings(io, flags);
+    const isDemo = flags.has('demo');
+    const { config: given, notes } = await readSettings(io, flags);
+    const config = isDemo ? toDemo(given) : given;
     for (const note of notes) io.err(`${note}\n`);
     if (flags.has('show-config')) {
       const shown = showConfig(config);
@@ -27,15 +37,28 @@ export const serve: Command = {
     }
     try {
       const { serve: serveUntilStopped } = await LOAD.serve();
-      return await serveUntilStopped(config, {
-        print: (text) => io.out(`${text}\n`),
-        logLine: (line) => io.err(`${line}\n`),
+      const output = {
+        print: (text: string) => io.out(`${text}\n`),
+        logLine: (line: string) => io.err(`${line}\n`),
         isTerminal: io.isTerminal,
         showsSecrets: io.showsSecrets,
-      });
+      };
+      return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
       if (error instanceof CannotStart) throw new CliError(EXIT.CANNOT_START, [error.message]);
       throw error;
+    } finally {
+      if (isDemo) rmSync(config.data, { recursive: true, force: true });
     }
   },
 };
+
+/** A demo has a folder of its own: what it makes up never comes among real data. */
+function toDemo(config: Config): Config {
+  if (config.databaseUrl !== null)
+    throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
+  if (config.origins.data !== 'default')
+    throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
+  const rootKey = config.rootKey ?? makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
+  return { ...config, data: mkdtempSync(join(tmpdir(), 'keystile-demo-')), rootKey };
+}

@@ -1,0 +1,104 @@
+import { makeHandler } from '../../http/app.ts';
+import type { Service } from '../../http/service.ts';
+import { Dice } from './dice.ts';
+import { demoHistory } from './history.ts';
+import { type DemoAsk, type DemoRecords, makeDemoRecords } from './records.ts';
+
+const TRAFFIC_EVERY_MS = 250;
+const MAX_AT_ONCE = 6;
+const PAGE = 100;
+
+export interface DemoContext {
+  readonly service: Service;
+  readonly rootKey: string;
+  readonly url: string;
+}
+
+/** A service with something to look at: records of a small business, a month of counts, and a trickle of verifications. */
+export class Demo {
+  readonly #timer: ReturnType<typeof setInterval>;
+  readonly #records: DemoRecords;
+  readonly #context: DemoContext;
+
+  private constructor(context: DemoContext, ask: DemoAsk, records: DemoRecords) {
+    this.#context = context;
+    this.#records = records;
+    const dice = new Dice(13);
+    let isBusy = false;
+    this.#timer = setInterval(() => {
+      if (isBusy) return;
+      isBusy = true;
+      void verifySome(ask, records, dice).finally(() => (isBusy = false));
+    }, TRAFFIC_EVERY_MS);
+  }
+
+  static async start(context: DemoContext): Promise<Demo> {
+    const ask = asClient(context);
+    const { storage } = context.service.engine;
+    const records = await makeDemoRecords(ask, () => storage.ledger.nowMs());
+    const nowMs = storage.ledger.nowMs();
+    let batch = 0;
+    for (const counts of demoHistory(records.keys, await identityIds(ask), nowMs))
+      await storage.analytics.add(counts, ++batch);
+    return new Demo(context, ask, records);
+  }
+
+  /** What a newcomer can try. */
+  describe(): string {
+    const { url, rootKey } = this.#context;
+    const lines = this.#records.shown.map(({ code, key, asks }) => {
+      return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
+    });
+    return `This is a demo. Its data is gone when it stops.
+Root key  ${rootKey}
+A key for each verdict:
+${lines.join('\n')}
+Try one, or watch what happens:
+  curl -s ${url}/v1/keys.verifyKey -H 'Content-Type: application/json' -d '{"key":"${this.#records.shown[0]?.key ?? ''}"}'
+  KEYSTILE_URL=${url} KEYSTILE_ROOT_KEY=${rootKey} keystile top`;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Requests of the demo go the way of all others, inside of this process. */
+function asClient({ service, rootKey, url }: DemoContext): DemoAsk {
+  const handle = makeHandler(service);
+  return async <T extends object>(method: string, body: object): Promise<T> => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${rootKey}` };
+    const request = new Request(`${url}/v1/${method}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const response = await handle(request, () => '127.0.0.1');
+    const answer = (await response.json()) as T & { error?: { message: string } };
+    if (!response.ok) throw new Error(`${method}: ${answer.error?.message ?? response.status}`);
+    return answer;
+  };
+}
+
+async function identityIds(ask: DemoAsk): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  let cursor: string | undefined;
+  do {
+    const asked = cursor === undefined ? { limit: PAGE } : { limit: PAGE, cursor };
+    const page = await ask<{ identities: { id: string; externalId: string }[]; cursor?: string }>(
+      'identities.listIdentities',
+      asked,
+    );
+    for (const { id, externalId } of page.identities) found.set(externalId, id);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** Busy keys more often than others, and now and then one that is refused. */
+async function verifySome(ask: DemoAsk, { keys, shown }: DemoRecords, dice: Dice): Promise<void> {
+  const count = 1 + Math.floor(dice.next() * MAX_AT_ONCE);
+  for (let i = 0; i < count; i++) {
+    const isRefused = dice.next() < 0.08;
+    const place = Math.floor(dice.next() ** 3 * keys.length);
+    const chosen = isRefused ? shown[Math.floor(dice.next() * shown.length)] : keys[place];
+    // A service that stops or has trouble says so itself.
+    if (chosen !== undefined) await ask('keys.verifyKey', { key: chosen.key }).catch(() => {});
+  }
+}

@@ -1,0 +1,60 @@
+import { expect, test } from 'bun:test';
+import { existsSync } from 'node:fs';
+
+import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { Child, PROGRAM, runToEnd, SERVE } from './process.ts';
+
+const run = (settings: Record<string, string>, ...words: string[]) =>
+  runToEnd({ settings, command: [...PROGRAM, ...words] });
+
+test('serve --demo has customers, a month of counts, traffic, and a key for each verdict; keystile top shows it', async () => {
+  await using child = new Child({ command: [...SERVE, '--demo'] });
+  await child.printed(/keystile top$/m);
+  const find = (pattern: RegExp): string => pattern.exec(child.stdout)?.[1] ?? '';
+  const [url, rootKey] = [find(/^ {2}API +(http:\S+)/m), find(/^Root key {2}(root_\S+)$/m)];
+  const ask = async (method: string, body: object) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${rootKey}` };
+    const answer = await fetch(`${url}/v1/${method}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    return [answer.status, await answer.json()] as [number, Record<string, never>];
+  };
+
+  const keys = [...child.stdout.matchAll(/^ {2}([A-Z_]+) +(demo_\S+)(?: {2}with (.*))?$/gm)];
+  expect(keys.map(([, code = '']) => code).toSorted()).toEqual([...VERDICT_CODES].toSorted());
+  for (const [, code, key, asks] of keys) {
+    const asked = { key, ...(asks === undefined ? {} : (JSON.parse(asks) as object)) };
+    await until(`the key answers ${code}`, async () => (await ask('keys.verifyKey', asked))[1]['code'] === code);
+  }
+
+  const totals = ['apis.listApis', 'plans.listPlans', 'identities.listIdentities'].map(async (method) => {
+    return (await ask(method, {}))[1]['total'];
+  });
+  expect(await Promise.all(totals)).toEqual([3, 3, 200] as never);
+  const settings = { KEYSTILE_URL: url, KEYSTILE_ROOT_KEY: rootKey };
+  const look = JSON.parse((await run(settings, 'top', '--json')).stdout) as { minutes: { total: number }[] };
+  expect(look.minutes.length).toBe(60);
+  // The present minute may have just begun.
+  expect(look.minutes.slice(0, -1).every(({ total }) => total > 0)).toBe(true);
+  const shown = await run(settings, 'top');
+  expect([shown.code, shown.stderr]).toEqual([0, '']);
+  expect(shown.stdout).toMatch(/^Keystile \S+ {2}.* UTC {2}1 node\n/);
+  expect(shown.stdout).toMatch(/^key_\w+ +customer_\d{3} +\w+ API +\d+ +\d+$/m);
+  expect(shown.stdout).toContain('No problems.');
+
+  const folder = find(/^ {2}Data +(\S+)/m);
+  expect(existsSync(folder)).toBe(true);
+  child.signal('SIGTERM');
+  expect([await child.exited(), existsSync(folder)]).toEqual([0, false]);
+});
+
+test.each([
+  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.'],
+  [
+    { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' },
+    'serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.',
+  ],
+])('serve --demo never comes near real data: %j', async (settings, message) => {
+  const refused = await run(settings, 'serve', '--demo');
+  expect([refused.code, refused.stdout]).toEqual([2, '']);
+  expect(refused.stderr).toStartWith(message);
+});
