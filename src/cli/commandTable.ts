@@ -2,6 +2,9 @@ import type { Command } from './command.ts';
 import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
 import { audit } from './commands/audit.ts';
+import { backupCreate } from './commands/backup/create.ts';
+import { backupRestore } from './commands/backup/restore.ts';
+import { backupVerify } from './commands/backup/verify.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
@@ -25,6 +28,9 @@ import { webhookTry } from './commands/webhook.try.ts';
 export const COMMANDS: readonly Command[] = [
   serve,
   nodes,
+  backupCreate,
+  backupVerify,
+  backupRestore,
   rootKeyCreate,
   rootKeyList,
   rootKeyRevoke,

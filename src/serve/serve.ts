@@ -123,6 +123,7 @@ async function startOn({ config, output, log, size, storage }: StartContext): Pr
       config,
       url,
       where: storage.where,
+      restored: storage.restored,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
