@@ -50,7 +50,7 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
     composed,
     cluster: null,
     watch: () => ({
-      tasks: sqliteTasks(composed.storage, log),
+      tasks: [...sqliteTasks(composed.storage, log), ...(composed.backups === null ? [] : [composed.backups])],
       gauges: () => ({ cluster: null, walBytes: composed.storage.walBytes }),
     }),
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,

@@ -6,20 +6,21 @@ import { basename, dirname, join, resolve } from 'node:path';
  * share one, and what a killed process has left is recognized and removed.
  */
 export function makePartialFolder(result: string): string {
-  const path = `${resolve(result)}.partial-${process.pid}`;
-  removeLeftovers(resolve(result));
+  const whole = resolve(result);
+  const path = `${whole}.partial-${process.pid}`;
+  removeLeftovers(dirname(whole), (name) => name === basename(whole));
   mkdirSync(path, { mode: 0o700 });
   chmodSync(path, 0o700);
   return path;
 }
 
-function removeLeftovers(result: string): void {
-  const parent = dirname(result);
-  if (!existsSync(parent)) return;
-  const prefix = `${basename(result)}.partial-`;
-  for (const name of readdirSync(parent)) {
-    const [, pid] = /^(\d{1,10})$/.exec(name.startsWith(prefix) ? name.slice(prefix.length) : '') ?? [];
-    if (pid !== undefined && !isRunningElsewhere(Number(pid))) rmSync(join(parent, name), { recursive: true });
+/** Removes what killed processes have left in a folder of the results that `isOurs` names. */
+export function removeLeftovers(folder: string, isOurs: (result: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const [, result = '', pid] = /^(.+)\.partial-(\d{1,10})$/.exec(name) ?? [];
+    if (pid === undefined || !isOurs(result) || isRunningElsewhere(Number(pid))) continue;
+    rmSync(join(folder, name), { recursive: true, force: true });
   }
 }
 
