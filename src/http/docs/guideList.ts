@@ -30,6 +30,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'cli',
     'configuration',
     'operations',
+    'backup',
     'scaling',
     'http',
     'bounds',
