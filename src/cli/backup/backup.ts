@@ -7,10 +7,12 @@ import { BackupFile } from '../../storage/sqlite/backup/backupFile.ts';
 import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
 import { type CopyContents, inspectCopy } from '../../storage/sqlite/backup/inspectCopy.ts';
 import { makeBackup, type MadeBackup } from '../../storage/sqlite/backup/makeBackup.ts';
+import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
 import { refuseExisting, type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
 import { Digester, realSystem, wallClockMs } from '../../system.ts';
 import { VERSION } from '../../version.ts';
 import type { Io } from '../io.ts';
+import { removeWhenStopped } from './removeWhenStopped.ts';
 import { StepProgress } from './stepProgress.ts';
 
 /** What the commands on backups do, without what they print. */
@@ -24,14 +26,16 @@ interface CreateOptions {
 export async function createBackup(io: Io, { data, file, replaces }: CreateOptions): Promise<MadeBackup> {
   const progress = new StepProgress(io);
   try {
-    return await makeBackup({
-      folder: data,
-      file,
-      replaces,
-      nowMs: wallClockMs(),
-      program: VERSION,
-      onStep: (step) => progress.begin(step),
-    });
+    return await removeWhenStopped(partialFolderOf(file), () =>
+      makeBackup({
+        folder: data,
+        file,
+        replaces,
+        nowMs: wallClockMs(),
+        program: VERSION,
+        onStep: (step) => progress.begin(step),
+      }),
+    );
   } finally {
     progress.end();
   }
@@ -49,15 +53,19 @@ export async function verifyBackup(file: string): Promise<VerifiedBackup> {
   await using backup = await BackupFile.open(file);
   const folder = mkdtempSync(join(tmpdir(), 'keystile-verify-'));
   try {
-    for (const part of backup.parts)
-      if (part.name !== 'encryption-key') await backup.extract(part, join(folder, part.name));
-    const paths = { path: join(folder, 'keystile.db'), analyticsPath: join(folder, 'analytics.db') };
-    const contents = await inspectCopy(file, paths);
+    const contents = await removeWhenStopped(folder, () => inspectUnpacked(backup, folder));
     const hasEncryptionKey = backup.parts.some(({ name }) => name === 'encryption-key');
     return { bytes: backup.bytes, header: backup.header, hasEncryptionKey, contents };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function inspectUnpacked(backup: BackupFile, folder: string): Promise<CopyContents> {
+  for (const part of backup.parts)
+    if (part.name !== 'encryption-key') await backup.extract(part, join(folder, part.name));
+  const paths = { path: join(folder, 'keystile.db'), analyticsPath: join(folder, 'analytics.db') };
+  return inspectCopy(backup.path, paths);
 }
 
 interface RestoreCall {
@@ -76,12 +84,14 @@ export async function restore(call: RestoreCall): Promise<Restored & { readonly 
   const { randomBytes } = realSystem(new Digester(null));
   const nowMs = wallClockMs();
   const startedAt = new Date(nowMs).toISOString();
-  const restored = await restoreBackup(backup, {
-    folder: call.data,
-    movesAside: call.movesAside,
-    owner: { pid: process.pid, host: hostname(), startedAt, control: null, url: null },
-    nowMs,
-    newFolderId: () => makeId('folder', nowMs, randomBytes(ID_RANDOM_BYTES)),
-  });
+  const restored = await removeWhenStopped(partialFolderOf(call.data), () =>
+    restoreBackup(backup, {
+      folder: call.data,
+      movesAside: call.movesAside,
+      owner: { pid: process.pid, host: hostname(), startedAt, control: null, url: null },
+      nowMs,
+      newFolderId: () => makeId('folder', nowMs, randomBytes(ID_RANDOM_BYTES)),
+    }),
+  );
   return { ...restored, madeAtMs };
 }

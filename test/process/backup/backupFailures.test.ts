@@ -239,25 +239,37 @@ describe('a disk that takes no more', () => {
   });
 });
 
-test('a backup that is killed in the middle has no name; the next one removes what it left, and nothing of another process', async () => {
-  using folder = copyOfOriginal();
-  rmSync(folder.join('a.backup'));
-  // Reading a pipe that nobody writes holds the backup up after both databases are in its file.
-  Bun.spawnSync(['mkfifo', folder.join('data/encryption-key')]);
-  const settings = { KEYSTILE_DATA: folder.join('data') };
-  {
-    await using child = new Child({ command: [...PROGRAM, 'backup', 'create', folder.join('a.backup')], settings });
-    const partial = folder.join(`a.backup.partial-${child.pid}`);
-    await until(
-      'the file has grown',
-      () => existsSync(`${partial}/backup`) && Bun.file(`${partial}/backup`).size > 100_000,
-    );
-    await child.kill9();
-    expect(readdirSync(folder.path).sort()).toEqual([`a.backup.partial-${child.pid}`, 'data']);
-  }
-  rmSync(folder.join('data/encryption-key'));
-  // The first process of the system runs for ever.
-  mkdirSync(folder.join('a.backup.partial-1'));
-  expect((await create(folder, 'a.backup')).code).toBe(0);
-  expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'a.backup.partial-1', 'data']);
+describe('a backup that is stopped in the middle', () => {
+  /** Starts one, and waits until both databases are in its file: reading a pipe that nobody writes holds it up there. */
+  const startHeldUp = async (folder: TempFolder): Promise<Child> => {
+    rmSync(folder.join('a.backup'));
+    Bun.spawnSync(['mkfifo', folder.join('data/encryption-key')]);
+    const settings = { KEYSTILE_DATA: folder.join('data') };
+    const child = new Child({ command: [...PROGRAM, 'backup', 'create', folder.join('a.backup')], settings });
+    const path = folder.join(`a.backup.partial-${child.pid}/backup`);
+    await until('the file has grown', () => existsSync(path) && Bun.file(path).size > 100_000);
+    return child;
+  };
+
+  test('by kill -9 has no name; the next one removes what it left, and nothing of another process', async () => {
+    using folder = copyOfOriginal();
+    {
+      await using child = await startHeldUp(folder);
+      await child.kill9();
+      expect(readdirSync(folder.path).sort()).toEqual([`a.backup.partial-${child.pid}`, 'data']);
+    }
+    rmSync(folder.join('data/encryption-key'));
+    // The first process of the system runs for ever.
+    mkdirSync(folder.join('a.backup.partial-1'));
+    expect((await create(folder, 'a.backup')).code).toBe(0);
+    expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'a.backup.partial-1', 'data']);
+  });
+
+  test('by Ctrl-C leaves nothing', async () => {
+    using folder = copyOfOriginal();
+    await using child = await startHeldUp(folder);
+    child.signal('SIGINT');
+    expect(await child.exited()).toBe(130);
+    expect(readdirSync(folder.path)).toEqual(['data']);
+  });
 });

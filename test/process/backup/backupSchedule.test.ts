@@ -35,7 +35,7 @@ async function run(): Promise<string | null> {
   if (backups === null) throw new Error('no backups are scheduled');
   return backups.run(TURN).then(
     () => null,
-    (error: Error) => error.message,
+    (error: unknown) => (error instanceof Error ? error.message : String(error)),
   );
 }
 

@@ -80,6 +80,7 @@ async function fill(partial: string, sizes: Sizes, options: BackupOptions): Prom
   } finally {
     await thread.close();
   }
+  onStep({ name: 'checking the copy', path: copy.path, bytes: statSync(copy.path).size });
   const contents = await inspectCopy('The copy', copy);
   const path = join(partial, 'backup');
   onStep({ name: 'writing the backup', path, bytes: statSync(copy.path).size + statSync(copy.analyticsPath).size });

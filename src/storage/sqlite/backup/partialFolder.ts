@@ -7,11 +7,16 @@ import { basename, dirname, join, resolve } from 'node:path';
  */
 export function makePartialFolder(result: string): string {
   const whole = resolve(result);
-  const path = `${whole}.partial-${process.pid}`;
+  const path = partialFolderOf(whole);
   removeLeftovers(dirname(whole), (name) => name === basename(whole));
   mkdirSync(path, { mode: 0o700 });
   chmodSync(path, 0o700);
   return path;
+}
+
+/** Where this process makes the result. */
+export function partialFolderOf(result: string): string {
+  return `${resolve(result)}.partial-${process.pid}`;
 }
 
 /** Removes what killed processes have left in a folder of the results that `isOurs` names. */
