@@ -8,7 +8,7 @@ import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
 import { type CopyContents, inspectCopy } from '../../storage/sqlite/backup/inspectCopy.ts';
 import { makeBackup, type MadeBackup } from '../../storage/sqlite/backup/makeBackup.ts';
 import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
-import { refuseExisting, type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
+import { realFolder, refuseExisting, type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
 import { Digester, realSystem, wallClockMs } from '../../system.ts';
 import { VERSION } from '../../version.ts';
 import type { Io } from '../io.ts';
@@ -84,7 +84,7 @@ export async function restore(call: RestoreCall): Promise<Restored & { readonly 
   const { randomBytes } = realSystem(new Digester(null));
   const nowMs = wallClockMs();
   const startedAt = new Date(nowMs).toISOString();
-  const restored = await removeWhenStopped(partialFolderOf(call.data), () =>
+  const restored = await removeWhenStopped(partialFolderOf(realFolder(call.data)), () =>
     restoreBackup(backup, {
       folder: call.data,
       movesAside: call.movesAside,

@@ -1,173 +1,23 @@
-import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 
 import { until } from '../../../tools/cluster/wait.ts';
-import { keystile, type Ran } from '../cli/cliRun.ts';
+import { keystile } from '../cli/cliRun.ts';
 import { remainingIn } from '../documentation/offline.ts';
-import { Child, PROGRAM, runToEnd, TempFolder } from '../process.ts';
-import { Server } from '../server.ts';
+import { Child, PROGRAM, runToEnd, type TempFolder } from '../process.ts';
+import { copyOf, create, makeOriginal, type Original } from './original.ts';
 
-/** A data folder with one key of 10 credits, and its backup. */
-let original: TempFolder;
-let keyId = '';
+let original: Original;
 
 beforeAll(async () => {
-  original = new TempFolder();
-  {
-    await using server = await Server.start(original);
-    ({ keyId } = await server.createKey({ remaining: 10 }));
-    expect(await server.stop()).toBe(0);
-  }
-  await create(original, 'a.backup');
+  original = await makeOriginal();
 });
 
-afterAll(() => original[Symbol.dispose]());
-
-function create(folder: TempFolder, file: string, ...flags: string[]): Promise<Ran> {
-  const environment = { KEYSTILE_DATA: folder.join('data') };
-  return keystile(['backup', 'create', folder.join(file), ...flags], { environment });
-}
-
-/** A folder with the data and the backup, for one test. */
-function copyOfOriginal(): TempFolder {
-  const folder = new TempFolder();
-  cpSync(original.path, folder.path, { recursive: true });
-  return folder;
-}
-
-/** `verify` and `restore` of a file both fail with this text, and nothing is made. */
-async function expectRefused(folder: TempFolder, file: string, text: string): Promise<void> {
-  const before = readdirSync(folder.path);
-  const refused = { code: 1, out: '', err: `${folder.join(file)} ${text}\n` };
-  expect(await keystile(['backup', 'verify', folder.join(file)])).toEqual(refused);
-  const words = ['backup', 'restore', folder.join(file), '--accept', '--data', folder.join('new')];
-  expect(await keystile(words)).toEqual(refused);
-  expect(readdirSync(folder.path)).toEqual(before);
-}
-
-const TORN =
-  'is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.';
-const FOREIGN = 'is not a backup of Keystile. Name a file that keystile backup create has made.';
-
-describe('a file that is not a whole backup is refused, and nothing is made of it', () => {
-  test.each([0.001, 0.5, 0.999])('cut off at %d of its length', async (part) => {
-    using folder = copyOfOriginal();
-    truncateSync(folder.join('a.backup'), Math.floor(readFileSync(folder.join('a.backup')).length * part));
-    await expectRefused(folder, 'a.backup', TORN);
-  });
-
-  test('with one bit changed', async () => {
-    using folder = copyOfOriginal();
-    const bytes = readFileSync(folder.join('a.backup'));
-    const middle = Math.floor(bytes.length / 2);
-    bytes[middle] = (bytes[middle] ?? 0) ^ 1;
-    writeFileSync(folder.join('a.backup'), bytes);
-    await expectRefused(folder, 'a.backup', TORN);
-  });
-
-  test('of another program, or empty', async () => {
-    using folder = new TempFolder();
-    writeFileSync(folder.join('foreign'), 'PK\u0003\u0004 something else');
-    await expectRefused(folder, 'foreign', FOREIGN);
-    writeFileSync(folder.join('empty'), '');
-    await expectRefused(folder, 'empty', FOREIGN);
-    await expectRefused(folder, 'none', `cannot be read (ENOENT). Name a file that keystile backup create has made.`);
-    mkdirSync(folder.join('folder'));
-    await expectRefused(folder, 'folder', 'is not a file. Name the file that keystile backup create has made.');
-  });
-
-  test('of a newer format', async () => {
-    using folder = new TempFolder();
-    writeFileSync(folder.join('newer'), 'keystile-backup 2\n...');
-    await expectRefused(
-      folder,
-      'newer',
-      'was made by a newer program: it has format 2, and this program knows up to 1. Use the program that made it, or a newer one.',
-    );
-  });
-
-  test('with a newer database, a database of another program, or a name that leads elsewhere', async () => {
-    using folder = copyOfOriginal();
-    const newer = changed(folder, 'PRAGMA user_version = 99');
-    writeFileSync(
-      folder.join('newer'),
-      packed([
-        ['analytics.db', newer],
-        ['keystile.db', newer],
-      ]),
-    );
-    await expectRefused(
-      folder,
-      'newer',
-      'was made by a newer program: its database has schema version 99, and this program knows up to 1. Use the program that made it, or a newer one.',
-    );
-    const other = changed(folder, 'PRAGMA user_version = 1; PRAGMA application_id = 7');
-    writeFileSync(
-      folder.join('other'),
-      packed([
-        ['analytics.db', other],
-        ['keystile.db', other],
-      ]),
-    );
-    await expectRefused(
-      folder,
-      'other',
-      'holds no database of Keystile. Name a file that keystile backup create has made.',
-    );
-    writeFileSync(
-      folder.join('path'),
-      packed([
-        ['../../keystile.db', other],
-        ['analytics.db', other],
-      ]),
-    );
-    await expectRefused(folder, 'path', TORN);
-  });
-});
-
-test('a backup whose checksum is right, but whose database is damaged, is refused with the reason', async () => {
-  using folder = copyOfOriginal();
-  const whole = changed(folder, 'ANALYZE');
-  const holed = Uint8Array.from(whole).fill(0xff, 8192, 12_288);
-  for (const bytes of [holed, Buffer.from('no database, but longer than what a database begins with'.repeat(9))]) {
-    for (const parts of [
-      { 'analytics.db': whole, 'keystile.db': bytes },
-      { 'analytics.db': bytes, 'keystile.db': whole },
-    ]) {
-      writeFileSync(folder.join('damaged'), packed(Object.entries(parts)));
-      const { code, err } = await keystile(['backup', 'verify', folder.join('damaged')]);
-      expect([code, err]).toEqual([
-        1,
-        expect.stringMatching(/ holds a damaged database \(.+\)\. Use another backup\.\n$/),
-      ]);
-    }
-  }
-});
-
-/** The database of the folder, after a statement. */
-function changed(folder: TempFolder, sql: string): Uint8Array {
-  const path = folder.join('data/keystile.db');
-  {
-    using db = new Database(path);
-    db.run('PRAGMA journal_mode = DELETE');
-    db.run(sql);
-  }
-  return readFileSync(path);
-}
-
-/** A backup with a right checksum, of any parts. */
-function packed(parts: readonly (readonly [name: string, bytes: Uint8Array])[]): Uint8Array {
-  const body = Buffer.concat([
-    Buffer.from('keystile-backup 1\n{"program":"0.1.0","madeAtMs":1}\n'),
-    ...parts.flatMap(([name, bytes]) => [Buffer.from(`${JSON.stringify({ name, bytes: bytes.length })}\n`), bytes]),
-  ]);
-  return Buffer.concat([body, Buffer.from(`sha256 ${new Bun.CryptoHasher('sha256').update(body).digest('hex')}\n`)]);
-}
+afterAll(() => original.folder[Symbol.dispose]());
 
 describe('a backup that cannot be made leaves nothing', () => {
   test('where the file exists, is a folder, or its folder does not exist', async () => {
-    using folder = copyOfOriginal();
+    using folder = copyOf(original);
     expect((await create(folder, 'a.backup')).err).toBe(
       `${folder.join('a.backup')} exists. Name another file, or replace it with --force.\n`,
     );
@@ -188,14 +38,36 @@ describe('a backup that cannot be made leaves nothing', () => {
     expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'data']);
   });
 
+  test('where the disk has less space than it needs, before anything is written', async () => {
+    using folder = copyOf(original);
+    // A file with a hole takes no space, and counts as large.
+    truncateSync(folder.join('data/keystile.db-wal'), 2 ** 43);
+    const { code, err } = await create(folder, 'b.backup');
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The disk of \S+ has \d+ MiB free, and the backup needs up to 1677\d+ MiB while it is made\. Make space, or name a file on another disk\.\n$/,
+      ),
+    ]);
+    expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'data']);
+  });
+
+  test('on standard output: a backup is a file', async () => {
+    expect(await keystile(['backup', 'create', '-'])).toEqual({
+      code: 2,
+      out: '',
+      err: 'backup create writes a file, not standard output. Name a file instead of -.\n',
+    });
+  });
+
   test('--force replaces a file, and only by a whole one', async () => {
-    using folder = copyOfOriginal();
+    using folder = copyOf(original);
     writeFileSync(folder.join('a.backup'), 'an older one');
     writeFileSync(folder.join('data/analytics.db'), 'damaged: no database at all, and longer than a header of one');
     const failed = await create(folder, 'a.backup', '--force');
     expect([failed.code, failed.err]).toEqual([1, expect.stringContaining('Nothing is left of it. Check the disk')]);
     expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe('an older one');
-    cpSync(original.join('data/analytics.db'), folder.join('data/analytics.db'));
+    cpSync(original.folder.join('data/analytics.db'), folder.join('data/analytics.db'));
     expect((await create(folder, 'a.backup', '--force')).code).toBe(0);
     expect((await keystile(['backup', 'verify', folder.join('a.backup')])).code).toBe(0);
   });
@@ -210,7 +82,7 @@ describe('a disk that takes no more', () => {
   test.each([100, 500, 790])(
     'after %d blocks: no backup, no part of one, and the older file is as it was',
     async (blocks) => {
-      using folder = copyOfOriginal();
+      using folder = copyOf(original);
       const settings = { KEYSTILE_DATA: folder.join('data') };
       writeFileSync(folder.join('a.backup'), 'an older one');
       const command = limited(blocks, ['backup', 'create', folder.join('a.backup'), '--force']);
@@ -226,7 +98,7 @@ describe('a disk that takes no more', () => {
   );
 
   test('a restore changes nothing, also with --force', async () => {
-    using folder = copyOfOriginal();
+    using folder = copyOf(original);
     const words = ['backup', 'restore', folder.join('a.backup'), '--accept', '--force'];
     const settings = { KEYSTILE_DATA: folder.join('data') };
     const { code, stderr } = await runToEnd({ command: limited(100, words), settings });
@@ -235,7 +107,7 @@ describe('a disk that takes no more', () => {
       expect.stringMatching(/^The data folder \S+ was not restored \(.*\)\. Nothing was changed\. /),
     ]);
     expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'data']);
-    expect(await remainingIn(folder.join('data'), keyId)).toBe(10);
+    expect(await remainingIn(folder.join('data'), original.keyId)).toBe(10);
   });
 });
 
@@ -252,7 +124,7 @@ describe('a backup that is stopped in the middle', () => {
   };
 
   test('by kill -9 has no name; the next one removes what it left, and nothing of another process', async () => {
-    using folder = copyOfOriginal();
+    using folder = copyOf(original);
     {
       await using child = await startHeldUp(folder);
       await child.kill9();
@@ -266,7 +138,7 @@ describe('a backup that is stopped in the middle', () => {
   });
 
   test('by Ctrl-C leaves nothing', async () => {
-    using folder = copyOfOriginal();
+    using folder = copyOf(original);
     await using child = await startHeldUp(folder);
     child.signal('SIGINT');
     expect(await child.exited()).toBe(130);

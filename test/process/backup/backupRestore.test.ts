@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 
@@ -152,6 +153,16 @@ describe('a restore', () => {
     expect(await remainingIn(movedTo, made.keyId)).toBe(7);
     expect(await remainingIn(data, made.keyId)).toBe(10);
     expect(readdirSync(folder.path).length).toBe(2);
+  });
+
+  test('a link to the folder stays, and leads to the restored one', async () => {
+    using folder = new TempFolder();
+    cpSync(original.join('data'), folder.join('disk/data'), { recursive: true });
+    symlinkSync(folder.join('disk/data'), folder.join('data'));
+    expect((await restore('--data', folder.join('data'), '--accept', '--force')).code).toBe(0);
+    expect(readdirSync(folder.path).sort()).toEqual(['data', 'disk']);
+    expect(await remainingIn(folder.join('disk/data'), made.keyId)).toBe(10);
+    expect(await remainingIn(folder.join('data'), made.keyId)).toBe(10);
   });
 
   test('an empty folder is free', async () => {

@@ -1,10 +1,11 @@
 import { EXIT } from '../../../serve/exitCodes.ts';
 import { requireEmbedded } from '../../backup/requireEmbedded.ts';
+import { misused } from '../../cliError.ts';
 import type { Command } from '../../command.ts';
 import { LOAD } from '../../load.ts';
 import { contentRows, showBytes } from '../../output/backupShown.ts';
 import { jsonLine, record, showTime } from '../../output/show.ts';
-import { readSettings } from '../../settings.ts';
+import { readSettings, STDIN } from '../../settings.ts';
 
 export const backupCreate: Command = {
   name: 'backup create',
@@ -13,6 +14,7 @@ export const backupCreate: Command = {
   flags: { force: { value: null, meaning: 'Replace FILE if it exists.' } },
   examples: ['keystile backup create /backups/keystile.backup', 'keystile backup create latest.backup --force --json'],
   async run({ io, flags, operands: [file = ''], isJson }) {
+    if (file === STDIN) throw misused('backup create writes a file, not standard output. Name a file instead of -.');
     const { config } = await readSettings(io, flags);
     requireEmbedded(config);
     const { createBackup } = await LOAD.backup();

@@ -1,3 +1,4 @@
+import { ANALYTICS_VERSION } from '../analytics/analyticsFile.ts';
 import { isKnownDatabase, SCHEMA_VERSION } from '../file/migrate.ts';
 import { WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
@@ -52,7 +53,11 @@ async function inspect(name: string, paths: CopyPaths): Promise<CopyContents> {
       const [row] = await thread.call('query', { sql, params: [] });
       return { ...(row as object) };
     };
-    refuseUnknown(name, Number((await ask('PRAGMA user_version'))['user_version']), await ask('PRAGMA application_id'));
+    const version = Number((await ask('PRAGMA user_version'))['user_version']);
+    refuseNewer(name, 'database', { version, known: SCHEMA_VERSION });
+    const { user_version: ofAnalytics } = await ask('PRAGMA analytics.user_version');
+    refuseNewer(name, 'analytics', { version: Number(ofAnalytics), known: ANALYTICS_VERSION });
+    refuseForeign(name, version, Number((await ask('PRAGMA application_id'))['application_id']));
     const { integrity_check: found } = await ask('PRAGMA integrity_check(1)');
     if (found !== 'ok') throw damaged(name, String(found));
     return (await ask(CONTENTS)) as unknown as CopyContents;
@@ -65,12 +70,20 @@ function damaged(name: string, reason: string): BackupError {
   return new BackupError(`${name} holds a damaged database (${reason.replaceAll('\n', ' ')}). Use another backup.`);
 }
 
-function refuseUnknown(name: string, version: number, ids: Record<string, unknown>): void {
-  if (version > SCHEMA_VERSION)
-    throw new BackupError(
-      `${name} was made by a newer program: its database has schema version ${version}, and this program knows up to ${SCHEMA_VERSION}. ` +
-        'Use the program that made it, or a newer one.',
-    );
-  if (!isKnownDatabase(version, Number(ids['application_id'])))
-    throw new BackupError(`${name} holds no database of Keystile. Name a file that keystile backup create has made.`);
+function refuseNewer(
+  name: string,
+  part: 'database' | 'analytics',
+  { version, known }: { readonly version: number; readonly known: number },
+): void {
+  if (version <= known) return;
+  const has = part === 'database' ? 'its database has' : 'its analytics have';
+  throw new BackupError(
+    `${name} was made by a newer program: ${has} schema version ${version}, and this program knows up to ${known}. ` +
+      'Use the program that made it, or a newer one.',
+  );
+}
+
+function refuseForeign(name: string, version: number, applicationId: number): void {
+  if (isKnownDatabase(version, applicationId)) return;
+  throw new BackupError(`${name} holds no database of Keystile. Name a file that keystile backup create has made.`);
 }

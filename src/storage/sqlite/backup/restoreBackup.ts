@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import {
@@ -37,9 +37,14 @@ export interface Restored {
   readonly contents: CopyContents;
 }
 
+/** A link keeps its place: the folder that it leads to is restored. */
+export function realFolder(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path);
+}
+
 /** Refuses a data folder that is there, unless it is empty. Changes nothing. */
 export function refuseExisting(path: string): void {
-  const folder = resolve(path);
+  const folder = realFolder(path);
   if (isFree(folder)) return;
   throw new BackupError(
     `The data folder ${folder} exists. Name another one with --data, or move it aside with --force. Nothing is deleted.`,
@@ -51,7 +56,7 @@ export function refuseExisting(path: string): void {
  * gets another name.
  */
 export async function restoreBackup(backup: BackupFile, options: RestoreOptions): Promise<Restored> {
-  const folder = resolve(options.folder);
+  const folder = realFolder(options.folder);
   if (!options.movesAside) refuseExisting(folder);
   const owner = findOwner(folder);
   if (owner !== null) throw new FolderOwned(folder, owner);
