@@ -51,7 +51,11 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
     cluster: null,
     watch: () => ({
       tasks: [...sqliteTasks(composed.storage, log), ...(composed.backups === null ? [] : [composed.backups])],
-      gauges: () => ({ cluster: null, walBytes: composed.storage.walBytes }),
+      gauges: () => ({
+        cluster: null,
+        walBytes: composed.storage.walBytes,
+        backupAgeMs: composed.backups?.ageMs ?? null,
+      }),
     }),
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
     restored: composed.storage.restored,

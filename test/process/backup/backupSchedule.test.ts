@@ -60,6 +60,7 @@ describe('scheduled backups', () => {
     expect(statSync(folder.join('backups')).mode & 0o777).toBe(0o700);
     service.clock.advance(HOUR_MS - 1);
     expect(await run()).toBeNull();
+    expect(service.composed.backups?.ageMs).toBe(HOUR_MS - 1);
     expect(times()).toEqual(['15T12-00-00']);
     service.clock.advance(1);
     expect(await run()).toBeNull();
@@ -135,6 +136,10 @@ test('a running service makes them by itself', async () => {
   await using server = await Server.start(own, { settings: { KEYSTILE_BACKUP_FOLDER: own.join('backups') } });
   const made = (): string[] => readdirSync(own.join('backups')).filter((name) => name.endsWith('.backup'));
   await until('a backup is there', () => made().length > 0);
+  const [, metrics = ''] = /metrics on (\S+)/.exec(server.child.stdout) ?? [];
+  await until('the metrics tell of it', async () =>
+    /^keystile_backup_age_seconds \d/m.test(await (await fetch(`http://${metrics}/metrics`)).text()),
+  );
   expect(await server.stop()).toBe(0);
   const file = own.join('backups', made()[0] ?? '');
   expect((await keystile(['backup', 'restore', file, '--data', own.join('restored'), '--accept'])).code).toBe(0);

@@ -64,6 +64,11 @@ export class BackupSchedule implements Task {
     await turn.until(this.#runDue(nowMs));
   }
 
+  /** How old the newest one is, as last seen; null = there is none. */
+  get ageMs(): number | null {
+    return this.#newestAtMs === null ? null : Math.max(0, this.#options.nowMs() - this.#newestAtMs);
+  }
+
   async readState(): Promise<BackupState> {
     const { folder, everyMs, nowMs } = this.#options;
     const newest = (await this.#list(nowMs()).catch(() => [])).at(-1);
