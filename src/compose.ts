@@ -17,6 +17,8 @@ import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
 import { PostgresStorage } from './storage/postgres/storage.ts';
+import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
+import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
@@ -63,8 +65,14 @@ export interface Composed<S extends Storage = Storage> {
   close(): Promise<void>;
 }
 
+/** The same on the embedded database. */
+export interface EmbeddedComposed extends Composed<SqliteStorage> {
+  /** null = no backups are scheduled. */
+  readonly backups: BackupSchedule | null;
+}
+
 /** The composition root: the one file that creates and connects all parts. This function uses the embedded database. */
-export async function compose(surroundings: EmbeddedSurroundings): Promise<Composed<SqliteStorage>> {
+export async function compose(surroundings: EmbeddedSurroundings): Promise<EmbeddedComposed> {
   const { config, folder, system, log } = surroundings;
   const metrics = new HttpMetrics();
   const broken: { stop: ((reason: string) => void) | null } = { stop: null };
@@ -89,16 +97,34 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Compo
     () => [...given, ...key.find()],
     () => given[0] ?? key.findOrMake(),
   );
+  const backups = scheduleBackups(surroundings, storage.workspaceId);
   const facts = embeddedFacts(storage, {
     id: newId(system, 'node'),
     location: locationOf(config),
     version: VERSION,
     nowMs: system.nowMs,
     folder: folder.path,
+    backups,
   });
   const composed = assemble(storage, { metrics, facts }, { ...surroundings, secretBox });
   broken.stop = (reason) => composed.service.engine.verifier.stop(reason);
-  return composed;
+  return { ...composed, backups };
+}
+
+function scheduleBackups(
+  { config, folder, system, log }: EmbeddedSurroundings,
+  workspaceId: string,
+): BackupSchedule | null {
+  if (config.backupFolder === null) return null;
+  return new BackupSchedule({
+    folder: config.backupFolder,
+    everyMs: config.backupEvery,
+    keep: config.backupKeep,
+    workspaceId,
+    nowMs: system.nowMs,
+    make: (file, nowMs) => makeBackup({ folder: folder.path, file, replaces: false, nowMs, program: VERSION }),
+    log,
+  });
 }
 
 /** The same for one node of many, on PostgreSQL. */

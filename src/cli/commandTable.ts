@@ -3,6 +3,9 @@ import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
 import { audit } from './commands/audit.ts';
 import { health } from './commands/health.ts';
+import { backupCreate } from './commands/backup/create.ts';
+import { backupRestore } from './commands/backup/restore.ts';
+import { backupVerify } from './commands/backup/verify.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
@@ -28,6 +31,9 @@ export const COMMANDS: readonly Command[] = [
   serve,
   health,
   nodes,
+  backupCreate,
+  backupVerify,
+  backupRestore,
   rootKeyCreate,
   rootKeyList,
   rootKeyRevoke,

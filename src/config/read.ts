@@ -44,7 +44,7 @@ export function readConfig(sources: ConfigSources): ConfigReading {
         );
     }
   }
-  problems.push(...contradictions(config as Partial<Config>));
+  problems.push(...contradictions({ ...config, origins } as Partial<Config>));
   return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
 }
 
@@ -116,5 +116,22 @@ function contradictions(config: Partial<Config>): string[] {
       'KEYSTILE_METRICS_HOST is not a loopback address. Set KEYSTILE_METRICS_TOKEN too, so that not everyone can read the metrics.',
     );
   }
+  found.push(...backupContradictions(config));
   return found;
+}
+
+function backupContradictions({ backupFolder, databaseUrl, origins }: Partial<Config>): string[] {
+  if (backupFolder !== null) {
+    return databaseUrl == null || backupFolder === undefined
+      ? []
+      : [
+          'KEYSTILE_BACKUP_FOLDER is for the embedded database, and KEYSTILE_DATABASE_URL is set. Remove one of them; docs/backup.md shows how to back up PostgreSQL.',
+        ];
+  }
+  return (['backupEvery', 'backupKeep'] as const)
+    .filter((setting) => origins !== undefined && origins[setting] !== 'default')
+    .map(
+      (setting) =>
+        `${VARIABLES[setting].name} needs KEYSTILE_BACKUP_FOLDER. Set it too, or remove ${VARIABLES[setting].name}.`,
+    );
 }

@@ -240,6 +240,24 @@ export const VARIABLES = {
     '761d',
     'How long the lines of statements are kept for `usage.getStatement`. The default is 25 months.',
   ),
+  backupFolder: variable(
+    'BACKUP_FOLDER',
+    text,
+    null,
+    'Folder for scheduled backups of the embedded database; created with mode 0700. None are made when absent.',
+  ),
+  backupEvery: variable(
+    'BACKUP_EVERY',
+    duration(60_000, 30 * DAY_MS),
+    '1d',
+    'The time from one scheduled backup to the next.',
+  ),
+  backupKeep: variable(
+    'BACKUP_KEEP',
+    count(1, 10_000),
+    '7',
+    'How many scheduled backups are kept. The oldest are removed after a new one is made.',
+  ),
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

@@ -1,4 +1,5 @@
 import type { Check } from './check.ts';
+import { backups } from './checks/backups.ts';
 import { clocks } from './checks/clocks.ts';
 import { database } from './checks/database.ts';
 import { databaseSettings } from './checks/databaseSettings.ts';
@@ -27,6 +28,7 @@ export const CHECKS: readonly Check[] = [
   localCounts,
   tls,
   webhooks,
+  backups,
   lostCommits,
   writeAheadLog,
   transactions,

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 
 import { GONE_AFTER_MS } from '../core/health.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
-import type { DiskSpace } from './facts.ts';
+import type { BackupFact, DiskSpace } from './facts.ts';
 
 /** What the database and its surroundings tell. */
 export interface DatabaseFacts {
@@ -12,6 +12,8 @@ export interface DatabaseFacts {
   /** null: the database is elsewhere. */
   disk(): Promise<DiskSpace | null>;
   walBytes(): number | null;
+  /** null: the service makes no backups by itself. */
+  backups(): Promise<BackupFact | null>;
   oldestTransactionMs(): Promise<number>;
 }
 
@@ -22,12 +24,13 @@ interface EmbeddedNode {
   readonly nowMs: () => number;
   /** The data folder. */
   readonly folder: string;
+  readonly backups: { readState(): Promise<BackupFact> } | null;
 }
 
 /** Of the embedded database: there is one node, and its disk is here. */
 export function embeddedFacts(
   storage: { readonly walBytes: number },
-  { id, location, version, nowMs, folder }: EmbeddedNode,
+  { id, location, version, nowMs, folder, backups }: EmbeddedNode,
 ): DatabaseFacts {
   const startedAtMs = nowMs();
   const self = (): NodeStatus => ({
@@ -50,6 +53,7 @@ export function embeddedFacts(
       return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
     },
     walBytes: () => storage.walBytes,
+    backups: async () => (await backups?.readState()) ?? null,
     oldestTransactionMs: async () => 0,
   };
 }
@@ -86,6 +90,7 @@ export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
     },
     disk: async () => null,
     walBytes: () => null,
+    backups: async () => null,
     oldestTransactionMs: () => storage.oldestTransactionMs(),
   };
 }

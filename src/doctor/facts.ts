@@ -17,6 +17,16 @@ export interface WebhookFact {
   readonly failingSinceMs: number | null;
 }
 
+/** How scheduled backups are doing. */
+export interface BackupFact {
+  readonly folder: string;
+  readonly everyMs: number;
+  /** null = there is none. */
+  readonly newestAtMs: number | null;
+  /** Why the last one failed; null = it did not. */
+  readonly failure: string | null;
+}
+
 /** Everything that the checks look at, read at one moment. */
 export interface Facts {
   readonly nowMs: number;
@@ -37,6 +47,8 @@ export interface Facts {
   readonly disk: DiskSpace | null;
   /** The longer write-ahead log; null where the database is elsewhere. */
   readonly walBytes: number | null;
+  /** null where the service makes no backups by itself. */
+  readonly backups: BackupFact | null;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
 }

@@ -54,11 +54,12 @@ export class StatusReader {
     const { engine, config, database } = this.#context;
     const { ledger, warnings } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
-    const [nodes, webhooks, oldestTransactionMs, disk] = await Promise.all([
+    const [nodes, webhooks, oldestTransactionMs, disk, backups] = await Promise.all([
       database.nodes().catch(() => [database.self()]),
       webhookFacts(engine).catch(() => []),
       database.oldestTransactionMs().catch(() => 0),
       database.disk().catch(() => null),
+      database.backups().catch(() => null),
     ]);
     return {
       nowMs: ledger.nowMs(),
@@ -72,6 +73,7 @@ export class StatusReader {
       otherTags: engine.openCounts.tagLists.others,
       disk,
       walBytes: database.walBytes(),
+      backups,
       oldestTransactionMs,
     };
   }

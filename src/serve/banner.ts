@@ -1,4 +1,5 @@
 import type { Config } from '../config/variables.ts';
+import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
 import type { FirstRootKey } from './firstRootKey.ts';
 import { VERSION } from '../version.ts';
 
@@ -7,6 +8,8 @@ export interface BannerFacts {
   readonly url: string;
   /** Where the data is stored. */
   readonly where: string;
+  /** That the database came from a backup; null = it did not. */
+  readonly restored: RestoredNote | null;
   readonly metrics: string | null;
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
@@ -24,6 +27,7 @@ export function banner(facts: BannerFacts): string {
     `  API       ${url.padEnd(28)} docs at /docs`,
     ...(facts.dashboard === null ? [] : dashboardLines(url, facts.dashboard.token)),
     `  Data      ${facts.where}`,
+    ...(facts.restored === null ? [] : [restoredLine(facts.restored)]),
     `  Verify    ${verify} · refills at midnight ${config.timezone} · ${metrics === null ? 'no metrics' : `metrics on ${metrics}`}`,
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
@@ -36,6 +40,11 @@ function dashboardLines(url: string, token: string | null): string[] {
   const address = `${url}/dashboard`;
   if (token === null) return [`  Dashboard ${address.padEnd(28)} sign in with a root key`];
   return [`  Dashboard ${address}#signIn=${token}`, '            (the link signs you in once, within 10 minutes)'];
+}
+
+function restoredLine({ madeAtMs, restoredAtMs }: RestoredNote): string {
+  const shown = (unixMs: number): string => `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return `  Restored  ${shown(restoredAtMs)} from a backup of ${shown(madeAtMs)}; what changed in between is missing`;
 }
 
 function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {

@@ -8,6 +8,7 @@ import type { Task } from '../storage/port/tasks.ts';
 import { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
 import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
+import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
 import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { controlPath, listenControl } from './controlSocket.ts';
@@ -21,6 +22,8 @@ export interface OpenStorage {
   watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; readonly gauges: () => BackgroundGauges };
   /** Where the data is stored, as shown in the banner. */
   readonly where: string;
+  /** That the database came from a backup; null = it did not, or its tools do not tell. */
+  readonly restored: RestoredNote | null;
   /** Starts to serve the command line. Called once the service listens at `url`. */
   serveCommandLine(url: string): void;
   stopCommandLine(): Promise<void>;
@@ -47,10 +50,15 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
     composed,
     cluster: null,
     watch: () => ({
-      tasks: sqliteTasks(composed.storage, log),
-      gauges: () => ({ cluster: null, walBytes: composed.storage.walBytes }),
+      tasks: [...sqliteTasks(composed.storage, log), ...(composed.backups === null ? [] : [composed.backups])],
+      gauges: () => ({
+        cluster: null,
+        walBytes: composed.storage.walBytes,
+        backupAgeMs: composed.backups?.ageMs ?? null,
+      }),
     }),
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
+    restored: composed.storage.restored,
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url });
       controlServer = listenControl(composed.service.engine, control);
@@ -82,6 +90,7 @@ async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise
     cluster: composed.storage,
     watch: (syncLagMs) => watchNode(composed.storage, log, syncLagMs),
     where: `PostgreSQL at ${PostgresStorage.where(databaseUrl)} · location ${location}`,
+    restored: null,
     serveCommandLine() {},
     stopCommandLine: async () => {},
     close: () => composed.close(),

@@ -132,6 +132,7 @@ async function startOn({
       config,
       url,
       where: storage.where,
+      restored: storage.restored,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       dashboard: dashboardLink(service, rootKeys, output.showsSecrets),

@@ -76,6 +76,25 @@ describe('reading the configuration', () => {
     ]);
   });
 
+  test('settings of backups: wrong values, without a folder, and beside PostgreSQL', () => {
+    const every = 'must be a duration from 1m to 30d, such as 250ms, 5s or 1h';
+    expect(problems({ KEYSTILE_BACKUP_FOLDER: '', KEYSTILE_BACKUP_EVERY: '5s', KEYSTILE_BACKUP_KEEP: '0' })).toEqual([
+      'KEYSTILE_BACKUP_FOLDER must not be empty.',
+      `KEYSTILE_BACKUP_EVERY ${every}, got "5s".`,
+      'KEYSTILE_BACKUP_KEEP must be a whole number from 1 to 10000, got "0".',
+    ]);
+    expect(problems({ KEYSTILE_BACKUP_EVERY: '1h', KEYSTILE_BACKUP_KEEP: '7' })).toEqual([
+      'KEYSTILE_BACKUP_EVERY needs KEYSTILE_BACKUP_FOLDER. Set it too, or remove KEYSTILE_BACKUP_EVERY.',
+      'KEYSTILE_BACKUP_KEEP needs KEYSTILE_BACKUP_FOLDER. Set it too, or remove KEYSTILE_BACKUP_KEEP.',
+    ]);
+    expect(problems({ KEYSTILE_BACKUP_FOLDER: '/b', KEYSTILE_DATABASE_URL: 'postgres://u@h/d' })).toEqual([
+      'KEYSTILE_BACKUP_FOLDER is for the embedded database, and KEYSTILE_DATABASE_URL is set. Remove one of them; docs/backup.md shows how to back up PostgreSQL.',
+    ]);
+    expect(problems({ KEYSTILE_BACKUP_FOLDER: '/b', KEYSTILE_BACKUP_EVERY: '1h', KEYSTILE_BACKUP_KEEP: '7' })).toEqual(
+      [],
+    );
+  });
+
   test('an unknown name is a problem; a similar name is suggested only when there is one', () => {
     expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual([
       'Unknown setting KEYSTILE_COMPLETELY_DIFFERENT. docs/configuration.md lists them all.',

@@ -39,6 +39,7 @@ const WELL: Facts = {
   otherTags: { refused: 3, lists: 0, bytes: 0 },
   disk: { freeBytes: 100_000 * MIB, totalBytes: 200_000 * MIB },
   walBytes: 4 * MIB,
+  backups: { folder: '/backups', everyMs: 400_000, newestAtMs: 200_000, failure: null },
   oldestTransactionMs: 100,
 };
 
@@ -58,6 +59,10 @@ const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: st
   webhooks: [
     { webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
     'a.example has failed for 17 minutes',
+  ],
+  backups: [
+    { backups: { folder: '/backups', everyMs: 300_000, newestAtMs: 300_000, failure: 'The disk is full.' } },
+    'The last scheduled backup failed: The disk is full. The newest one is 12 minutes old.',
   ],
   'lost-commits': [{ config: configOf({ KEYSTILE_ACCEPT_LOST_COMMITS: 'on' }) }, 'KEYSTILE_ACCEPT_LOST_COMMITS is on'],
   'write-ahead-log': [{ walBytes: 300 * MIB }, '300 MiB'],
@@ -85,6 +90,18 @@ describe('checks', () => {
     expect(problems[0]?.text).toContain(tells);
     expect(problems[0]?.fix).toEndWith('.');
     expect(checks.filter(({ isOk }) => !isOk).map((each) => each.name)).toEqual([name]);
+  });
+
+  test('a backup that was due twice is missing, and one that failed is told even when there is none yet', () => {
+    const state = { folder: '/backups', everyMs: 300_000, newestAtMs: 340_000, failure: null };
+    const problemsOf = (backups: Facts['backups']) => examine({ ...WELL, backups }).problems.map(({ text }) => text);
+    expect(problemsOf(state)).toEqual(['A backup is due every 5 minutes. The newest one is 11 minutes old.']);
+    expect(problemsOf({ ...state, newestAtMs: 340_001 })).toEqual([]);
+    expect(problemsOf({ ...state, newestAtMs: null })).toEqual([]);
+    expect(problemsOf({ ...state, newestAtMs: null, failure: 'No.' })).toEqual([
+      'The last scheduled backup failed: No. There is no backup yet.',
+    ]);
+    expect(problemsOf(null)).toEqual([]);
   });
 
   test('a webhook that is paused is told with its reason, and a public address behind TLS is none', () => {

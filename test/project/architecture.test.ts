@@ -208,6 +208,7 @@ describe('architecture', () => {
 
   test('timers run where they are known to', () => {
     expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
+      'cli/backup/stepProgress.ts',
       'cli/commands/top.ts',
       'cli/import/send.ts',
       'cli/openDatabase.ts',

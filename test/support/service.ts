@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { compose, type Composed, type Surroundings } from '../../src/compose.ts';
+import { compose, type Composed, type EmbeddedComposed, type Surroundings } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { Log } from '../../src/log.ts';
@@ -54,7 +54,7 @@ export class TestService {
   readonly logLines: string[] = [];
   readonly broken: Error[] = [];
   rootKey = '';
-  #composed: Composed<SqliteStorage> | null = null;
+  #composed: EmbeddedComposed | null = null;
   #dataFolder: DataFolder | null = null;
   #client: FrontClient | null = null;
   readonly #options: TestServiceOptions;
@@ -74,7 +74,7 @@ export class TestService {
     return service;
   }
 
-  get composed(): Composed<SqliteStorage> {
+  get composed(): EmbeddedComposed {
     if (this.#composed === null) throw new Error('the service is closed');
     return this.#composed;
   }

@@ -62,7 +62,8 @@ function sum({ imported, present, failed }: Counts): number {
   return imported + present + failed;
 }
 
-function barOf(share: number): string {
+/** A bar for a share from 0 to 1. */
+export function barOf(share: number): string {
   const filled = Math.min(BAR_WIDTH, Math.floor(share * BAR_WIDTH));
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] ${Math.floor(share * 100)}%`;
 }

@@ -27,6 +27,8 @@ export interface BackgroundGauges {
   readonly cluster: ClusterGauges | null;
   /** Size of the write-ahead log; null where the database is not embedded. */
   readonly walBytes: number | null;
+  /** How old the newest scheduled backup is; absent or null where there is none. */
+  readonly backupAgeMs?: number | null;
 }
 
 /** Values that are read when the metrics are requested. */
@@ -166,6 +168,7 @@ export class HttpMetrics {
         labelled('keystile_other_tags_total', Object.entries(gauges.otherTags), 'reason'),
       ),
       ...(gauges.walBytes === null ? [] : [walSection(gauges.walBytes)]),
+      ...(gauges.backupAgeMs == null ? [] : [backupSection(gauges.backupAgeMs)]),
       ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
     return `${sections.flat().join('\n')}\n`;
@@ -175,6 +178,11 @@ export class HttpMetrics {
 function walSection(bytes: number): string[] {
   const help = 'Size of the write-ahead log of the database.';
   return section('keystile_wal_bytes', 'gauge', help, [`keystile_wal_bytes ${bytes}`]);
+}
+
+function backupSection(ageMs: number): string[] {
+  const name = 'keystile_backup_age_seconds';
+  return section(name, 'gauge', 'How old the newest scheduled backup is.', [`${name} ${ageMs / 1000}`]);
 }
 
 function clusterSections(gauges: ClusterGauges): string[][] {

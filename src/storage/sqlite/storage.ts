@@ -26,6 +26,7 @@ import { SqliteLocalCounts } from './local/localCounts.ts';
 import { DirectLog } from './writer/directLog.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
+import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
@@ -67,6 +68,8 @@ export class SqliteStorage implements Storage {
   readonly freshness = ALWAYS_FRESH;
   readonly workspaceId: string;
   readonly warnings: readonly string[] = [];
+  /** That the database came from a backup; null = it did not. */
+  readonly restored: RestoredNote | null;
   readonly #db: Database;
   readonly #paths: readonly string[];
   readonly #writer: SqliteThread;
@@ -127,6 +130,7 @@ export class SqliteStorage implements Storage {
       failed: (reason) => options.observe.noteFailed(reason),
     });
     this.workspaceId = readWorkspaceId(db) ?? '';
+    this.restored = readRestoredNote(db);
   }
 
   static async open(options: SqliteOptions): Promise<SqliteStorage> {
@@ -240,9 +244,4 @@ function openAnalytics(db: Database, path: string): void {
 function copyAside(db: Database, path: string, version: number, nowMs: number): void {
   const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-');
   db.query('VACUUM INTO ?').run(`${path}.v${version}.${stamp}.backup`);
-}
-
-function readWorkspaceId(db: Database): string | null {
-  const row = db.query("SELECT value FROM installation WHERE name = 'workspace_id'").get() as { value: string } | null;
-  return row?.value ?? null;
 }

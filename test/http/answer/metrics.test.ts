@@ -121,6 +121,10 @@ describe('metrics', () => {
   });
 
   test('an embedded database shows the size of its log; another one does not', () => {
+    expect(new HttpMetrics().text({ ...gauges, backupAgeMs: 90_500 })).toContain(
+      '\nkeystile_backup_age_seconds 90.5\n',
+    );
+    expect(new HttpMetrics().text({ ...gauges, backupAgeMs: null })).not.toContain('keystile_backup_age_seconds');
     expect(new HttpMetrics().text({ ...gauges, walBytes: 4_096 })).toContain('\nkeystile_wal_bytes 4096\n');
     expect(new HttpMetrics().text(gauges)).not.toContain('keystile_wal_bytes');
   });

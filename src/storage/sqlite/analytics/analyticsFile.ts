@@ -48,6 +48,8 @@ const SCHEMA = `
 /** Forward migrations. */
 const MIGRATIONS: readonly string[] = [SCHEMA];
 
+export const ANALYTICS_VERSION = MIGRATIONS.length;
+
 /** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
 export function prepareAnalytics(db: Database, path: string): void {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };

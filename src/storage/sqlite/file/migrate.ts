@@ -23,6 +23,11 @@ export function isBeforeFirstRelease(db: Database): boolean {
   return readSchemaVersion(db) > 0 && application_id !== APPLICATION_ID;
 }
 
+/** Whether a database with these numbers was made by a released program. */
+export function isKnownDatabase(version: number, applicationId: number): boolean {
+  return version > 0 && applicationId === APPLICATION_ID;
+}
+
 /** Brings an opened database to the newest version. Each step is a transaction, so a crash leaves one version or the next. */
 export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS): void {
   for (let version = readSchemaVersion(db); version < migrations.length; version++) {

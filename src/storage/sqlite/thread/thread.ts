@@ -16,9 +16,9 @@ let writer: Writer | null = null;
 let reader: Database | null = null;
 
 function start(options: ThreadStart): void {
-  if (options.role === 'counts') yieldToOthers();
-  if (options.role !== 'reader') writer = new Writer(options);
-  else reader = openReader(options.path, options.analyticsPath);
+  if (options.role === 'counts' || options.role === 'copier') yieldToOthers();
+  if ('analyticsPath' in options) reader = openReader(options.path, options.analyticsPath);
+  else writer = new Writer(options);
 }
 
 function openReader(path: string, analyticsPath: string): Database {

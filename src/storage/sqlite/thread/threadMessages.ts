@@ -3,10 +3,13 @@ import type { WriteFailureKind } from '../file/writeFailure.ts';
 import type { LocalCountColumns } from '../writer/localCountRows.ts';
 import type { Commit, WriterOptions } from '../writer/commit.ts';
 
-/** What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. */
+/**
+ * What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. A
+ * copier is a reader for backups, which leaves the processor to the others.
+ */
 export type ThreadStart =
   | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
-  | { readonly role: 'reader'; readonly path: string; readonly analyticsPath: string };
+  | { readonly role: 'reader' | 'copier'; readonly path: string; readonly analyticsPath: string };
 
 /** What a thread can be asked, and what it answers. */
 export interface ThreadMethods {

@@ -1,0 +1,97 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import { BackupFile } from '../../storage/sqlite/backup/backupFile.ts';
+import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
+import { type CopyContents, inspectCopy } from '../../storage/sqlite/backup/inspectCopy.ts';
+import { makeBackup, type MadeBackup } from '../../storage/sqlite/backup/makeBackup.ts';
+import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
+import { realFolder, refuseExisting, type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
+import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { VERSION } from '../../version.ts';
+import type { Io } from '../io.ts';
+import { removeWhenStopped } from './removeWhenStopped.ts';
+import { StepProgress } from './stepProgress.ts';
+
+/** What the commands on backups do, without what they print. */
+
+interface CreateOptions {
+  readonly data: string;
+  readonly file: string;
+  readonly replaces: boolean;
+}
+
+export async function createBackup(io: Io, { data, file, replaces }: CreateOptions): Promise<MadeBackup> {
+  const progress = new StepProgress(io);
+  try {
+    return await removeWhenStopped(partialFolderOf(file), () =>
+      makeBackup({
+        folder: data,
+        file,
+        replaces,
+        nowMs: wallClockMs(),
+        program: VERSION,
+        onStep: (step) => progress.begin(step),
+      }),
+    );
+  } finally {
+    progress.end();
+  }
+}
+
+export interface VerifiedBackup {
+  readonly bytes: number;
+  readonly header: BackupHeader;
+  readonly hasEncryptionKey: boolean;
+  readonly contents: CopyContents;
+}
+
+/** Reads a backup from end to end. Its databases are opened as files, so they are unpacked into a folder for temporary files. */
+export async function verifyBackup(file: string): Promise<VerifiedBackup> {
+  await using backup = await BackupFile.open(file);
+  const folder = mkdtempSync(join(tmpdir(), 'keystile-verify-'));
+  try {
+    const contents = await removeWhenStopped(folder, () => inspectUnpacked(backup, folder));
+    const hasEncryptionKey = backup.parts.some(({ name }) => name === 'encryption-key');
+    return { bytes: backup.bytes, header: backup.header, hasEncryptionKey, contents };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function inspectUnpacked(backup: BackupFile, folder: string): Promise<CopyContents> {
+  for (const part of backup.parts)
+    if (part.name !== 'encryption-key') await backup.extract(part, join(folder, part.name));
+  const paths = { path: join(folder, 'keystile.db'), analyticsPath: join(folder, 'analytics.db') };
+  return inspectCopy(backup.path, paths);
+}
+
+interface RestoreCall {
+  readonly file: string;
+  readonly data: string;
+  readonly movesAside: boolean;
+  /** Asked before anything is changed. Throws when the operator has not accepted what will be missing. */
+  readonly accept: (madeAtMs: number) => void;
+}
+
+export async function restore(call: RestoreCall): Promise<Restored & { readonly madeAtMs: number }> {
+  await using backup = await BackupFile.open(call.file);
+  if (!call.movesAside) refuseExisting(call.data);
+  const { madeAtMs } = backup.header;
+  call.accept(madeAtMs);
+  const { randomBytes } = realSystem(new Digester(null));
+  const nowMs = wallClockMs();
+  const startedAt = new Date(nowMs).toISOString();
+  const restored = await removeWhenStopped(partialFolderOf(realFolder(call.data)), () =>
+    restoreBackup(backup, {
+      folder: call.data,
+      movesAside: call.movesAside,
+      owner: { pid: process.pid, host: hostname(), startedAt, control: null, url: null },
+      nowMs,
+      newFolderId: () => makeId('folder', nowMs, randomBytes(ID_RANDOM_BYTES)),
+    }),
+  );
+  return { ...restored, madeAtMs };
+}

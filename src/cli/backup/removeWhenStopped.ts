@@ -1,0 +1,20 @@
+import { rmSync } from 'node:fs';
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** The exit code of a process that SIGINT ends (128 + 2). */
+const INTERRUPTED = 130;
+
+/** Does work that keeps unfinished files in `folder`. Who stops the command, with Ctrl-C for example, finds nothing of them. */
+export async function removeWhenStopped<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const stop = (): void => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(INTERRUPTED);
+  };
+  for (const signal of SIGNALS) process.on(signal, stop);
+  try {
+    return await work();
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, stop);
+  }
+}

@@ -1,0 +1,35 @@
+import { EXIT } from '../../../serve/exitCodes.ts';
+import { requireEmbedded } from '../../backup/requireEmbedded.ts';
+import { misused } from '../../cliError.ts';
+import type { Command } from '../../command.ts';
+import { LOAD } from '../../load.ts';
+import { contentRows, showBytes } from '../../output/backupShown.ts';
+import { jsonLine, record, showTime } from '../../output/show.ts';
+import { readSettings, STDIN } from '../../settings.ts';
+
+export const backupCreate: Command = {
+  name: 'backup create',
+  summary: 'Copy the data folder into one file, also while the service runs.',
+  operands: ['FILE'],
+  flags: { force: { value: null, meaning: 'Replace FILE if it exists.' } },
+  examples: ['keystile backup create /backups/keystile.backup', 'keystile backup create latest.backup --force --json'],
+  async run({ io, flags, operands: [file = ''], isJson }) {
+    if (file === STDIN) throw misused('backup create writes a file, not standard output. Name a file instead of -.');
+    const { config } = await readSettings(io, flags);
+    requireEmbedded(config);
+    const { createBackup } = await LOAD.backup();
+    const made = await createBackup(io, { data: config.data, file, replaces: flags.has('force') });
+    const { lastCommit: _number, ...counts } = made.contents;
+    if (isJson) io.out(jsonLine({ file: made.file, bytes: made.bytes, madeAt: made.madeAtMs, contents: counts }));
+    else
+      io.out(
+        record([
+          ['backup', made.file],
+          ['made', showTime(made.madeAtMs)],
+          ['size', showBytes(made.bytes)],
+          ...contentRows(made.contents),
+        ]),
+      );
+    return EXIT.OK;
+  },
+};

@@ -1,0 +1,146 @@
+import { type FileHandle, open } from 'node:fs/promises';
+
+import { BackupError } from './backupError.ts';
+import {
+  type BackupHeader,
+  CHECKSUM_BYTES,
+  CHUNK_BYTES,
+  FORMAT_LINE,
+  FORMAT_VERSION,
+  formatLine,
+  MAX_LINE_BYTES,
+  type PartHeader,
+  readChecksum,
+  readHeader,
+  readPartHeader,
+} from './backupFormat.ts';
+
+interface Part extends PartHeader {
+  readonly offset: number;
+}
+
+/** A backup that was read to its end: its format is known, its checksum is right, and its parts are where they should be. */
+export class BackupFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly header: BackupHeader;
+  readonly parts: readonly Part[];
+  readonly #file: FileHandle;
+
+  private constructor(path: string, file: FileHandle, content: Content) {
+    this.path = path;
+    this.#file = file;
+    this.bytes = content.bytes;
+    this.header = content.header;
+    this.parts = content.parts;
+  }
+
+  static async open(path: string): Promise<BackupFile> {
+    const file = await open(path, 'r').catch((error: unknown) => {
+      throw unreadable(path, error);
+    });
+    try {
+      return new BackupFile(path, file, await readContent(path, file));
+    } catch (error) {
+      await file.close();
+      throw error instanceof BackupError ? error : unreadable(path, error);
+    }
+  }
+
+  /** Writes a part to a new file. It is on disk when this returns. */
+  async extract({ offset, bytes }: Part, path: string): Promise<void> {
+    const target = await open(path, 'wx', 0o600);
+    try {
+      await eachChunk(this.#file, { offset, bytes }, (chunk) => target.appendFile(chunk));
+      await target.sync();
+    } finally {
+      await target.close();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close();
+  }
+}
+
+interface Content {
+  readonly bytes: number;
+  readonly header: BackupHeader;
+  readonly parts: readonly Part[];
+}
+
+async function readContent(path: string, file: FileHandle): Promise<Content> {
+  const stat = await file.stat();
+  if (!stat.isFile())
+    throw new BackupError(`${path} is not a file. Name the file that keystile backup create has made.`);
+  const start = await readLine(file, 0);
+  const format = FORMAT_LINE.exec(start)?.[1];
+  if (format === undefined)
+    throw new BackupError(`${path} is not a backup of Keystile. Name a file that keystile backup create has made.`);
+  if (Number(format) > FORMAT_VERSION)
+    throw new BackupError(
+      `${path} was made by a newer program: it has format ${format}, and this program knows up to ${FORMAT_VERSION}. ` +
+        'Use the program that made it, or a newer one.',
+    );
+  const end = stat.size - CHECKSUM_BYTES;
+  await checkSum(path, file, end);
+  const headerLine = await readLine(file, start.length);
+  const header = readHeader(headerLine);
+  const parts = await readParts(file, start.length + Buffer.byteLength(headerLine), end);
+  if (start !== formatLine(FORMAT_VERSION) || header === null || parts === null) throw torn(path);
+  return { bytes: stat.size, header, parts };
+}
+
+async function checkSum(path: string, file: FileHandle, end: number): Promise<void> {
+  if (end < 0) throw torn(path);
+  const hasher = new Bun.CryptoHasher('sha256');
+  await eachChunk(file, { offset: 0, bytes: end }, async (chunk) => void hasher.update(chunk));
+  if (readChecksum(await readLine(file, end)) !== hasher.digest('hex')) throw torn(path);
+}
+
+/** null = the parts do not end where the checksum begins, one of them is twice in the file, or a database is missing. */
+async function readParts(file: FileHandle, start: number, end: number): Promise<readonly Part[] | null> {
+  const parts: Part[] = [];
+  for (let at = start; at < end;) {
+    const line = await readLine(file, at);
+    const part = readPartHeader(line);
+    const offset = at + Buffer.byteLength(line);
+    if (part === null || parts.some(({ name }) => name === part.name) || offset + part.bytes > end) return null;
+    parts.push({ ...part, offset });
+    at = offset + part.bytes;
+  }
+  const hasBoth = ['keystile.db', 'analytics.db'].every((wanted) => parts.some(({ name }) => name === wanted));
+  return hasBoth ? parts : null;
+}
+
+/** The line that begins there, with its end. A longer line is cut. */
+async function readLine(file: FileHandle, offset: number): Promise<string> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_LINE_BYTES), 0, MAX_LINE_BYTES, offset);
+  const end = buffer.indexOf('\n');
+  return buffer.toString('utf8', 0, end === -1 || end >= bytesRead ? bytesRead : end + 1);
+}
+
+async function eachChunk(
+  file: FileHandle,
+  { offset, bytes }: { readonly offset: number; readonly bytes: number },
+  use: (chunk: Uint8Array) => Promise<void>,
+): Promise<void> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (let at = offset; at < offset + bytes;) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(CHUNK_BYTES, offset + bytes - at), at);
+    if (bytesRead === 0) throw new Error('the file became shorter while it was read');
+    await use(buffer.subarray(0, bytesRead));
+    at += bytesRead;
+  }
+}
+
+function torn(path: string): BackupError {
+  return new BackupError(
+    `${path} is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.`,
+  );
+}
+
+function unreadable(path: string, error: unknown): BackupError {
+  const reason = (error as { code?: string }).code ?? String(error);
+  return new BackupError(`${path} cannot be read (${reason}). Name a file that keystile backup create has made.`);
+}

@@ -1,0 +1,160 @@
+import { Database } from 'bun:sqlite';
+import { existsSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+import {
+  DataFolder,
+  findOwner,
+  flushFolder,
+  FolderError,
+  FolderOwned,
+  type Owner,
+  writeDurably,
+} from '../file/dataFolder.ts';
+import { notePath, noteText } from '../file/folderNote.ts';
+import { writeRestoredNote } from '../file/installation.ts';
+import { toWriteFailure } from '../file/writeFailure.ts';
+import { BackupError } from './backupError.ts';
+import type { BackupFile } from './backupFile.ts';
+import { type CopyContents, inspectCopy } from './inspectCopy.ts';
+import { makePartialFolder } from './partialFolder.ts';
+
+export interface RestoreOptions {
+  /** The data folder to make. */
+  readonly folder: string;
+  /** Moves an existing data folder aside. */
+  readonly movesAside: boolean;
+  /** This process, which owns an existing folder while it moves it. */
+  readonly owner: Owner;
+  readonly nowMs: number;
+  readonly newFolderId: () => string;
+}
+
+export interface Restored {
+  readonly folder: string;
+  /** Where the folder is now that was there before; null = there was none. */
+  readonly movedTo: string | null;
+  readonly contents: CopyContents;
+}
+
+/** A link keeps its place: the folder that it leads to is restored. */
+export function realFolder(path: string): string {
+  return existsSync(path) ? realpathSync(path) : resolve(path);
+}
+
+/** Refuses a data folder that is there, unless it is empty. Changes nothing. */
+export function refuseExisting(path: string): void {
+  const folder = realFolder(path);
+  if (isFree(folder)) return;
+  throw new BackupError(
+    `The data folder ${folder} exists. Name another one with --data, or move it aside with --force. Nothing is deleted.`,
+  );
+}
+
+/**
+ * Makes a data folder from a backup. It is built beside its place and takes it when it is whole. An existing folder keeps its files and
+ * gets another name.
+ */
+export async function restoreBackup(backup: BackupFile, options: RestoreOptions): Promise<Restored> {
+  const folder = realFolder(options.folder);
+  if (!options.movesAside) refuseExisting(folder);
+  const owner = findOwner(folder);
+  if (owner !== null) throw new FolderOwned(folder, owner);
+  let partial: string | null = null;
+  try {
+    partial = makePartialFolder(folder);
+    const contents = await build(backup, partial, options);
+    const movedTo = takePlace(partial, folder, options);
+    return { folder, movedTo, contents };
+  } catch (error) {
+    throw toRestoreError(folder, error);
+  } finally {
+    if (partial !== null) rmSync(partial, { recursive: true, force: true });
+  }
+}
+
+async function build(
+  backup: BackupFile,
+  partial: string,
+  { nowMs, newFolderId }: RestoreOptions,
+): Promise<CopyContents> {
+  for (const part of backup.parts) await backup.extract(part, join(partial, part.name));
+  const path = join(partial, 'keystile.db');
+  const contents = await inspectCopy(backup.path, { path, analyticsPath: join(partial, 'analytics.db') });
+  const id = newFolderId();
+  markRestored(path, { id, madeAtMs: backup.header.madeAtMs, restoredAtMs: nowMs });
+  // The operator has accepted what is missing, so that the start has nothing to refuse.
+  writeDurably(notePath(partial), noteText({ number: contents.lastCommit, id }));
+  flushFolder(partial);
+  return contents;
+}
+
+interface RestoredMark {
+  readonly id: string;
+  readonly madeAtMs: number;
+  readonly restoredAtMs: number;
+}
+
+/** In one transaction. Sessions end: one that was ended since the backup was made must not be valid again. */
+function markRestored(path: string, { id, madeAtMs, restoredAtMs }: RestoredMark): void {
+  using db = new Database(path, { readwrite: true, create: false });
+  db.run('PRAGMA synchronous = FULL');
+  db.transaction(() => {
+    db.query(
+      "INSERT INTO installation (name, value) VALUES ('folder_id', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1",
+    ).run(id);
+    writeRestoredNote(db, { madeAtMs, restoredAtMs });
+    db.query(
+      `INSERT INTO audit_entries (at_ms, actor, action, target, after_json)
+       VALUES (?1, 'cli', 'installation.restore', (SELECT value FROM installation WHERE name = 'workspace_id'), ?2)`,
+    ).run(restoredAtMs, JSON.stringify({ madeAt: madeAtMs }));
+    db.run('DELETE FROM sessions');
+    db.run('DELETE FROM portal_sessions');
+  }).immediate();
+}
+
+/** Answers where the folder is now that was there before. */
+function takePlace(partial: string, folder: string, { owner, nowMs }: RestoreOptions): string | null {
+  if (isFree(folder)) {
+    renameSync(partial, folder);
+    flushFolder(dirname(folder));
+    return null;
+  }
+  const movedTo = `${folder}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-')}`;
+  // Fails while another process owns the folder: it would go on writing there.
+  const owned = DataFolder.own(folder, owner);
+  try {
+    renameSync(folder, movedTo);
+    orMoveBack(() => renameSync(partial, folder), { movedTo, folder });
+  } finally {
+    owned.release();
+  }
+  flushFolder(dirname(folder));
+  return movedTo;
+}
+
+function orMoveBack(
+  move: () => void,
+  { movedTo, folder }: { readonly movedTo: string; readonly folder: string },
+): void {
+  try {
+    move();
+  } catch (error) {
+    renameSync(movedTo, folder);
+    throw error;
+  }
+}
+
+function isFree(folder: string): boolean {
+  if (!existsSync(folder)) return true;
+  return statSync(folder).isDirectory() && readdirSync(folder).length === 0;
+}
+
+function toRestoreError(folder: string, error: unknown): Error {
+  if (error instanceof BackupError || error instanceof FolderError) return error;
+  const { message } = toWriteFailure(error);
+  const advice = /\b(EBUSY|EXDEV)\b/.test(message)
+    ? 'It is the root of a disk, which cannot be renamed: name a folder inside it with --data.'
+    : 'Check the disk, and that this user may write beside the folder.';
+  return new BackupError(`The data folder ${folder} was not restored (${message}). Nothing was changed. ${advice}`);
+}
