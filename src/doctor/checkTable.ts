@@ -1,4 +1,5 @@
 import type { Check } from './check.ts';
+import { certificate } from './checks/certificate.ts';
 import { clocks } from './checks/clocks.ts';
 import { database } from './checks/database.ts';
 import { databaseSettings } from './checks/databaseSettings.ts';
@@ -26,6 +27,7 @@ export const CHECKS: readonly Check[] = [
   freshness,
   localCounts,
   tls,
+  certificate,
   webhooks,
   lostCommits,
   writeAheadLog,

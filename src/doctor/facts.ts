@@ -39,4 +39,6 @@ export interface Facts {
   readonly walBytes: number | null;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
+  /** When the certificate of this node expires; null = it speaks plain HTTP. */
+  readonly certificateExpiresAtMs: number | null;
 }

@@ -26,6 +26,7 @@ const NODE: NodeStatus = {
 };
 
 const MIB = 2 ** 20;
+const DAY_MS = 86_400_000;
 
 const WELL: Facts = {
   nowMs: 1_000_000,
@@ -40,6 +41,7 @@ const WELL: Facts = {
   disk: { freeBytes: 100_000 * MIB, totalBytes: 200_000 * MIB },
   walBytes: 4 * MIB,
   oldestTransactionMs: 100,
+  certificateExpiresAtMs: 1_000_000 + 15 * DAY_MS,
 };
 
 /** Each check, broken once: the facts, and what its text must tell. */
@@ -55,6 +57,7 @@ const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: st
   freshness: [{ nodes: [{ ...NODE, freshnessAgeMs: 1_001 }] }, 'eu (1001 ms)'],
   'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)'],
   tls: [{ config: configOf({ KEYSTILE_HOST: '0.0.0.0' }) }, 'listens on 0.0.0.0 without TLS'],
+  certificate: [{ certificateExpiresAtMs: 1_000_000 + DAY_MS }, 'expires in 24 hours'],
   webhooks: [
     { webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
     'a.example has failed for 17 minutes',
