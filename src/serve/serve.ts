@@ -129,7 +129,8 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   output.print(
     banner({
       config,
-      url,
+      // A browser accepts the certificate under the name that it holds.
+      url: certificates === null ? url : (config.publicUrl ?? url),
       where: storage.where,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
