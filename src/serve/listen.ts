@@ -35,6 +35,8 @@ export interface ListeningApi extends Listening {
   connections(): number;
   /** Connections that were refused since the start, because there were too many. */
   refusals(): number;
+  /** When the certificate in use expires; null: plain HTTP. */
+  certificateExpiresAtMs(): number | null;
 }
 
 /** `certificates`: the service speaks TLS, and only TLS. */
@@ -66,6 +68,7 @@ function listenFront(service: Service, limit: ConnectionLimit, certificates: Cer
     port: front.port,
     connections: () => front.connections,
     refusals: () => limit.refused,
+    certificateExpiresAtMs: () => certificates?.inUse.expiresAtMs ?? null,
     async stop() {
       front.stopListening();
       await drained(() => front.inFlight);
@@ -88,7 +91,12 @@ function listenRuntime(service: Service, maxPending: number): ListeningApi {
     fetch,
     error,
   });
-  return { ...toListening(server), connections: () => server.pendingRequests, refusals: refused };
+  return {
+    ...toListening(server),
+    connections: () => server.pendingRequests,
+    refusals: refused,
+    certificateExpiresAtMs: () => null,
+  };
 }
 
 /**
@@ -106,7 +114,7 @@ async function drained(inFlight: () => number): Promise<void> {
 
 export function listenMetrics(
   service: Service,
-  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused'>,
+  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused' | 'certificateExpiresAtMs'>,
 ): Listening {
   const { config, engine } = service;
   const server = Bun.serve({

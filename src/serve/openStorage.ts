@@ -43,7 +43,7 @@ export function openStorage(context: StorageContext, onBroken: (error: Error) =>
 
 /** How the status learns when the certificate expires. */
 function expiryOf(certificates: CertificateFiles | null): Pick<Surroundings, 'certificateExpiresAtMs'> {
-  return certificates === null ? {} : { certificateExpiresAtMs: () => certificates.inUse.notAfterMs };
+  return certificates === null ? {} : { certificateExpiresAtMs: () => certificates.inUse.expiresAtMs };
 }
 
 async function openFolder(

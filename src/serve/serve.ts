@@ -177,6 +177,7 @@ function tryMetrics(
       ...gauges(),
       connections: api.connections(),
       connectionsRefused: api.refusals(),
+      certificateExpiresAtMs: api.certificateExpiresAtMs(),
     }));
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;

@@ -45,6 +45,8 @@ export interface Gauges extends BackgroundGauges {
   readonly connections: number;
   /** Connections refused because there were too many. */
   readonly connectionsRefused: number;
+  /** When the certificate in use expires; null or absent = the service speaks plain HTTP. */
+  readonly certificateExpiresAtMs?: number | null;
 }
 
 /** All metrics in the format of Prometheus. No label contains a value that a caller sent. */
@@ -166,6 +168,7 @@ export class HttpMetrics {
         labelled('keystile_other_tags_total', Object.entries(gauges.otherTags), 'reason'),
       ),
       ...(gauges.walBytes === null ? [] : [walSection(gauges.walBytes)]),
+      ...(gauges.certificateExpiresAtMs == null ? [] : [certificateSection(gauges.certificateExpiresAtMs)]),
       ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
     return `${sections.flat().join('\n')}\n`;
@@ -175,6 +178,13 @@ export class HttpMetrics {
 function walSection(bytes: number): string[] {
   const help = 'Size of the write-ahead log of the database.';
   return section('keystile_wal_bytes', 'gauge', help, [`keystile_wal_bytes ${bytes}`]);
+}
+
+function certificateSection(expiresAtMs: number): string[] {
+  const name = 'keystile_certificate_expiry_timestamp_seconds';
+  return section(name, 'gauge', 'When the certificate in use expires, in seconds since 1970.', [
+    `${name} ${expiresAtMs / 1000}`,
+  ]);
 }
 
 function clusterSections(gauges: ClusterGauges): string[][] {

@@ -9,6 +9,8 @@ export interface ServerCertificate {
   readonly key: string;
   /** The same as the runtime keeps it. */
   readonly context: object;
+  /** When it expires. */
+  readonly expiresAtMs: number;
 }
 
 /** Where a front finds the certificate for the next connection. */

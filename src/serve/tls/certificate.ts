@@ -19,12 +19,6 @@ export interface CertificateTexts {
   readonly key: string;
 }
 
-/** A certificate that can be used, with its private key. */
-export interface Certificate extends ServerCertificate {
-  /** When it expires. */
-  readonly notAfterMs: number;
-}
-
 /** The files cannot be used. The message tells the operator why, and what to do. */
 export class CertificateProblem extends Error {
   override readonly name = 'CertificateProblem';
@@ -35,7 +29,11 @@ export function readTexts({ certPath, keyPath }: CertificatePaths): CertificateT
 }
 
 /** Checks everything that would make clients refuse the certificate, except who issued it. */
-export function checkCertificate(paths: CertificatePaths, { cert, key }: CertificateTexts, nowMs: number): Certificate {
+export function checkCertificate(
+  paths: CertificatePaths,
+  { cert, key }: CertificateTexts,
+  nowMs: number,
+): ServerCertificate {
   const certificate = parseCertificate(paths.certPath, cert);
   const privateKey = parseKey(paths.keyPath, key);
   const file = `The certificate in ${paths.certPath} (KEYSTILE_TLS_CERT)`;
@@ -44,13 +42,13 @@ export function checkCertificate(paths: CertificatePaths, { cert, key }: Certifi
       `The key in ${paths.keyPath} (KEYSTILE_TLS_KEY) does not fit the certificate in ${paths.certPath} (KEYSTILE_TLS_CERT). Set both to files that belong together; the certificate of the service comes first in its file.`,
     );
   }
-  const [notBeforeMs, notAfterMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
-  if (notAfterMs <= nowMs)
-    throw new CertificateProblem(`${file} expired at ${instant(notAfterMs)}. Renew it, or check the clock.`);
+  const [notBeforeMs, expiresAtMs] = [Date.parse(certificate.validFrom), Date.parse(certificate.validTo)];
+  if (expiresAtMs <= nowMs)
+    throw new CertificateProblem(`${file} expired at ${instant(expiresAtMs)}. Renew it, or check the clock.`);
   if (notBeforeMs > nowMs)
     throw new CertificateProblem(`${file} is not valid before ${instant(notBeforeMs)}. Check the clock, or wait.`);
   try {
-    return { cert, key, notAfterMs, context: createSecureContext({ cert, key }).context as object };
+    return { cert, key, expiresAtMs, context: createSecureContext({ cert, key }).context as object };
   } catch (error) {
     throw new CertificateProblem(`${file} cannot be used (${reasonOf(error)}). Issue it again with another key.`);
   }

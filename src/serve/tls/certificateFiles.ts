@@ -1,7 +1,7 @@
 import { CERTIFICATE_DUE_MS } from '../../core/health.ts';
+import type { ServerCertificate } from '../../http/front/secureHandlers.ts';
 import type { Task, TaskLog } from '../../storage/port/tasks.ts';
 import {
-  type Certificate,
   type CertificatePaths,
   CertificateProblem,
   type CertificateTexts,
@@ -25,11 +25,11 @@ export interface CertificateFilesContext {
  */
 export class CertificateFiles {
   readonly #context: CertificateFilesContext;
-  #inUse: Certificate;
+  #inUse: ServerCertificate;
   /** The problem that was told last; null = the files are in use. */
   #problem: string | null = null;
   /** The certificate of which was told that it expires soon. */
-  #told: Certificate | null = null;
+  #told: ServerCertificate | null = null;
 
   /** Throws a CertificateProblem when the files cannot be used. */
   constructor(context: CertificateFilesContext) {
@@ -38,7 +38,7 @@ export class CertificateFiles {
     this.#tellExpiry();
   }
 
-  get inUse(): Certificate {
+  get inUse(): ServerCertificate {
     return this.#inUse;
   }
 
@@ -55,7 +55,7 @@ export class CertificateFiles {
       const texts = readTexts(paths);
       if (!isSame(texts, this.#inUse)) {
         this.#inUse = checkCertificate(paths, texts, nowMs());
-        log.info('new connections use the new certificate', { expires: instant(this.#inUse.notAfterMs) });
+        log.info('new connections use the new certificate', { expires: instant(this.#inUse.expiresAtMs) });
       }
       this.#problem = null;
     } catch (error) {
@@ -74,15 +74,15 @@ export class CertificateFiles {
 
   #tellExpiry(): void {
     const { nowMs, log } = this.#context;
-    const { notAfterMs } = this.#inUse;
-    if (this.#told === this.#inUse || notAfterMs - nowMs() > CERTIFICATE_DUE_MS) return;
+    const { expiresAtMs } = this.#inUse;
+    if (this.#told === this.#inUse || expiresAtMs - nowMs() > CERTIFICATE_DUE_MS) return;
     this.#told = this.#inUse;
     log.warn('the certificate expires soon: renew it; the new files are used without a restart', {
-      expires: instant(notAfterMs),
+      expires: instant(expiresAtMs),
     });
   }
 }
 
-function isSame(texts: CertificateTexts, { cert, key }: Certificate): boolean {
+function isSame(texts: CertificateTexts, { cert, key }: ServerCertificate): boolean {
   return texts.cert === cert && texts.key === key;
 }

@@ -42,8 +42,8 @@ const CHECK_PATH = 'Check the path, and that the user of the service may read it
 describe('the files of a certificate', () => {
   test('are used when they belong together and are valid, also with a chain', () => {
     for (const good of [SELF_SIGNED, RENEWED, ISSUED]) expect(problemOf(save(good))).toBe('none');
-    const { notAfterMs } = checkCertificate(save(EXPIRED), EXPIRED, Date.parse('2020-06-01T00:00:00Z'));
-    expect(notAfterMs).toBe(Date.parse('2021-01-01T00:00:00Z'));
+    const { expiresAtMs } = checkCertificate(save(EXPIRED), EXPIRED, Date.parse('2020-06-01T00:00:00Z'));
+    expect(expiresAtMs).toBe(Date.parse('2021-01-01T00:00:00Z'));
   });
 
   test.each([
