@@ -31,6 +31,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'configuration',
     'operations',
     'scaling',
+    'security',
     'http',
     'bounds',
     'reliability',
