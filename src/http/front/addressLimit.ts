@@ -1,3 +1,4 @@
+import type { Memory, MemoryBudget } from './memoryBudget.ts';
 import { type Address, type AddressBlock, inBlock, isIpv4, parseAddress } from '../../core/address.ts';
 
 /** How many connections beyond the limit of an address get an answer that says so. Further ones are closed without an answer. */
@@ -5,11 +6,11 @@ const REFUSALS = 16;
 /** A network gives one customer at least this block of IPv6 addresses. */
 const IPV6_GROUP_BYTES = 8;
 
-/** Counts the connections of each address, so that one cannot take all. */
+/** Counts the connections of each address, and what they hold, so that one cannot take all. */
 export class AddressLimit {
   readonly #max: number;
   readonly #exempt: readonly AddressBlock[];
-  readonly #counts = new Map<string, number>();
+  readonly #addresses = new Map<string, { count: number; memory: Memory | null }>();
 
   constructor(max: number, exempt: readonly AddressBlock[]) {
     this.#max = max;
@@ -25,17 +26,22 @@ export class AddressLimit {
 
   enter(name: string | null): 'serve' | 'refuseAddress' | 'drop' {
     if (name === null) return 'serve';
-    const count = (this.#counts.get(name) ?? 0) + 1;
-    this.#counts.set(name, count);
+    const address = this.#addresses.get(name) ?? { count: 0, memory: null };
+    this.#addresses.set(name, address);
+    const count = ++address.count;
     if (count <= this.#max) return 'serve';
     return count <= this.#max + REFUSALS ? 'refuseAddress' : 'drop';
   }
 
   leave(name: string | null): void {
-    if (name === null) return;
-    const count = (this.#counts.get(name) ?? 0) - 1;
-    if (count > 0) this.#counts.set(name, count);
-    else this.#counts.delete(name);
+    const address = name === null ? undefined : this.#addresses.get(name);
+    if (name !== null && address !== undefined && --address.count === 0) this.#addresses.delete(name);
+  }
+
+  /** The memory for a connection that has entered: a share of the budget for all of its address. */
+  memoryOf(name: string | null, budget: MemoryBudget): Memory {
+    const address = name === null ? undefined : this.#addresses.get(name);
+    return address === undefined ? budget : (address.memory ??= budget.share());
   }
 }
 

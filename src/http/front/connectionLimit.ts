@@ -1,4 +1,5 @@
 import type { AddressLimit } from './addressLimit.ts';
+import type { Memory, MemoryBudget } from './memoryBudget.ts';
 
 /** How many connections of clients there may be. */
 export interface ConnectionBounds {
@@ -49,6 +50,10 @@ export class ConnectionLimit {
   leave(name: string | null): void {
     this.#addresses.leave(name);
     this.#connections--;
+  }
+
+  memoryOf(name: string | null, budget: MemoryBudget): Memory {
+    return this.#addresses.memoryOf(name, budget);
   }
 
   #enterAny(descriptor: number): Welcome {

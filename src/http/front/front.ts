@@ -33,12 +33,13 @@ export class Front {
     const take = (socket: Bun.Socket<Connection>): Welcome => {
       // Send an answer at once, even while the client has not confirmed the one before (no Nagle).
       socket.setNoDelay(true);
-      socket.data = new Connection(context, socket);
       // `remoteAddress` is undefined once the socket has closed.
       const address = socket.remoteAddress as string | undefined;
       const name = address === undefined ? null : limit.nameOf(address);
+      const welcome = limit.enter(descriptorOf(socket), name);
+      socket.data = new Connection(context, socket, limit.memoryOf(name, context.memory));
       connections.set(socket.data, name);
-      return limit.enter(descriptorOf(socket), name);
+      return welcome;
     };
     const plain: Handlers = {
       open(socket) {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { LOOPBACK, parseBlock } from '../../../src/core/address.ts';
 import { AddressLimit } from '../../../src/http/front/addressLimit.ts';
 import { ConnectionLimit } from '../../../src/http/front/connectionLimit.ts';
+import { type Memory, MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
 
 const PROXY = ['10.0.0.0/8'].flatMap((text) => parseBlock(text) ?? []);
 const SIZE = { connections: 100, refusals: 5, firstReserved: Infinity };
@@ -37,6 +38,22 @@ describe('the limit of connections of one address', () => {
     const limit = limitOf(1);
     for (const address of ['127.0.0.1', '::1', '10.1.2.3', '::ffff:10.1.2.3'])
       expect([limit.enter(address), limit.enter(address), limit.enter(address)]).toEqual(['serve', 'serve', 'serve']);
+  });
+
+  test('leaves three quarters of the memory to other addresses, and gives back what it took', () => {
+    const budget = new MemoryBudget(1000);
+    const addresses = new AddressLimit(5, LOOPBACK);
+    const memoryOf = (address: string): Memory => {
+      const name = addresses.nameOf(address);
+      addresses.enter(name);
+      return addresses.memoryOf(name, budget);
+    };
+    const [one, same, other] = [memoryOf('192.0.2.1'), memoryOf('192.0.2.1'), memoryOf('192.0.2.2')];
+    expect([one.take(200, 200), same.take(51, 51), same.take(50, 50)]).toEqual([true, false, true]);
+    expect([one.take(1, 1), other.take(250, 250), budget.left]).toEqual([false, true, 500]);
+    one.giveBack(200);
+    expect([same.take(100, 100), budget.left]).toEqual([true, 600]);
+    expect(memoryOf('127.0.0.1')).toBe(budget);
   });
 
   test('does not open the limit of all connections', () => {
