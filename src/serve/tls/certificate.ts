@@ -50,7 +50,9 @@ export function checkCertificate(
   try {
     return { cert, key, expiresAtMs, context: createSecureContext({ cert, key }).context as object };
   } catch (error) {
-    throw new CertificateProblem(`${file} cannot be used (${reasonOf(error)}). Issue it again with another key.`);
+    throw new CertificateProblem(
+      `${file} cannot be used (${reasonOf(error)}). Check that the file is whole, with every certificate behind the first.`,
+    );
   }
 }
 

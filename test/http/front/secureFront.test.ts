@@ -70,6 +70,19 @@ describe('the front over TLS', () => {
     expect(answersIn(await heard(socket))).toBe(201);
   });
 
+  test('many verdicts with letters of more than one byte arrive whole, however the socket cuts them', async () => {
+    const meta = { name: 'Grüße 😀 '.repeat(100) };
+    const { key } = await service.createKey({ meta });
+    const body = JSON.stringify({ key });
+    const ask = (connection: string): string =>
+      `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const socket = await client(server.port);
+    socket.write(ask('keep-alive').repeat(2_000) + ask('close'));
+    const text = Buffer.from(await heard(socket), 'latin1').toString('utf8');
+    expect(answersIn(text)).toBe(2_001);
+    expect(text.split(JSON.stringify(meta)).length - 1).toBe(2_001);
+  });
+
   test('answers that are longer than a socket takes at once arrive whole', async () => {
     const plain = await service.call('/openapi.json', undefined, { method: 'GET' });
     const socket = await client(server.port);

@@ -64,6 +64,11 @@ describe('the files of a certificate', () => {
       'The key in /tls/key.pem (KEYSTILE_TLS_KEY) does not fit the certificate in /tls/cert.pem (KEYSTILE_TLS_CERT). Set both to files that belong together; the certificate of the service comes first in its file.',
     ],
     [
+      'a torn chain',
+      { ...ISSUED, cert: ISSUED.cert.slice(0, -200) },
+      'The certificate in /tls/cert.pem (KEYSTILE_TLS_CERT) cannot be used (ERR_OSSL_PEM_BAD_END_LINE). Check that the file is whole, with every certificate behind the first.',
+    ],
+    [
       'an expired certificate',
       EXPIRED,
       'The certificate in /tls/cert.pem (KEYSTILE_TLS_CERT) expired at 2021-01-01T00:00:00Z. Renew it, or check the clock.',
