@@ -38,6 +38,8 @@ export interface Surroundings {
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
+  /** When the certificate in use expires. Absent: the service has none. */
+  readonly certificateExpiresAtMs?: () => number;
 }
 
 export interface EmbeddedSurroundings extends Surroundings {
@@ -181,7 +183,9 @@ function assemble<S extends Storage>(
     },
     maxTagLists: config.analyticsTagLists,
     portal: {
-      url: config.publicUrl ?? (isLoopback(config.host) ? localUrl(config.host, config.port) : null),
+      url:
+        config.publicUrl ??
+        (isLoopback(config.host) ? localUrl(config.host, config.port, config.tlsCert !== null) : null),
       returnOrigins: config.portalReturnOrigins ?? [],
     },
     countsVerifications: config.analytics,
@@ -198,7 +202,16 @@ function assemble<S extends Storage>(
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
     readStatus: () => status.read(),
   });
-  const status = new StatusReader({ engine, metrics, config, database: facts, version: VERSION, monotonicMs });
+  const certificateExpiresAtMs = surroundings.certificateExpiresAtMs ?? (() => null);
+  const status = new StatusReader({
+    engine,
+    metrics,
+    config,
+    database: facts,
+    version: VERSION,
+    monotonicMs,
+    certificateExpiresAtMs,
+  });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
     storage,

@@ -5,8 +5,9 @@ import { localUrl } from '../core/localUrl.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { wallClockMs } from '../system.ts';
 import { failed, type CliError } from './cliError.ts';
-import { isNotSent, notKeystile, send, unreachable } from './http.ts';
+import { isCut, isNotSent, notKeystile, send, unreachable } from './http.ts';
 import { hasDatabase, noDatabase, openUnlessOwned, ownedBy, retryFor, WAIT_FOR_OWNER_MS } from './openDatabase.ts';
+import { localTrust, type Trust } from './trust.ts';
 
 /** A way to send HTTP requests to the service: over the network, or inside this process. */
 export interface ServiceConnection {
@@ -20,29 +21,33 @@ export interface ServiceConnection {
  * there and no process owns the data folder, this process opens the folder and runs the same HTTP service in itself.
  */
 export async function findService(config: Config): Promise<ServiceConnection> {
-  if (config.url !== null) return overHttp(config.url);
-  const url = localUrl(config.host, config.port);
+  if (config.url !== null) return overHttp(config.url, null);
+  const url = localUrl(config.host, config.port, config.tlsCert !== null);
+  const trust = config.tlsCert === null ? null : localTrust(config.tlsCert, url);
   let owner: Owner | null = null;
   const connection = await retryFor(async () => {
-    if (config.port !== 0 && (await answers(url))) return overHttp(url);
+    if (config.port !== 0 && (await answers(url, trust))) return overHttp(url, trust);
     if (!hasDatabase(config)) throw noDatabase(config, url);
     const found = await openUnlessOwned(config);
     if ('engine' in found) return { ...found, url };
     owner = found;
-    if (found.url !== null && found.host === hostname() && (await answers(found.url))) return overHttp(found.url);
+    if (found.url !== null && found.host === hostname()) {
+      const ownTrust = found.tlsCert === undefined ? null : localTrust(found.tlsCert, found.url);
+      if (await answers(found.url, ownTrust)) return overHttp(found.url, ownTrust);
+    }
     if (hasStarted(found)) throw listensElsewhere(config, url, found);
     return null;
   });
   if (connection === null && owner !== null) throw listensElsewhere(config, url, owner);
-  return connection ?? overHttp(url);
+  return connection ?? overHttp(url, trust);
 }
 
-function overHttp(url: string): ServiceConnection {
+function overHttp(url: string, trust: Trust | null): ServiceConnection {
   return {
     url,
     send: async (request) => {
       try {
-        return await send(request);
+        return await send(request, trust);
       } catch (error) {
         throw unreachable(url, error);
       }
@@ -52,12 +57,12 @@ function overHttp(url: string): ServiceConnection {
 }
 
 /** Whether Keystile answers there. Checked before the root key is sent, so that no other program receives it. */
-async function answers(url: string): Promise<boolean> {
+async function answers(url: string, trust: Trust | null): Promise<boolean> {
   let response: Response;
   try {
-    response = await send(new Request(`${url}/v1/liveness`));
+    response = await send(new Request(`${url}/v1/liveness`), trust);
   } catch (error) {
-    if (isNotSent(error)) return false;
+    if (isNotSent(error) || isCut(error)) return false;
     throw unreachable(url, error);
   }
   const body = (await response.json().catch(() => null)) as { status?: unknown } | null;

@@ -117,6 +117,19 @@ function contradictions(config: Partial<Config>): string[] {
     );
   }
   found.push(...backupContradictions(config));
+  if (
+    config.tlsCert !== undefined &&
+    config.tlsKey !== undefined &&
+    (config.tlsCert === null) !== (config.tlsKey === null)
+  ) {
+    const [given, missing] = config.tlsKey === null ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
+    found.push(`KEYSTILE_TLS_${given} is set without KEYSTILE_TLS_${missing}. Set both, or none.`);
+  }
+  if (config.httpServer === 'runtime' && config.tlsCert != null) {
+    found.push(
+      'KEYSTILE_HTTP_SERVER=runtime does not speak TLS. Remove it, or remove KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY.',
+    );
+  }
   return found;
 }
 

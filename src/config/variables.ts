@@ -30,6 +30,24 @@ export const VARIABLES = {
     'front',
     "The HTTP server: `front` is Keystile's own, `runtime` is Bun's. `runtime` is slower; use it to find out whether `front` causes a problem.",
   ),
+  tlsCert: variable(
+    'TLS_CERT',
+    text,
+    null,
+    'File with the certificate of the service in PEM form, followed by those of its authorities. With it, the service speaks HTTPS only. New files are used for new connections within seconds.',
+  ),
+  tlsKey: variable(
+    'TLS_KEY',
+    text,
+    null,
+    'File with the private key of the certificate in PEM form, without a passphrase.',
+  ),
+  network: variable(
+    'NETWORK',
+    choice('public', 'private'),
+    'public',
+    'Who can reach the port. `private`: only machines that you trust. It silences the warnings of a start about TLS and open verification.',
+  ),
   publicUrl: variable('PUBLIC_URL', publicUrl, null, 'The URL of the service for clients; used in links.'),
   dashboard: variable(
     'DASHBOARD',
@@ -148,6 +166,12 @@ export const VARIABLES = {
     count(1, 1_000_000),
     '20000',
     'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start then logs a warning.',
+  ),
+  maxConnectionsPerAddress: variable(
+    'MAX_CONNECTIONS_PER_ADDRESS',
+    count(1, 1_000_000),
+    null,
+    'Connections of one address at one time; of IPv6, of one /64 block. A further connection is answered with 503 and closed. This machine and KEYSTILE_TRUSTED_PROXIES are exempt. Default: a quarter of all connections, at least 100.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',

@@ -73,15 +73,19 @@ export function inBlock(address: Address, block: AddressBlock): boolean {
   return ((address[whole] ?? 0) & mask) === ((block.address[whole] ?? 0) & mask);
 }
 
+export function isIpv4(address: Address): boolean {
+  return address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
+}
+
 /** The address as text. A run of zeros is not shortened to `::`. */
 export function showAddress(address: Address): string {
-  const isV4 = address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
-  if (isV4) return address.slice(12).join('.');
+  if (isIpv4(address)) return address.slice(12).join('.');
   const groups = Array.from({ length: 8 }, (_, i) => ((address[i * 2] ?? 0) << 8) | (address[i * 2 + 1] ?? 0));
   return groups.map((group) => group.toString(16)).join(':');
 }
 
-const LOOPBACK = ['127.0.0.0/8', '::1/128'].flatMap((text) => parseBlock(text) ?? []);
+/** The addresses of this machine to itself. */
+export const LOOPBACK: readonly AddressBlock[] = ['127.0.0.0/8', '::1/128'].flatMap((text) => parseBlock(text) ?? []);
 
 /** Only this machine reaches the host: a name, or an address as it stands in a URL or by itself. */
 export function isLoopback(host: string): boolean {

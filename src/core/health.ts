@@ -8,3 +8,6 @@ export const OLD_TRANSACTION_MS = 300_000;
 
 /** A node that was not seen for this long is gone. */
 export const GONE_AFTER_MS = 10_000;
+
+/** A certificate that expires within this time should be renewed. */
+export const CERTIFICATE_DUE_MS = 14 * 86_400_000;

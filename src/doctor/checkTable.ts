@@ -1,5 +1,6 @@
 import type { Check } from './check.ts';
 import { backups } from './checks/backups.ts';
+import { certificate } from './checks/certificate.ts';
 import { clocks } from './checks/clocks.ts';
 import { database } from './checks/database.ts';
 import { databaseSettings } from './checks/databaseSettings.ts';
@@ -27,6 +28,7 @@ export const CHECKS: readonly Check[] = [
   freshness,
   localCounts,
   tls,
+  certificate,
   webhooks,
   backups,
   lostCommits,

@@ -51,4 +51,6 @@ export interface Facts {
   readonly backups: BackupFact | null;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
+  /** When the certificate of this node expires; null = it speaks plain HTTP. */
+  readonly certificateExpiresAtMs: number | null;
 }

@@ -18,6 +18,8 @@ export interface StatusContext {
   readonly database: DatabaseFacts;
   readonly version: string;
   readonly monotonicMs: () => number;
+  /** When the certificate in use expires; null = the service has none. */
+  readonly certificateExpiresAtMs: () => number | null;
 }
 
 /** Reads how the service is doing. Nothing is counted or kept for it while nobody asks. */
@@ -51,7 +53,7 @@ export class StatusReader {
   }
 
   async #facts(): Promise<Facts> {
-    const { engine, config, database } = this.#context;
+    const { engine, config, database, certificateExpiresAtMs } = this.#context;
     const { ledger, warnings } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
     const [nodes, webhooks, oldestTransactionMs, disk, backups] = await Promise.all([
@@ -75,6 +77,7 @@ export class StatusReader {
       walBytes: database.walBytes(),
       backups,
       oldestTransactionMs,
+      certificateExpiresAtMs: certificateExpiresAtMs(),
     };
   }
 }

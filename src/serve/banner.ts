@@ -14,6 +14,8 @@ export interface BannerFacts {
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
   readonly activeRootKeys: number;
+  /** What is risky about the address, each with what to do. */
+  readonly warnings: readonly string[];
   /** The token signs in once; null = there is none to show. null: the dashboard is off. */
   readonly dashboard: { readonly token: string | null } | null;
 }
@@ -31,6 +33,7 @@ export function banner(facts: BannerFacts): string {
     `  Verify    ${verify} · refills at midnight ${config.timezone} · ${metrics === null ? 'no metrics' : `metrics on ${metrics}`}`,
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
+    ...facts.warnings.map((warning) => `Warning: ${warning}`),
     'Ctrl-C stops it; nothing is lost.',
   ];
   return lines.join('\n');

@@ -1,14 +1,22 @@
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
 import { Front } from '../http/front/front.ts';
-import { ConnectionLimit } from '../http/front/connectionLimit.ts';
+import { AddressLimit } from '../http/front/addressLimit.ts';
+import { type ConnectionBounds, ConnectionLimit } from '../http/front/connectionLimit.ts';
+import type { Certificates } from '../http/front/secureHandlers.ts';
 import { makeFrontContext } from '../http/front/frontContext.ts';
 import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
+import type { Config } from '../config/variables.ts';
+import { LOOPBACK, parseBlock } from '../core/address.ts';
 import { VERSION } from '../version.ts';
 import { locationOf } from '../compose.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
+/** One address may have this part of all connections. */
+const ADDRESS_SHARE = 4;
+/** A proxy that is not listed as trusted works with so many, also where a low limit of open files allows few. */
+const MIN_PER_ADDRESS = 100;
 /** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
 const MAX_RUNTIME_BODY_BYTES = 1 << 30;
 const METRICS_PATH = /^(?:http:\/\/[^/]*)?\/metrics(?:\?|$)/;
@@ -27,22 +35,40 @@ export interface ListeningApi extends Listening {
   connections(): number;
   /** Connections that were refused since the start, because there were too many. */
   refusals(): number;
+  /** When the certificate in use expires; null: plain HTTP. */
+  certificateExpiresAtMs(): number | null;
 }
 
-export function listenApi(service: Service, size = boundsWithoutLimit(service.config.maxConnections)): ListeningApi {
+/** `certificates`: the service speaks TLS, and only TLS. */
+export function listenApi(
+  service: Service,
+  size = boundsWithoutLimit(service.config.maxConnections),
+  certificates: Certificates | null = null,
+): ListeningApi {
   return service.config.httpServer === 'front'
-    ? listenFront(service, new ConnectionLimit(size))
+    ? listenFront(service, new ConnectionLimit(size, addressLimit(service.config, size)), certificates)
     : listenRuntime(service, size.connections);
 }
 
+/** This machine and trusted proxies bring the connections of many clients. */
+function addressLimit(
+  { maxConnectionsPerAddress, trustedProxies }: Config,
+  { connections }: ConnectionBounds,
+): AddressLimit {
+  const proxies = (trustedProxies ?? []).flatMap((text) => parseBlock(text) ?? []);
+  const usual = Math.max(MIN_PER_ADDRESS, Math.ceil(connections / ADDRESS_SHARE));
+  return new AddressLimit(maxConnectionsPerAddress ?? usual, [...LOOPBACK, ...proxies]);
+}
+
 /** The server of Keystile itself (ADR 13). */
-function listenFront(service: Service, limit: ConnectionLimit): ListeningApi {
-  const { host, port } = service.config;
-  const front = new Front(host, port, limit, makeFrontContext(service));
+function listenFront(service: Service, limit: ConnectionLimit, certificates: Certificates | null): ListeningApi {
+  const { host: hostname, port } = service.config;
+  const front = new Front({ hostname, port, certificates }, limit, makeFrontContext(service));
   return {
     port: front.port,
     connections: () => front.connections,
     refusals: () => limit.refused,
+    certificateExpiresAtMs: () => certificates?.inUse.expiresAtMs ?? null,
     async stop() {
       front.stopListening();
       await drained(() => front.inFlight);
@@ -65,7 +91,12 @@ function listenRuntime(service: Service, maxPending: number): ListeningApi {
     fetch,
     error,
   });
-  return { ...toListening(server), connections: () => server.pendingRequests, refusals: refused };
+  return {
+    ...toListening(server),
+    connections: () => server.pendingRequests,
+    refusals: refused,
+    certificateExpiresAtMs: () => null,
+  };
 }
 
 /**
@@ -83,7 +114,7 @@ async function drained(inFlight: () => number): Promise<void> {
 
 export function listenMetrics(
   service: Service,
-  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused'>,
+  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused' | 'certificateExpiresAtMs'>,
 ): Listening {
   const { config, engine } = service;
   const server = Bun.serve({

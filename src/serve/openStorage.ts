@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
+import { resolve } from 'node:path';
 
-import { compose, composeNode, type Composed, locationOf } from '../compose.ts';
+import { compose, composeNode, type Composed, locationOf, type Surroundings } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
@@ -12,6 +13,7 @@ import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
 import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { controlPath, listenControl } from './controlSocket.ts';
+import type { CertificateFiles } from './tls/certificateFiles.ts';
 
 /** The service with its database open: a data folder that this process owns, or a PostgreSQL that it shares with other nodes. */
 export interface OpenStorage {
@@ -30,17 +32,42 @@ export interface OpenStorage {
   close(): Promise<void>;
 }
 
-export function openStorage(config: Config, log: Log, onBroken: (error: Error) => void): Promise<OpenStorage> {
-  return config.databaseUrl === null ? openFolder(config, log, onBroken) : joinNodes(config, log, config.databaseUrl);
+export interface StorageContext {
+  readonly config: Config;
+  readonly log: Log;
+  /** Null: the service speaks plain HTTP. */
+  readonly certificates: CertificateFiles | null;
 }
 
-async function openFolder(config: Config, log: Log, onBroken: (error: Error) => void): Promise<OpenStorage> {
+export function openStorage(context: StorageContext, onBroken: (error: Error) => void): Promise<OpenStorage> {
+  const { databaseUrl } = context.config;
+  return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl);
+}
+
+/** How the status learns when the certificate expires. */
+function expiryOf(certificates: CertificateFiles | null): Pick<Surroundings, 'certificateExpiresAtMs'> {
+  return certificates === null ? {} : { certificateExpiresAtMs: () => certificates.inUse.expiresAtMs };
+}
+
+async function openFolder(
+  { config, log, certificates }: StorageContext,
+  onBroken: (error: Error) => void,
+): Promise<OpenStorage> {
   const control = controlPath(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
   const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
   const folder = DataFolder.own(config.data, owner);
   const digester = new Digester(config.pepper);
-  const surroundings = { config, folder, digester, log, monotonicMs, onBroken, system: realSystem(digester) };
+  const surroundings = {
+    config,
+    folder,
+    digester,
+    log,
+    monotonicMs,
+    onBroken,
+    system: realSystem(digester),
+    ...expiryOf(certificates),
+  };
   const composed = await compose(surroundings).catch((error: unknown) => {
     folder.release();
     throw error;
@@ -60,7 +87,7 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
     restored: composed.storage.restored,
     serveCommandLine(url) {
-      folder.nameOwner({ ...owner, url });
+      folder.nameOwner({ ...owner, url, ...(config.tlsCert === null ? {} : { tlsCert: resolve(config.tlsCert) }) });
       controlServer = listenControl(composed.service.engine, control);
     },
     stopCommandLine: async () => controlServer?.stop(),
@@ -71,7 +98,7 @@ async function openFolder(config: Config, log: Log, onBroken: (error: Error) => 
   };
 }
 
-async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise<OpenStorage> {
+async function joinNodes({ config, log, certificates }: StorageContext, databaseUrl: string): Promise<OpenStorage> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
   const surroundings = {
@@ -83,6 +110,7 @@ async function joinNodes(config: Config, log: Log, databaseUrl: string): Promise
     databaseUrl,
     location,
     upgrades: true,
+    ...expiryOf(certificates),
   };
   const composed = await composeNode(surroundings);
   return {

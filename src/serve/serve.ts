@@ -1,5 +1,6 @@
 import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
+import { exposures } from '../config/exposure.ts';
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
@@ -24,6 +25,8 @@ import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
+import type { CertificateFiles } from './tls/certificateFiles.ts';
+import { openCertificates } from './openCertificates.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -50,11 +53,12 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   // Signal handlers come before the banner: a person who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
   const size = connectionsThatFit(config, log);
+  const certificates = openCertificates(config, log);
   const onBroken = (error: Error): void => {
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, size, isDemo }, onBroken);
+  const running = await start({ config, output, log, size, certificates, isDemo }, onBroken);
   const code = await ended.promise;
   // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
@@ -65,7 +69,7 @@ async function start(
   context: Omit<StartContext, 'storage'>,
   onBroken: (error: Error) => void,
 ): Promise<{ stop(): Promise<void> }> {
-  const storage = await openStorage(context.config, context.log, onBroken).catch((error: unknown) => {
+  const storage = await openStorage(context, onBroken).catch((error: unknown) => {
     throw toCannotStart(error);
   });
   try {
@@ -81,18 +85,13 @@ interface StartContext {
   readonly output: ServeOutput;
   readonly log: Log;
   readonly size: ConnectionBounds;
+  readonly certificates: CertificateFiles | null;
   readonly storage: OpenStorage;
   readonly isDemo: boolean;
 }
 
-async function startOn({
-  config,
-  output,
-  log,
-  size,
-  storage,
-  isDemo,
-}: StartContext): Promise<{ stop(): Promise<void> }> {
+async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
+  const { config, output, log, size, certificates, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
@@ -103,8 +102,8 @@ async function startOn({
   await requireDestination(service.engine.rootKeys, destination);
   // The node is in the list of nodes before it answers its first request.
   await cluster?.sayHello(null);
-  const api = orPortTaken(config, () => listenApi(service, size));
-  const url = localUrl(config.host, api.port);
+  const api = orPortTaken(config, () => listenApi(service, size, certificates));
+  const url = localUrl(config.host, api.port, certificates !== null);
   orCannotListen(config, () => storage.serveCommandLine(url));
   const ofEngine = engineTasks({
     engine: service.engine,
@@ -115,7 +114,7 @@ async function startOn({
   });
   const ofStorage = storage.watch(ofEngine.syncLagMs);
   const background = new Background({
-    tasks: [...ofEngine.tasks, ...ofStorage.tasks],
+    tasks: [...ofEngine.tasks, ...ofStorage.tasks, ...(certificates === null ? [] : [certificates.task])],
     log,
     monotonicMs,
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
@@ -127,14 +126,18 @@ async function startOn({
   const rootKeys = await service.engine.rootKeys.list();
   // Background work starts last: a start that fails before this point logs nothing from it.
   background.start();
+  const warnings = exposures(config);
+  for (const warning of warnings) log.warn(warning);
   output.print(
     banner({
       config,
-      url,
+      // A browser accepts the certificate under the name that it holds.
+      url: certificates === null ? url : (config.publicUrl ?? url),
       where: storage.where,
       restored: storage.restored,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
+      warnings,
       dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
@@ -180,6 +183,7 @@ function tryMetrics(
       ...gauges(),
       connections: api.connections(),
       connectionsRefused: api.refusals(),
+      certificateExpiresAtMs: api.certificateExpiresAtMs(),
     }));
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;

@@ -95,6 +95,30 @@ describe('reading the configuration', () => {
     );
   });
 
+  test('a certificate needs its key, a key its certificate, and both need the front', () => {
+    expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem' })).toEqual([
+      'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both, or none.',
+    ]);
+    expect(problems({ KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
+      'KEYSTILE_TLS_KEY is set without KEYSTILE_TLS_CERT. Set both, or none.',
+    ]);
+    const both = { KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' };
+    expect(problems(both)).toEqual([]);
+    expect(problems({ ...both, KEYSTILE_HTTP_SERVER: 'runtime' })).toEqual([
+      'KEYSTILE_HTTP_SERVER=runtime does not speak TLS. Remove it, or remove KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY.',
+    ]);
+    expect(problems({ KEYSTILE_TLS_CERT: '', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
+      'KEYSTILE_TLS_CERT must not be empty.',
+    ]);
+  });
+
+  test('wrong values of the guards are told with what they may be', () => {
+    expect(problems({ KEYSTILE_NETWORK: 'home', KEYSTILE_MAX_CONNECTIONS_PER_ADDRESS: '0' })).toEqual([
+      'KEYSTILE_NETWORK must be one of public, private, got "home".',
+      'KEYSTILE_MAX_CONNECTIONS_PER_ADDRESS must be a whole number from 1 to 1000000, got "0".',
+    ]);
+  });
+
   test('an unknown name is a problem; a similar name is suggested only when there is one', () => {
     expect(problems({ KEYSTILE_COMPLETELY_DIFFERENT: '1' })).toEqual([
       'Unknown setting KEYSTILE_COMPLETELY_DIFFERENT. docs/configuration.md lists them all.',

@@ -26,6 +26,7 @@ const NODE: NodeStatus = {
 };
 
 const MIB = 2 ** 20;
+const DAY_MS = 86_400_000;
 
 const WELL: Facts = {
   nowMs: 1_000_000,
@@ -41,6 +42,7 @@ const WELL: Facts = {
   walBytes: 4 * MIB,
   backups: { folder: '/backups', everyMs: 400_000, newestAtMs: 200_000, failure: null },
   oldestTransactionMs: 100,
+  certificateExpiresAtMs: 1_000_000 + 15 * DAY_MS,
 };
 
 /** Each check, broken once: the facts, and what its text must tell. */
@@ -56,6 +58,7 @@ const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: st
   freshness: [{ nodes: [{ ...NODE, freshnessAgeMs: 1_001 }] }, 'eu (1001 ms)'],
   'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)'],
   tls: [{ config: configOf({ KEYSTILE_HOST: '0.0.0.0' }) }, 'listens on 0.0.0.0 without TLS'],
+  certificate: [{ certificateExpiresAtMs: 1_000_000 + DAY_MS }, 'expires in 24 hours'],
   webhooks: [
     { webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
     'a.example has failed for 17 minutes',

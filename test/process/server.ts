@@ -38,7 +38,7 @@ export class Server implements AsyncDisposable {
       await child[Symbol.asyncDispose]();
       throw error;
     }
-    const url = /^ {2}API +(http:\S+)/m.exec(child.stdout)?.[1] ?? '';
+    const url = /^ {2}API +(https?:\S+)/m.exec(child.stdout)?.[1] ?? '';
     const [, shown, path] = /^ {2}Root key +(?:(root_\S+) +shown this once|saved in (\S+) )/m.exec(child.stdout) ?? [];
     const made = path === undefined ? shown : readFileSync(path, 'utf8').trim();
     return new Server(child, url, made ?? KEYSTILE_ROOT_KEY);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
+import { AddressLimit } from '../../src/http/front/addressLimit.ts';
 import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
 import {
   limitFor,
@@ -83,17 +84,17 @@ describe('a connection limit', () => {
   const size = { connections: 3, refusals: 2, firstReserved: 50 };
 
   test('serves as many as may be, tells some more that there are too many, and drops the rest', () => {
-    const limit = new ConnectionLimit(size);
-    const enter = (): string => limit.enter(10);
+    const limit = new ConnectionLimit(size, new AddressLimit(100, []));
+    const enter = (): string => limit.enter(10, 'one');
     expect(Array.from({ length: 7 }, enter)).toEqual(['serve', 'serve', 'serve', 'refuse', 'refuse', 'drop', 'drop']);
     expect(limit.refused).toBe(4);
-    for (let i = 0; i < 5; i++) limit.leave();
+    for (let i = 0; i < 5; i++) limit.leave('one');
     expect([enter(), enter()]).toEqual(['serve', 'refuse']);
   });
 
   test('drops a connection whose descriptor is a reserved one, however few connections there are', () => {
-    const limit = new ConnectionLimit(size);
-    expect([limit.enter(49), limit.enter(50), limit.enter(51)]).toEqual(['serve', 'drop', 'drop']);
+    const limit = new ConnectionLimit(size, new AddressLimit(100, []));
+    expect([limit.enter(49, null), limit.enter(50, null), limit.enter(51, null)]).toEqual(['serve', 'drop', 'drop']);
     expect(limit.refused).toBe(2);
   });
 });

@@ -1,6 +1,7 @@
 import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
 import { ResponseHeads } from '../../src/http/front/responseHead.ts';
 import { Front } from '../../src/http/front/front.ts';
+import { AddressLimit } from '../../src/http/front/addressLimit.ts';
 import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
 import { MemoryBudget } from '../../src/http/front/memoryBudget.ts';
 import { FairTurns } from '../../src/http/front/fairTurns.ts';
@@ -19,16 +20,20 @@ export interface Target {
 
 export function startFront(): Target {
   const app = new RecordingApp(true);
-  const front = new Front(HOSTNAME, 0, new ConnectionLimit(SIZE), {
-    ...app.verification,
-    handle: app.handle,
-    maxBodyBytes: maxBodyBytesOf,
-    heads: new ResponseHeads(Date.now),
-    responded: () => undefined,
-    hasCors: false,
-    turns: new FairTurns(() => performance.now()),
-    memory: new MemoryBudget(),
-  });
+  const front = new Front(
+    { hostname: HOSTNAME, port: 0, certificates: null },
+    new ConnectionLimit(SIZE, new AddressLimit(SIZE.connections, [])),
+    {
+      ...app.verification,
+      handle: app.handle,
+      maxBodyBytes: maxBodyBytesOf,
+      heads: new ResponseHeads(Date.now),
+      responded: () => undefined,
+      hasCors: false,
+      turns: new FairTurns(() => performance.now()),
+      memory: new MemoryBudget(),
+    },
+  );
   return {
     port: front.port,
     takeSeen: () => taken(app),

@@ -49,6 +49,11 @@ export function bounds() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bounds/main.ts')]));
 }
 
+/** Checks that packages are pinned, and asks the registry what is known against them. */
+export function audit() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/audit/main.ts')]));
+}
+
 /**
  * Writes the generated parts of the documentation again. `viewer VERSION` also takes another version of the viewer of /docs.
  *

@@ -1,16 +1,15 @@
-import { isLoopback } from '../../core/address.ts';
+import { isEncrypted } from '../../config/exposure.ts';
 import type { Check } from '../check.ts';
 
 export const tls: Check = {
   name: 'tls',
   meaning: 'Keys and root keys cross a network only encrypted.',
   severity: 'problem',
-  find({ config: { host, publicUrl, trustedProxies } }) {
-    const isEncrypted = publicUrl === null ? trustedProxies !== null : publicUrl.startsWith('https://');
-    if (isLoopback(host) || isEncrypted) return null;
+  find({ config }) {
+    if (isEncrypted(config)) return null;
     return {
-      text: `The service listens on ${host} without TLS: everyone on the way can read keys and root keys.`,
-      fix: 'Put a proxy with TLS in front, list it in KEYSTILE_TRUSTED_PROXIES and set KEYSTILE_PUBLIC_URL to its https:// address. Or listen on 127.0.0.1.',
+      text: `The service listens on ${config.host} without TLS: everyone on the way can read keys and root keys.`,
+      fix: 'Set KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY. Or put a proxy with TLS in front, list it in KEYSTILE_TRUSTED_PROXIES and set KEYSTILE_PUBLIC_URL to its https:// address. In a network that you trust, set KEYSTILE_NETWORK=private.',
     };
   },
 };

@@ -47,6 +47,8 @@ export interface Gauges extends BackgroundGauges {
   readonly connections: number;
   /** Connections refused because there were too many. */
   readonly connectionsRefused: number;
+  /** When the certificate in use expires; null or absent = the service speaks plain HTTP. */
+  readonly certificateExpiresAtMs?: number | null;
 }
 
 /** All metrics in the format of Prometheus. No label contains a value that a caller sent. */
@@ -169,6 +171,7 @@ export class HttpMetrics {
       ),
       ...(gauges.walBytes === null ? [] : [walSection(gauges.walBytes)]),
       ...(gauges.backupAgeMs == null ? [] : [backupSection(gauges.backupAgeMs)]),
+      ...(gauges.certificateExpiresAtMs == null ? [] : [certificateSection(gauges.certificateExpiresAtMs)]),
       ...(gauges.cluster === null ? [] : clusterSections(gauges.cluster)),
     ];
     return `${sections.flat().join('\n')}\n`;
@@ -183,6 +186,13 @@ function walSection(bytes: number): string[] {
 function backupSection(ageMs: number): string[] {
   const name = 'keystile_backup_age_seconds';
   return section(name, 'gauge', 'How old the newest scheduled backup is.', [`${name} ${ageMs / 1000}`]);
+}
+
+function certificateSection(expiresAtMs: number): string[] {
+  const name = 'keystile_certificate_expiry_timestamp_seconds';
+  return section(name, 'gauge', 'When the certificate in use expires, in seconds since 1970.', [
+    `${name} ${expiresAtMs / 1000}`,
+  ]);
 }
 
 function clusterSections(gauges: ClusterGauges): string[][] {

@@ -33,6 +33,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'operations',
     'backup',
     'scaling',
+    'security',
     'http',
     'bounds',
     'reliability',

@@ -1,4 +1,4 @@
-import { OWN_BYTES, type MemoryBudget } from './memoryBudget.ts';
+import { OWN_BYTES, type Memory } from './memoryBudget.ts';
 
 const EMPTY = Buffer.alloc(0);
 const SMALLEST = 512;
@@ -8,7 +8,7 @@ const SMALLEST = 512;
  * many small pieces is copied a few times and not once for each piece.
  */
 export class ByteBuffer {
-  readonly #memory: MemoryBudget;
+  readonly #memory: Memory;
   /** The bytes that wait are `bytes` from `start` to `end`. */
   bytes: Buffer = EMPTY;
   start = 0;
@@ -18,7 +18,7 @@ export class ByteBuffer {
   /** Taken from the memory budget. */
   #taken = 0;
 
-  constructor(memory: MemoryBudget) {
+  constructor(memory: Memory) {
     this.#memory = memory;
   }
 

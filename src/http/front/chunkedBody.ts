@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import { ByteBuffer } from './byteBuffer.ts';
 import { parseHeaders } from './headers.ts';
-import type { MemoryBudget } from './memoryBudget.ts';
+import type { Memory } from './memoryBudget.ts';
 
 /** The longest line with a chunk size and its extensions. */
 const MAX_LINE_BYTES = 256;
@@ -32,7 +32,7 @@ export class ChunkedBody {
   #framingBytes = 0;
   #trailerBytes = 0;
 
-  constructor(maxBytes: number, memory: MemoryBudget) {
+  constructor(maxBytes: number, memory: Memory) {
     this.#body = new ByteBuffer(memory);
     this.#maxBytes = maxBytes;
   }

@@ -5,6 +5,7 @@ import { NextHead, type WrittenHead } from './nextHead.ts';
 import { ReceivedBytes } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
 import type { FairTurns, Waiting } from './fairTurns.ts';
+import type { Memory } from './memoryBudget.ts';
 
 /** A long body gets another CONNECTION_TIMEOUT_SECONDS for each part of this size that arrives. */
 const BYTES_IN_TIME = 64 * 1024;
@@ -33,6 +34,7 @@ export interface Socket extends ClientSocket {
 export class Connection implements Waiting {
   readonly #context: FrontContext;
   readonly #socket: Socket;
+  readonly #memory: Memory;
   readonly #responder: Responder;
   readonly #received: ReceivedBytes;
   readonly #nextHead: NextHead;
@@ -50,14 +52,16 @@ export class Connection implements Waiting {
   #moreTimeAt = 0;
   #discarded = 0;
 
-  constructor(context: FrontContext, socket: Socket) {
+  /** `memory`: for what this connection holds; the budget of all, or the share of its address. */
+  constructor(context: FrontContext, socket: Socket, memory: Memory = context.memory) {
     this.#context = context;
+    this.#memory = memory;
     this.#socket = socket;
     // `remoteAddress` is undefined once the socket has closed.
     const address = (socket.remoteAddress as string | undefined) ?? null;
     const peer = () => address;
-    this.#responder = new Responder(context, socket, peer, () => this.#read(false));
-    this.#received = new ReceivedBytes(socket, context.memory);
+    this.#responder = new Responder(context, { socket, memory, peer }, () => this.#read(false));
+    this.#received = new ReceivedBytes(socket, memory);
     this.#nextHead = new NextHead(context.hasCors, peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
@@ -151,7 +155,7 @@ export class Connection implements Waiting {
     if (asked === null) return null;
     const { head } = asked;
     if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) {
-      this.#body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#context.memory);
+      this.#body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#memory);
     }
     if (head.expectsContinue && this.#body?.isCut !== true) this.#responder.sayContinue();
     // The answer follows `100 Continue`, so it waits until that is written.

@@ -1,3 +1,6 @@
+import type { AddressLimit } from './addressLimit.ts';
+import type { Memory, MemoryBudget } from './memoryBudget.ts';
+
 /** How many connections of clients there may be. */
 export interface ConnectionBounds {
   readonly connections: number;
@@ -10,14 +13,19 @@ export interface ConnectionBounds {
   readonly firstReserved: number;
 }
 
-/** Counts the descriptors that clients take, so that enough are left for the database. */
+/** What becomes of a new connection: it is served, told that there are too many (of all, or of its address), or closed at once. */
+export type Welcome = 'serve' | 'refuse' | 'refuseAddress' | 'drop';
+
+/** Counts the descriptors that clients take, so that enough are left for the database, and the connections of each address. */
 export class ConnectionLimit {
   readonly #size: ConnectionBounds;
+  readonly #addresses: AddressLimit;
   #connections = 0;
   #refused = 0;
 
-  constructor(size: ConnectionBounds) {
+  constructor(size: ConnectionBounds, addresses: AddressLimit) {
     this.#size = size;
+    this.#addresses = addresses;
   }
 
   /** Connections refused since the start. */
@@ -25,17 +33,34 @@ export class ConnectionLimit {
     return this.#refused;
   }
 
-  /** A connection came in on this descriptor. It is served, told that there are too many, or closed at once. */
-  enter(descriptor: number): 'serve' | 'refuse' | 'drop' {
+  /** Under which name the connections of this address are counted; null: they are not. */
+  nameOf(remoteAddress: string): string | null {
+    return this.#addresses.nameOf(remoteAddress);
+  }
+
+  /** A connection came in on this descriptor, from an address with this name. */
+  enter(descriptor: number, name: string | null): Welcome {
+    const ofAddress = this.#addresses.enter(name);
+    const ofAll = this.#enterAny(descriptor);
+    const welcome = ofAll === 'serve' || ofAddress === 'drop' ? ofAddress : ofAll;
+    if (welcome !== 'serve') this.#refused++;
+    return welcome;
+  }
+
+  leave(name: string | null): void {
+    this.#addresses.leave(name);
+    this.#connections--;
+  }
+
+  memoryOf(name: string | null, budget: MemoryBudget): Memory {
+    return this.#addresses.memoryOf(name, budget);
+  }
+
+  #enterAny(descriptor: number): Welcome {
     const { connections, refusals, firstReserved } = this.#size;
     this.#connections++;
     const hasSpace = this.#connections <= firstReserved && descriptor < firstReserved;
     if (hasSpace && this.#connections <= connections && this.#connections <= firstReserved - refusals) return 'serve';
-    this.#refused++;
     return hasSpace && this.#connections <= connections + refusals ? 'refuse' : 'drop';
-  }
-
-  leave(): void {
-    this.#connections--;
   }
 }

@@ -1,44 +1,74 @@
 import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontContext } from './connection.ts';
-import type { ConnectionLimit } from './connectionLimit.ts';
+import type { ConnectionLimit, Welcome } from './connectionLimit.ts';
+import { type Certificates, type Handlers, secureHandlers } from './secureHandlers.ts';
 
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node has reached its limit of connections. Try again later.');
 
+const TOO_MANY_OF_ADDRESS = new AppError(
+  'UNAVAILABLE',
+  'Your address has reached its limit of connections (KEYSTILE_MAX_CONNECTIONS_PER_ADDRESS). Use fewer at a time.',
+);
+
+function refuse(connection: Connection, welcome: 'refuse' | 'refuseAddress'): void {
+  connection.refuse(welcome === 'refuse' ? TOO_MANY : TOO_MANY_OF_ADDRESS);
+}
+
+/** Where a front listens, and how. */
+export interface FrontAddress {
+  readonly hostname: string;
+  readonly port: number;
+  /** Null: plain HTTP. */
+  readonly certificates: Certificates | null;
+}
+
 /** Takes the connections of clients. */
 export class Front {
-  readonly #connections = new Set<Connection>();
+  /** Each with the name under which the connections of its address are counted. */
+  readonly #connections = new Map<Connection, string | null>();
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
-  constructor(hostname: string, port: number, limit: ConnectionLimit, context: FrontContext) {
+  constructor({ hostname, port, certificates }: FrontAddress, limit: ConnectionLimit, context: FrontContext) {
     const connections = this.#connections;
-    this.#listener = Bun.listen<Connection>({
-      hostname,
-      port,
-      // A client may end its side of the connection and still wait for the answer.
-      allowHalfOpen: true,
-      socket: {
-        open(socket) {
-          // Send an answer at once, even while the client has not confirmed the one before (no Nagle).
-          socket.setNoDelay(true);
-          socket.data = new Connection(context, socket);
-          connections.add(socket.data);
-          const welcome = limit.enter(descriptorOf(socket));
-          if (welcome === 'drop') socket.terminate();
-          else if (welcome === 'refuse') socket.data.refuse(TOO_MANY);
-        },
-        data: (socket, bytes) => socket.data.receive(bytes),
-        end: (socket) => socket.data.ended(),
-        drain: (socket) => socket.data.drain(),
-        timeout: (socket) => socket.data.timedOut(),
-        close(socket) {
-          connections.delete(socket.data);
-          limit.leave();
-          socket.data.closed();
-        },
-        // The runtime calls `close` after it.
-        error: (socket) => socket.terminate(),
+    const take = (socket: Bun.Socket<Connection>): Welcome => {
+      // Send an answer at once, even while the client has not confirmed the one before (no Nagle).
+      socket.setNoDelay(true);
+      // `remoteAddress` is undefined once the socket has closed.
+      const address = socket.remoteAddress as string | undefined;
+      const name = address === undefined ? null : limit.nameOf(address);
+      const welcome = limit.enter(descriptorOf(socket), name);
+      socket.data = new Connection(context, socket, limit.memoryOf(name, context.memory));
+      connections.set(socket.data, name);
+      return welcome;
+    };
+    const plain: Handlers = {
+      open(socket) {
+        const welcome = take(socket);
+        if (welcome === 'drop') socket.terminate();
+        else if (welcome !== 'serve') refuse(socket.data, welcome);
       },
-    });
+      data: (socket, bytes) => socket.data.receive(bytes),
+      end: (socket) => socket.data.ended(),
+      drain: (socket) => socket.data.drain(),
+      timeout: (socket) => socket.data.timedOut(),
+      close(socket) {
+        limit.leave(connections.get(socket.data) ?? null);
+        connections.delete(socket.data);
+        socket.data.closed();
+      },
+      // The runtime calls `close` after it.
+      error: (socket) => socket.terminate(),
+    };
+    // A client may end its side of the connection and still wait for the answer.
+    const options = { hostname, port, allowHalfOpen: true };
+    this.#listener =
+      certificates === null
+        ? Bun.listen<Connection>({ ...options, socket: plain })
+        : Bun.listen<Connection>({
+            ...options,
+            tls: { cert: certificates.inUse.cert, key: certificates.inUse.key },
+            socket: secureHandlers({ plain, certificates, take, refuse }),
+          });
   }
 
   get port(): number {
@@ -52,7 +82,7 @@ export class Front {
   /** Requests that are being answered, or whose body is still arriving. */
   get inFlight(): number {
     let count = 0;
-    for (const connection of this.#connections) if (connection.isInFlight) count++;
+    for (const connection of this.#connections.keys()) if (connection.isInFlight) count++;
     return count;
   }
 
@@ -63,7 +93,7 @@ export class Front {
 
   /** What was answered still arrives. */
   closeAll(): void {
-    for (const connection of this.#connections) connection.close();
+    for (const connection of this.#connections.keys()) connection.close();
   }
 }
 

@@ -1,7 +1,7 @@
 import { ChunkedBody } from './chunkedBody.ts';
 import type { RequestHead } from './parseHead.ts';
 import type { ByteBuffer } from './byteBuffer.ts';
-import type { MemoryBudget } from './memoryBudget.ts';
+import type { Memory } from './memoryBudget.ts';
 
 export const NO_BODY = Buffer.alloc(0);
 
@@ -11,7 +11,7 @@ export class IncomingBody {
   readonly #bodyBytes: number;
   readonly #chunked: ChunkedBody | null;
 
-  constructor({ bodyBytes, isChunked }: RequestHead, maxBytes: number, memory: MemoryBudget) {
+  constructor({ bodyBytes, isChunked }: RequestHead, maxBytes: number, memory: Memory) {
     this.#maxBytes = maxBytes;
     this.#bodyBytes = bodyBytes;
     this.#chunked = isChunked ? new ChunkedBody(maxBytes, memory) : null;

@@ -7,13 +7,25 @@ export const LARGE_BYTES = 64 * 1024;
 /** Large needs may take this share of the budget. So long bodies of strangers leave memory for everyday requests. */
 const LARGE_SHARE = 3 / 4;
 
+/** One address may take this share of the budget. */
+const ADDRESS_SHARE = 1 / 4;
+
+/** Where a connection takes memory from. */
+export interface Memory {
+  /** False: not enough is left, and nothing is taken. `total`: what the taker holds with these bytes. */
+  take(bytes: number, total: number): boolean;
+  giveBack(bytes: number): void;
+}
+
 /** The memory for received bytes that wait to be read and for unsent bytes of answers, over all connections. */
-export class MemoryBudget {
+export class MemoryBudget implements Memory {
   #left: number;
+  readonly #ofAddress: number;
   readonly #keptForSmall: number;
 
   constructor(bytes = COMMON_BYTES) {
     this.#left = bytes;
+    this.#ofAddress = bytes * ADDRESS_SHARE;
     this.#keptForSmall = bytes * (1 - LARGE_SHARE);
   }
 
@@ -21,7 +33,22 @@ export class MemoryBudget {
     return this.#left;
   }
 
-  /** False: not enough is left, and nothing is taken. `total`: what the taker holds with these bytes. */
+  /** What the connections of one address may take, so that one client cannot take all. */
+  share(): Memory {
+    let left = this.#ofAddress;
+    return {
+      take: (bytes, total) => {
+        if (bytes > left || !this.take(bytes, total)) return false;
+        left -= bytes;
+        return true;
+      },
+      giveBack: (bytes) => {
+        left += bytes;
+        this.giveBack(bytes);
+      },
+    };
+  }
+
   take(bytes: number, total: number): boolean {
     const kept = total > LARGE_BYTES ? this.#keptForSmall : 0;
     if (bytes > this.#left - kept) return false;

@@ -1,5 +1,5 @@
 import { ByteBuffer } from './byteBuffer.ts';
-import { OWN_BYTES, type MemoryBudget } from './memoryBudget.ts';
+import { OWN_BYTES, type Memory } from './memoryBudget.ts';
 
 interface Pausable {
   pause(): void;
@@ -11,7 +11,7 @@ export class ReceivedBytes extends ByteBuffer {
   readonly #socket: Pausable;
   #isPaused = false;
 
-  constructor(socket: Pausable, memory: MemoryBudget) {
+  constructor(socket: Pausable, memory: Memory) {
     super(memory);
     this.#socket = socket;
   }

@@ -11,7 +11,7 @@ import { bodyText } from './bodyText.ts';
 import type { RequestHead } from './parseHead.ts';
 import type { WrittenHead } from './nextHead.ts';
 import { type PieceTaker, sendPieces } from './sendPieces.ts';
-import type { ClientSocket } from './clientSocket.ts';
+import type { Client, ClientSocket } from './clientSocket.ts';
 import { UnsentBytes } from './unsentBytes.ts';
 import type { MemoryBudget } from './memoryBudget.ts';
 
@@ -65,12 +65,12 @@ export class Responder {
   #goOn: (() => void) | null = null;
 
   /** `onAnswered` is called when an answer that had to wait was sent. */
-  constructor(context: ResponderContext, socket: ClientSocket, peer: Peer, onAnswered: () => void) {
+  constructor(context: ResponderContext, { socket, memory, peer }: Client, onAnswered: () => void) {
     this.#context = context;
     this.#socket = socket;
     this.#peer = peer;
     this.#onAnswered = onAnswered;
-    this.#unsent = new UnsentBytes(socket, context.memory);
+    this.#unsent = new UnsentBytes(socket, memory);
   }
 
   /** The next request has to wait. */

@@ -1,4 +1,4 @@
-import type { MemoryBudget } from './memoryBudget.ts';
+import type { Memory } from './memoryBudget.ts';
 
 /** The part of a socket that is written to. */
 interface Writable {
@@ -15,12 +15,12 @@ const NOTHING = new Uint8Array(0);
  */
 export class UnsentBytes {
   readonly #socket: Writable;
-  readonly #memory: MemoryBudget;
+  readonly #memory: Memory;
   #rest: Uint8Array | null = null;
   /** Taken from the memory budget. The rest of an answer keeps the whole answer in memory. */
   #taken = 0;
 
-  constructor(socket: Writable, memory: MemoryBudget) {
+  constructor(socket: Writable, memory: Memory) {
     this.#socket = socket;
     this.#memory = memory;
   }

@@ -129,6 +129,15 @@ describe('metrics', () => {
     expect(new HttpMetrics().text(gauges)).not.toContain('keystile_wal_bytes');
   });
 
+  test('the expiry of a certificate is shown where there is one', () => {
+    const name = 'keystile_certificate_expiry_timestamp_seconds';
+    expect(new HttpMetrics().text({ ...gauges, certificateExpiresAtMs: 4_000_000_000_000 })).toContain(
+      `\n${name} 4000000000\n`,
+    );
+    for (const none of [{}, { certificateExpiresAtMs: null }])
+      expect(new HttpMetrics().text({ ...gauges, ...none })).not.toContain(name);
+  });
+
   test('what is read from other parts is shown, and a label cannot break its line', () => {
     const metrics = new HttpMetrics();
     expect(sample(metrics, 'keystile_key_cache_hits_total')).toBe('3');

@@ -39,6 +39,8 @@ export interface Owner {
   readonly control: string | null;
   /** Where it answers HTTP; null when it does not, or not yet. */
   readonly url: string | null;
+  /** The file of its certificate, as an absolute path; absent: it speaks plain HTTP. */
+  readonly tlsCert?: string;
 }
 
 /** `findOwner` of another process holds the lock for an instant: that must not refuse a start. */

@@ -1,0 +1,16 @@
+import type { Config } from '../config/variables.ts';
+import type { Log } from '../log.ts';
+import { wallClockMs } from '../system.ts';
+import { CannotStart } from './cannotStart.ts';
+import { CertificateProblem } from './tls/certificate.ts';
+import { CertificateFiles } from './tls/certificateFiles.ts';
+
+/** The certificate that the configuration names; null: the service speaks plain HTTP. Refuses to start when it cannot be used. */
+export function openCertificates({ tlsCert, tlsKey }: Config, log: Log): CertificateFiles | null {
+  if (tlsCert === null || tlsKey === null) return null;
+  try {
+    return new CertificateFiles({ paths: { certPath: tlsCert, keyPath: tlsKey }, nowMs: wallClockMs, log });
+  } catch (error) {
+    throw error instanceof CertificateProblem ? new CannotStart(error.message) : error;
+  }
+}

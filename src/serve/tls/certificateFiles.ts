@@ -1,0 +1,88 @@
+import { CERTIFICATE_DUE_MS } from '../../core/health.ts';
+import type { ServerCertificate } from '../../http/front/secureHandlers.ts';
+import type { Task, TaskLog } from '../../storage/port/tasks.ts';
+import {
+  type CertificatePaths,
+  CertificateProblem,
+  type CertificateTexts,
+  checkCertificate,
+  instant,
+  readTexts,
+} from './certificate.ts';
+
+/** How often the files are looked at. */
+const LOOK_EVERY_MS = 10_000;
+
+export interface CertificateFilesContext {
+  readonly paths: CertificatePaths;
+  readonly nowMs: () => number;
+  readonly log: TaskLog;
+}
+
+/**
+ * The certificate in use. New files are used for new connections. While the files cannot be used, the certificate that was read last stays:
+ * a program that renews writes one file after the other.
+ */
+export class CertificateFiles {
+  readonly #context: CertificateFilesContext;
+  #inUse: ServerCertificate;
+  /** The problem that was told last; null = the files are in use. */
+  #problem: string | null = null;
+  /** The certificate of which was told that it expires soon. */
+  #told: ServerCertificate | null = null;
+
+  /** Throws a CertificateProblem when the files cannot be used. */
+  constructor(context: CertificateFilesContext) {
+    this.#context = context;
+    this.#inUse = checkCertificate(context.paths, readTexts(context.paths), context.nowMs());
+    this.#tellExpiry();
+  }
+
+  get inUse(): ServerCertificate {
+    return this.#inUse;
+  }
+
+  readonly task: Task = {
+    name: 'reading the certificate',
+    everyMs: LOOK_EVERY_MS,
+    run: async () => this.look(),
+  };
+
+  /** Uses what the files hold now. */
+  look(): void {
+    const { paths, nowMs, log } = this.#context;
+    try {
+      const texts = readTexts(paths);
+      if (!isSame(texts, this.#inUse)) {
+        this.#inUse = checkCertificate(paths, texts, nowMs());
+        log.info('new connections use the new certificate', { expires: instant(this.#inUse.expiresAtMs) });
+      }
+      this.#problem = null;
+    } catch (error) {
+      if (!(error instanceof CertificateProblem)) throw error;
+      this.#tellProblem(error.message);
+    }
+    this.#tellExpiry();
+  }
+
+  /** A problem is told once, until there is another. */
+  #tellProblem(problem: string): void {
+    if (problem === this.#problem) return;
+    this.#problem = problem;
+    this.#context.log.warn('the new certificate cannot be used; the one before stays in use', { reason: problem });
+  }
+
+  #tellExpiry(): void {
+    const { nowMs, log } = this.#context;
+    const { expiresAtMs } = this.#inUse;
+    if (this.#told === this.#inUse || expiresAtMs - nowMs() > CERTIFICATE_DUE_MS) return;
+    this.#told = this.#inUse;
+    log.warn('the certificate expires soon: renew it; the new files are used without a restart', {
+      expires: instant(expiresAtMs),
+    });
+  }
+}
+
+function isSame(texts: CertificateTexts, { cert, key }: ServerCertificate): boolean {
+  return texts.cert === cert && texts.key === key;
+}
