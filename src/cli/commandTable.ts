@@ -2,6 +2,7 @@ import type { Command } from './command.ts';
 import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
 import { audit } from './commands/audit.ts';
+import { doctor } from './commands/doctor.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
@@ -25,6 +26,7 @@ import { webhookTry } from './commands/webhook.try.ts';
 export const COMMANDS: readonly Command[] = [
   serve,
   nodes,
+  doctor,
   rootKeyCreate,
   rootKeyList,
   rootKeyRevoke,

@@ -20,10 +20,10 @@ export function isNotSent(error: unknown): boolean {
 }
 
 /** Requests to this machine never go through a proxy, even when the environment sets one. */
-export function send(request: Request): Promise<Response> {
+export function send(request: Request, timeoutMs = TIMEOUT_MS): Promise<Response> {
   const isHere = isLoopback(new URL(request.url).hostname);
   // Bun accepts `proxy: false`, but its types do not.
-  const options = { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error', ...(isHere ? { proxy: false } : {}) };
+  const options = { signal: AbortSignal.timeout(timeoutMs), redirect: 'error', ...(isHere ? { proxy: false } : {}) };
   return fetch(request, options as RequestInit);
 }
 

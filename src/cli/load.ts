@@ -5,4 +5,5 @@
 export const LOAD = {
   serve: () => import('../serve/serve.ts'),
   inProcess: () => import('./inProcess.ts'),
+  doctor: () => import('./doctor/examineAll.ts'),
 };

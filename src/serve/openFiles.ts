@@ -58,14 +58,18 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
 }
 
-/** How many files this process may have open. The runtime has already raised its soft limit to the hard one. Null: unknown, or no limit. */
-export function readOpenFileLimit(): number | null {
-  return process.platform === 'linux' ? parseLimits(readLimits()) : reportedLimit(process.report?.getReport());
+/**
+ * How many files this process, or the one with this id, may have open. The runtime has already raised its soft limit to the hard one.
+ * Null: unknown, or no limit.
+ */
+export function readOpenFileLimit(pid: number | 'self' = 'self'): number | null {
+  if (process.platform === 'linux') return parseLimits(readLimits(pid));
+  return pid === 'self' ? reportedLimit(process.report?.getReport()) : null;
 }
 
-function readLimits(): string {
+function readLimits(pid: number | 'self'): string {
   try {
-    return readFileSync('/proc/self/limits', 'utf8');
+    return readFileSync(`/proc/${pid}/limits`, 'utf8');
   } catch {
     return '';
   }

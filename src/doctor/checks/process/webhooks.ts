@@ -1,12 +1,13 @@
-import { type Check, lasting, some } from '../check.ts';
+import { defineCheck, lasting, some } from '../../check.ts';
 
 /** A target may restart without anybody being told. */
 const FAILING_MS = 60_000;
 
-export const webhooks: Check = {
+export const webhooks = defineCheck({
   name: 'webhooks',
   meaning: 'The targets of webhooks take their events.',
   severity: 'problem',
+  needs: ['webhooks', 'nowMs'],
   find({ webhooks: all, nowMs }) {
     const paused = all.filter(({ pausedBecause }) => pausedBecause !== null);
     const failing = all.filter(
@@ -22,7 +23,8 @@ export const webhooks: Check = {
     ];
     return {
       text: `Events are not delivered: ${some(named)}.`,
-      fix: 'Mend the target. Waiting events are then sent by themselves; a paused webhook has to be enabled again with webhooks.updateWebhook.',
+      fix: 'Mend the target, and send it an event to try it. Waiting events are then sent by themselves; a paused webhook has to be enabled again with webhooks.updateWebhook.',
+      command: `keystile webhook test ${[...paused, ...failing][0]?.id ?? 'ID'}`,
     };
   },
-};
+});

@@ -1,9 +1,10 @@
-import { type Check, some } from '../check.ts';
+import { defineCheck, some } from '../../check.ts';
 
-export const versions: Check = {
+export const versions = defineCheck({
   name: 'versions',
   meaning: 'All nodes run the same version.',
   severity: 'advice',
+  needs: ['nodes'],
   find({ nodes }) {
     const running = nodes.filter(({ isGone }) => !isGone);
     const found = [...new Set(running.map(({ version }) => version))].toSorted();
@@ -11,6 +12,7 @@ export const versions: Check = {
     return {
       text: `The nodes run different versions: ${some(found)}.`,
       fix: 'Finish the upgrade: stop the nodes of the older version one by one and start them with the newer one.',
+      command: 'keystile nodes',
     };
   },
-};
+});

@@ -1,11 +1,12 @@
-import { type Check, some } from '../check.ts';
+import { defineCheck, some } from '../../check.ts';
 
 const WRONG_BY_MS = 1_000;
 
-export const clocks: Check = {
+export const clocks = defineCheck({
   name: 'clocks',
   meaning: 'The clock of every node agrees with that of the database.',
   severity: 'advice',
+  needs: ['nodes'],
   find({ nodes }) {
     const wrong = nodes.filter(({ isGone, clockOffsetMs }) => !isGone && Math.abs(clockOffsetMs) > WRONG_BY_MS);
     if (wrong.length === 0) return null;
@@ -16,6 +17,7 @@ export const clocks: Check = {
     return {
       text: `The clock differs from that of the database: ${some(named)}. Keys and limits follow the database; logs and metrics of these nodes have wrong times.`,
       fix: 'Let NTP set the clocks of the nodes and of the database.',
+      command: 'sudo timedatectl set-ntp true',
     };
   },
-};
+});

@@ -1,0 +1,89 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Config } from '../../config/variables.ts';
+import { ONE_PROCESS, readDisk } from '../../doctor/databaseFacts.ts';
+import { type Facts, type FactName, noneKnown, NotKnown } from '../../doctor/facts.ts';
+import { webhookFacts } from '../../doctor/webhookFacts.ts';
+import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
+import { wallClockMs } from '../../system.ts';
+import type { Running } from './running.ts';
+import { readFolder } from './machineFacts.ts';
+
+/** The facts that only the database tells, whichever it is. */
+export type DatabaseFactName =
+  | 'nowMs'
+  | 'folder'
+  | 'machineClockMs'
+  | 'databaseFailure'
+  | 'databaseVersion'
+  | 'databaseWarnings'
+  | 'standby'
+  | 'freeSessions'
+  | 'schema'
+  | 'copyRefusal'
+  | 'rootKeys'
+  | 'nodes'
+  | 'webhooks'
+  | 'disk'
+  | 'walBytes'
+  | 'oldestTransactionMs';
+
+export type DatabaseGathered = { readonly [N in DatabaseFactName]: Facts[N] | NotKnown };
+
+const OF_SHARED = [
+  'databaseVersion',
+  'databaseWarnings',
+  'standby',
+  'freeSessions',
+  'oldestTransactionMs',
+] as const satisfies readonly FactName[];
+
+const OF_FILE = ['databaseFailure', 'schema', 'copyRefusal', 'rootKeys', 'webhooks', 'machineClockMs'] as const;
+
+/** Reads the data folder. It writes nothing there, whether a server runs or not. */
+export async function gatherEmbedded({ data }: Config, { unasked }: Running): Promise<DatabaseGathered> {
+  const hasFolder = existsSync(data);
+  const absent = new NotKnown(`there is no data folder ${data}`);
+  return {
+    ...noneKnown(OF_SHARED, ONE_PROCESS.because),
+    nowMs: wallClockMs(),
+    folder: readFolder(data),
+    nodes: unasked,
+    disk: hasFolder ? await readDisk(data) : absent,
+    walBytes: hasFolder ? walBytesOf(data) : absent,
+    ...(await fileFacts(data)),
+  };
+}
+
+type FileFacts = Pick<DatabaseGathered, (typeof OF_FILE)[number]>;
+
+async function fileFacts(data: string): Promise<FileFacts> {
+  const path = join(data, 'keystile.db');
+  if (!existsSync(path)) return noneKnown(OF_FILE, `there is no database in ${data} yet`);
+  let found: InspectedFolder;
+  try {
+    found = await inspectFolder(data);
+  } catch (error) {
+    return unread(path, error);
+  }
+  const { schema, copyRefusal, records } = found;
+  const known = { databaseFailure: null, schema, copyRefusal };
+  if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
+  return {
+    ...known,
+    rootKeys: records.rootKeys,
+    webhooks: webhookFacts(records.webhooks, records.failing),
+    // A change from the future shows that the clock was set back. How far it is ahead, nothing here tells.
+    machineClockMs: Math.max(0, records.newestChangeMs - wallClockMs()),
+  };
+}
+
+/** A file that is damaged is a problem. One that this user cannot open, or that only a start can read, is not known. */
+function unread(path: string, error: unknown): FileFacts {
+  const { code = '', message } = error as { code?: string; message: string };
+  const unknown = noneKnown(OF_FILE, `${path} cannot be read without changing it (${code || message})`);
+  const isDamaged =
+    code.startsWith('SQLITE_NOTADB') || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_IOERR');
+  return isDamaged ? { ...unknown, databaseFailure: `${path} is damaged (${message}). Restore a backup.` } : unknown;
+}

@@ -1,0 +1,52 @@
+import type { Config } from '../../config/variables.ts';
+import type { Outcome } from '../../doctor/check.ts';
+import { examine } from '../../doctor/examine.ts';
+import { FACT_NAMES, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
+import { gatherEmbedded } from './embeddedFacts.ts';
+import { readMetricsPort, readOpenFiles, readPort } from './machineFacts.ts';
+import { findRunning, type Running } from './running.ts';
+import { gatherShared } from './sharedFacts.ts';
+
+/** The configuration, or what is wrong with it. */
+export type ReadConfiguration = { readonly config: Config } | { readonly settingProblems: readonly string[] };
+
+/** Makes every check, from outside and, where a service runs, with what it finds about itself. */
+export async function examineAll(configuration: ReadConfiguration): Promise<readonly Outcome[]> {
+  if ('settingProblems' in configuration) return examine(withoutConfiguration(configuration.settingProblems));
+  const { config } = configuration;
+  const running = await findRunning(config);
+  return withOwn(examine(await gatherAll(config, running)), running.outcomes);
+}
+
+async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {
+  const ofDatabase =
+    config.databaseUrl === null ? gatherEmbedded(config, running) : gatherShared(config, config.databaseUrl);
+  const [port, metricsPort, facts] = await Promise.all([
+    readPort(config, running),
+    readMetricsPort(config, running),
+    ofDatabase,
+  ]);
+  return {
+    config,
+    settingProblems: [],
+    port,
+    metricsPort,
+    openFiles: readOpenFiles(config, running),
+    readiness: running.readiness,
+    waiting: running.unasked,
+    otherTags: running.unasked,
+    ...facts,
+  };
+}
+
+function withoutConfiguration(settingProblems: readonly string[]): GatheredFacts {
+  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems };
+}
+
+/** What the running service finds counts: it knows its own settings, which this shell may not have. */
+function withOwn(outcomes: readonly Outcome[], own: readonly Outcome[]): readonly Outcome[] {
+  const ownByName = new Map(own.map((each) => [each.name, each]));
+  const known = new Set(outcomes.map(({ name }) => name));
+  // A service of another version may know further checks.
+  return [...outcomes.map((each) => ownByName.get(each.name) ?? each), ...own.filter(({ name }) => !known.has(name))];
+}
