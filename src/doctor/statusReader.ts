@@ -13,7 +13,7 @@ import { webhookFacts } from './webhookFacts.ts';
 const SHARED_FOR_MS = 1_000;
 
 /** What a service does not see of itself, or has made sure of before it runs. */
-const OUTSIDE = [
+export const OUTSIDE = [
   'settingProblems',
   'port',
   'metricsPort',

@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { defineCheck } from '../../src/doctor/check.ts';
 import { CHECKS } from '../../src/doctor/checkTable.ts';
 import { examine, toStatus } from '../../src/doctor/examine.ts';
 import { type Facts, noneKnown, NotKnown } from '../../src/doctor/facts.ts';
+import { OUTSIDE } from '../../src/doctor/statusReader.ts';
 import { BROKEN, VARIANTS } from './brokenFacts.ts';
 import { configOf, FILE, TOP, WELL } from './facts.ts';
 
@@ -19,6 +22,19 @@ describe('checks', () => {
 
   test('each check has a case here, and a name of its own', () => {
     expect(namesOf(CHECKS)).toEqual(Object.keys(BROKEN));
+  });
+
+  test('the documentation lists every check, and marks those that a service does not make about itself', () => {
+    const page = readFileSync(join(import.meta.dir, '../../docs/operations.md'), 'utf8');
+    const listed = /^\| Check \|[\s\S]*?\n\n/m.exec(page)?.[0] ?? '';
+    const first = [...listed.matchAll(/^\| (`.*?) \|/gm)].map((match) => match[1] ?? '').join(', ');
+    const marks = new Map(
+      [...first.matchAll(/`([\w-]+)`( \*)?/g)].map(([, name, mark]) => [name ?? '', mark === ' *']),
+    );
+    expect([...marks.keys()].sort()).toEqual(namesOf(CHECKS).sort());
+    const alone = { ...WELL, ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside') };
+    const unmade = examine(alone).filter(({ result }) => result === 'not-checked');
+    expect([...marks].flatMap(([name, isMarked]) => (isMarked ? name : [])).sort()).toEqual(namesOf(unmade).sort());
   });
 
   test.each(Object.entries(BROKEN))(
