@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { ONE_PROCESS, readDisk } from '../../doctor/databaseFacts.ts';
-import { type Facts, type FactName, noneKnown, NotKnown } from '../../doctor/facts.ts';
+import { type FactName, type Facts, type FolderFact, noneKnown, NotKnown } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
 import { wallClockMs } from '../../system.ts';
@@ -43,17 +43,31 @@ const OF_FILE = ['databaseFailure', 'schema', 'copyRefusal', 'rootKeys', 'webhoo
 
 /** Reads the data folder. It writes nothing there, whether a server runs or not. */
 export async function gatherEmbedded({ data }: Config, { unasked }: Running): Promise<DatabaseGathered> {
-  const hasFolder = existsSync(data);
-  const absent = new NotKnown(`there is no data folder ${data}`);
+  const folder = await orNotKnown(data, async () => readFolder(data));
+  const hidden = unreadable(data, folder);
+  const common = { ...noneKnown(OF_SHARED, ONE_PROCESS.because), nowMs: wallClockMs(), folder, nodes: unasked };
+  if (hidden !== null) return { ...common, ...noneKnown([...OF_FILE, 'disk', 'walBytes'], hidden) };
   return {
-    ...noneKnown(OF_SHARED, ONE_PROCESS.because),
-    nowMs: wallClockMs(),
-    folder: readFolder(data),
-    nodes: unasked,
-    disk: hasFolder ? await readDisk(data) : absent,
-    walBytes: hasFolder ? walBytesOf(data) : absent,
+    ...common,
+    disk: await orNotKnown(data, () => readDisk(data)),
+    walBytes: await orNotKnown(data, async () => walBytesOf(data)),
     ...(await fileFacts(data)),
   };
+}
+
+/** Why nothing in the folder can be read; null = it can. */
+function unreadable(data: string, folder: FolderFact | NotKnown): string | null {
+  if (folder instanceof NotKnown) return folder.because;
+  if (folder === null) return `there is no data folder ${data}`;
+  return folder[0]?.isAccessible === true ? null : `this user has no access to ${data}`;
+}
+
+async function orNotKnown<T>(path: string, read: () => Promise<T>): Promise<T | NotKnown> {
+  try {
+    return await read();
+  } catch (error) {
+    return new NotKnown(`${path} cannot be read (${(error as { code?: string }).code ?? String(error)})`);
+  }
 }
 
 type FileFacts = Pick<DatabaseGathered, (typeof OF_FILE)[number]>;

@@ -11,7 +11,7 @@ import { type AtAddress, whoIsAt, whoseMetricsAreAt } from './askAddress.ts';
 import type { Running } from './running.ts';
 
 export async function readPort({ host, port }: Config, { url: answering, owner }: Running): Promise<PortFact> {
-  // Also a server that does not answer holds its port.
+  // A server that does not answer holds its port too.
   const url = answering ?? owner?.url ?? null;
   if (url !== null) return { port: Number(new URL(url).port) || port, state: 'ours', reason: '', free: 0 };
   if (port === 0) return anyPort();
@@ -59,12 +59,16 @@ export function readOpenFiles(
   return { limit, fitting, needed: limitFor(connections, reserved) };
 }
 
-/** The folder and what is directly in it. */
+/** What the service and its commands write there. Others may put files beside it, such as lost+found of a disk. */
+const OF_SERVICE = /^(keystile\.db|analytics\.db|owner\.|control\.sock|commit-number|encryption-key|root-key)/;
+
+/** The folder, and what the service has in it. */
 export function readFolder(path: string): FolderFact {
   const top = readEntry(path, '.', constants.R_OK | constants.W_OK | constants.X_OK);
   if (top === null || !statSync(path).isDirectory()) return null;
   if (!top.isAccessible) return [top];
-  const entries = readdirSync(path).map((name) => readEntry(join(path, name), name, constants.R_OK | constants.W_OK));
+  const names = readdirSync(path).filter((name) => OF_SERVICE.test(name));
+  const entries = names.map((name) => readEntry(join(path, name), name, constants.R_OK | constants.W_OK));
   return [top, ...entries.filter((entry) => entry !== null)];
 }
 

@@ -61,7 +61,7 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   durability.note(server);
   const schema = await readSchema(client, server.has_schema);
   const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
-  const isKnown = schema.version > 0 && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
+  const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
   return {
     nowMs: server.now_ms,
     clockMs: server.now_ms - Math.round((askedAtMs + answeredAtMs) / 2),

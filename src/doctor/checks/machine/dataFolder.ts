@@ -1,9 +1,34 @@
 import { defineCheck, type Finding, quoted, some } from '../../check.ts';
 import type { FolderEntry } from '../../facts.ts';
 
-const OTHERS_ENTER = 0o011;
-const OTHERS_WRITE = 0o022;
-const OTHERS_READ_OR_WRITE = 0o066;
+/** Users for whom the folder is not, and the bits of what they may do. */
+interface Strangers {
+  readonly name: string;
+  readonly severity: 'problem' | 'advice';
+  readonly enter: number;
+  readonly write: number;
+  readonly readOrWrite: number;
+  /** What `chmod` takes from them. */
+  readonly take: string;
+}
+
+const EVERYONE: Strangers = {
+  name: 'Every user of this machine',
+  severity: 'problem',
+  enter: 0o001,
+  write: 0o002,
+  readOrWrite: 0o006,
+  take: 'go-rwx',
+};
+/** A volume of a cluster may give its files to a group on purpose. */
+const GROUP: Strangers = {
+  name: 'The group of its files',
+  severity: 'advice',
+  enter: 0o010,
+  write: 0o020,
+  readOrWrite: 0o060,
+  take: 'g-rwx',
+};
 
 export const dataFolder = defineCheck({
   name: 'data-folder',
@@ -18,7 +43,12 @@ export const dataFolder = defineCheck({
         fix: 'Start the service, which makes it, or set KEYSTILE_DATA to the data folder of the service.',
         command: 'keystile serve',
       };
-    return ofOthers(data, top, files) ?? inaccessible(data, [top, ...files]) ?? open(data, top, files);
+    return (
+      ofOthers(data, top, files) ??
+      inaccessible(data, [top, ...files]) ??
+      open(data, top, files, EVERYONE) ??
+      open(data, top, files, GROUP)
+    );
   },
 });
 
@@ -43,18 +73,19 @@ function inaccessible(data: string, entries: readonly FolderEntry[]): Finding | 
   };
 }
 
-function open(data: string, top: FolderEntry, files: readonly FolderEntry[]): Finding | null {
-  const readable = files.filter(({ mode }) => (mode & OTHERS_READ_OR_WRITE) !== 0);
+function open(data: string, top: FolderEntry, files: readonly FolderEntry[], who: Strangers): Finding | null {
+  const readable = files.filter(({ mode }) => (mode & who.readOrWrite) !== 0);
   const found = [
-    ...((top.mode & OTHERS_WRITE) === 0 ? [] : [top]),
+    ...((top.mode & who.write) === 0 ? [] : [top]),
     // Nobody reaches a file through a folder that only its user may enter.
-    ...((top.mode & OTHERS_ENTER) === 0 ? [] : readable),
+    ...((top.mode & who.enter) === 0 ? [] : readable),
   ];
   if (found.length === 0) return null;
   return {
-    text: `Other users of this machine can read or change ${data}: ${some(namesOf(found))}.`,
+    severity: who.severity,
+    text: `${who.name} can read or change ${data}: ${some(namesOf(found))}.`,
     fix: 'Take the permissions from them. The service makes its files for its own user alone.',
-    command: `chmod -R go-rwx ${quoted(data)}`,
+    command: `chmod -R ${who.take} ${quoted(data)}`,
   };
 }
 
