@@ -46,6 +46,8 @@ export interface FolderEntry {
   /** The permission bits. */
   readonly mode: number;
   readonly uid: number;
+  /** It belongs to this user. */
+  readonly isOwn: boolean;
   /** This user can read and write it. */
   readonly isAccessible: boolean;
 }

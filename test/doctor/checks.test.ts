@@ -63,6 +63,12 @@ describe('checks', () => {
     expect(problemsOf({ folder })).toEqual([]);
   });
 
+  test('who has no access is told to be the user of the folder, or to give that user access', () => {
+    const commandFor = (isOwn: boolean) =>
+      problemsOf({ folder: [{ ...TOP, isOwn, isAccessible: false }, FILE] })[0]?.command;
+    expect([commandFor(true), commandFor(false)]).toEqual(['chmod -R u+rwX ./data', "sudo -u '#1000' keystile doctor"]);
+  });
+
   test('a newer schema that this program can use, and standbys that this user cannot see, are no problems', () => {
     expect(problemsOf({ schema: { version: 3, compatibleFrom: 1, own: 1, isForeign: false } })).toEqual([]);
     expect(problemsOf({ standby: { awaited: 'ANY 1 (a)', synchronous: null } })).toEqual([]);

@@ -35,8 +35,8 @@ export const ROOT_KEY: Facts['rootKeys'][number] = {
   revokedAtMs: null,
 };
 export const FREE = { port: 7878, state: 'free', reason: '', free: 7879 } as const;
-export const TOP = { name: '.', mode: 0o755, uid: 1000, isAccessible: true };
-export const FILE = { name: 'keystile.db', mode: 0o600, uid: 1000, isAccessible: true };
+export const TOP = { name: '.', mode: 0o755, uid: 1000, isOwn: true, isAccessible: true };
+export const FILE = { name: 'keystile.db', mode: 0o600, uid: 1000, isOwn: true, isAccessible: true };
 
 /** All is well. */
 export const WELL: Facts = {

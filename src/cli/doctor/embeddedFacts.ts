@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
@@ -7,6 +7,7 @@ import { type FactName, type Facts, type FolderFact, noneKnown, NotKnown } from 
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
 import { wallClockMs } from '../../system.ts';
+import { isAccessible } from './isAccessible.ts';
 import type { Running } from './running.ts';
 import { readFolder } from './machineFacts.ts';
 
@@ -75,6 +76,7 @@ type FileFacts = Pick<DatabaseGathered, (typeof OF_FILE)[number]>;
 async function fileFacts(data: string): Promise<FileFacts> {
   const path = join(data, 'keystile.db');
   if (!existsSync(path)) return noneKnown(OF_FILE, `there is no database in ${data} yet`);
+  if (!isAccessible(path, constants.R_OK)) return noneKnown(OF_FILE, `this user has no access to ${path}`);
   let found: InspectedFolder;
   try {
     found = await inspectFolder(data);

@@ -1,4 +1,4 @@
-import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { constants, readdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
@@ -8,6 +8,7 @@ import type { FolderEntry, FolderFact, OpenFilesFact, PortFact } from '../../doc
 import { fitConnections, limitFor, readOpenFileLimit, reservedFiles } from '../../serve/openFiles.ts';
 import { freePortAfter, tryPort } from '../../serve/tryPort.ts';
 import { type AtAddress, whoIsAt, whoseMetricsAreAt } from './askAddress.ts';
+import { isAccessible } from './isAccessible.ts';
 import type { Running } from './running.ts';
 
 export async function readPort({ host, port }: Config, { url: answering, owner }: Running): Promise<PortFact> {
@@ -76,14 +77,6 @@ export function readFolder(path: string): FolderFact {
 function readEntry(path: string, name: string, access: number): FolderEntry | null {
   const found = statSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
-  return { name, mode: found.mode & 0o777, uid: found.uid, isAccessible: isAccessible(path, access) };
-}
-
-function isAccessible(path: string, access: number): boolean {
-  try {
-    accessSync(path, access);
-    return true;
-  } catch {
-    return false;
-  }
+  const { mode, uid } = found;
+  return { name, mode: mode & 0o777, uid, isOwn: uid === process.getuid?.(), isAccessible: isAccessible(path, access) };
 }

@@ -1,3 +1,4 @@
+import { constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 import type { Config } from '../../config/variables.ts';
@@ -7,6 +8,7 @@ import { type Facts, NotKnown } from '../../doctor/facts.ts';
 import { findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
 import { whoIsAt } from './askAddress.ts';
 import { askControl, askOverHttp, askReadiness } from './askStatus.ts';
+import { isAccessible } from './isAccessible.ts';
 
 /** The service that runs, as far as this command reaches it. */
 export interface Running {
@@ -68,13 +70,12 @@ function silent({ data }: Config, owner: Owner): Running {
 }
 
 function ownerOf(folder: string): Owner | NotKnown | null {
+  const hidden = new NotKnown(`this user cannot write in ${folder}, and not find out whether a server runs`);
+  if (existsSync(folder) && !isAccessible(folder, constants.W_OK | constants.X_OK)) return hidden;
   try {
     return findOwner(folder);
-  } catch (error) {
-    return new NotKnown(`this user cannot find out whether a server runs: ${reasonOf(error)}`);
+  } catch {
+    // The check of the data folder says what is wrong with it.
+    return hidden;
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message.replace(/\.$/, '') : String(error);
 }

@@ -69,7 +69,8 @@ function inaccessible(data: string, entries: readonly FolderEntry[]): Finding | 
   return {
     text: `This user cannot read and write in ${data}: ${some(namesOf(found))}.`,
     fix: 'Run the service, and this command, as the user of the folder; that user needs to read and write it.',
-    command: `chmod -R u+rwX ${quoted(data)}`,
+    command:
+      entries[0]?.isOwn === true ? `chmod -R u+rwX ${quoted(data)}` : `sudo -u '#${entries[0]?.uid}' keystile doctor`,
   };
 }
 
