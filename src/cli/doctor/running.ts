@@ -5,7 +5,7 @@ import type { Config } from '../../config/variables.ts';
 import { localUrl } from '../../core/localUrl.ts';
 import type { Outcome } from '../../doctor/check.ts';
 import { type Facts, NotKnown } from '../../doctor/facts.ts';
-import { findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
+import { type Owner, peekOwner } from '../../storage/sqlite/file/dataFolder.ts';
 import { whoIsAt } from './askAddress.ts';
 import { askControl, askOverHttp, askReadiness } from './askStatus.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -70,10 +70,10 @@ function silent({ data }: Config, owner: Owner): Running {
 }
 
 function ownerOf(folder: string): Owner | NotKnown | null {
-  const hidden = new NotKnown(`this user cannot write in ${folder}, and not find out whether a server runs`);
-  if (existsSync(folder) && !isAccessible(folder, constants.W_OK | constants.X_OK)) return hidden;
+  const hidden = new NotKnown(`this user cannot read ${folder}, and so not find out whether a server runs`);
+  if (existsSync(folder) && !isAccessible(folder, constants.R_OK | constants.X_OK)) return hidden;
   try {
-    return findOwner(folder);
+    return peekOwner(folder);
   } catch {
     // The check of the data folder says what is wrong with it.
     return hidden;

@@ -1,11 +1,11 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { PROGRAM, runToEnd, TempFolder } from '../process.ts';
 import { keystile } from './cliRun.ts';
-import { type Examined, examined, toExamined } from './doctorRun.ts';
+import { type Examined, examined, snapshot, toExamined } from './doctorRun.ts';
 
 // Each case copies a folder and opens its database: a busy machine takes longer.
 setDefaultTimeout(20_000);
@@ -111,16 +111,6 @@ function examinedAfter(harm: Harm): Promise<Examined> {
   });
 }
 
-/** Every file of a folder with its bytes, its times and its permissions. */
-function snapshot(data: string): string[] {
-  return readdirSync(data)
-    .sort()
-    .map((name) => {
-      const { mode, mtimeMs, size } = statSync(join(data, name));
-      return [name, mode, mtimeMs, size, Bun.hash(readFileSync(join(data, name)))].join(' ');
-    });
-}
-
 describe('keystile doctor without a server', () => {
   test('where all is well, it finds nothing, says why some checks were not made, and changes no file', async () => {
     await onCopy(async (data) => {
@@ -190,7 +180,7 @@ describe('keystile doctor without a server', () => {
     expect(found.find('disk')).toMatchObject({ result: 'not-checked', because: 'the configuration is wrong' });
   });
 
-  test('a log that a crash left is read without touching it, or said not to be readable', async () => {
+  test('a log without its index, which only a start can read, is said to be one and not touched', async () => {
     await onCopy(async (data) => {
       writeFileSync(join(data, 'keystile.db-wal'), new Uint8Array(32), { mode: 0o600 });
       const before = snapshot(data);

@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { DataFolder } from '../../../src/storage/sqlite/file/dataFolder.ts';
 import { TempFolder } from '../process.ts';
 import { ROOT_KEY, Server } from '../server.ts';
-import { examined } from './doctorRun.ts';
+import { examined, snapshot } from './doctorRun.ts';
 
 // Everything is waited for, and nothing takes a given time: a busy machine takes longer.
 setDefaultTimeout(30_000);
@@ -83,6 +83,23 @@ describe('keystile doctor beside a server', () => {
       server.child.signal('SIGCONT');
     }
   });
+});
+
+test('after a crash, the log that was left is read, and no file is changed', async () => {
+  using folder = new TempFolder();
+  const data = folder.join('data');
+  {
+    await using server = await Server.start(folder);
+    await server.createKey({});
+    await server.child.kill9();
+  }
+  const before = snapshot(data);
+  expect(before.some((each) => /^keystile\.db-wal \d+ [\d.]+ [1-9]/.test(each))).toBe(true);
+  const found = await examined({ KEYSTILE_DATA: data, KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0' });
+  expect([found.code, found.with('problem')]).toEqual([0, []]);
+  expect([found.find('schema')?.result, found.find('working-root-key')?.result]).toEqual(['ok', 'ok']);
+  expect(found.find('readiness')).toMatchObject({ because: 'no server runs' });
+  expect(snapshot(data)).toEqual(before);
 });
 
 describe('an owner of the folder that this program does not know', () => {

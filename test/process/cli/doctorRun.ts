@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
 import type { Outcome } from '../../../src/doctor/check.ts';
 import { keystile, type Ran } from './cliRun.ts';
 
@@ -24,4 +27,16 @@ export function toExamined({ code, out, err }: Ran): Examined {
     with: (result) => checks.filter((each) => each.result === result).map(({ name }) => name),
     find: (name) => checks.find((each) => each.name === name),
   };
+}
+
+/** Every file of a folder with its bytes, its times and its permissions. */
+export function snapshot(folder: string): string[] {
+  return readdirSync(folder)
+    .sort()
+    .map((name) => {
+      const path = join(folder, name);
+      const found = statSync(path);
+      const bytes = found.isFile() ? readFileSync(path) : '';
+      return [name, found.mode, found.mtimeMs, found.size, Bun.hash(bytes)].join(' ');
+    });
 }
