@@ -97,36 +97,43 @@ test('too few connections are left for one more node', async () => {
   expect(found.find('database-connections')).toMatchObject({ text: expect.stringContaining('a node needs 68') });
 });
 
-test('settings that lose what was answered, and a standby that is awaited in vain, are told with the command', async () => {
-  const set = async (name: string, value: string): Promise<void> => {
-    await postgres.query(`ALTER SYSTEM SET ${name} = ${value}`);
+test('settings that lose what was answered are told with the command that changes them', async () => {
+  const set = async (value: 'on' | 'off'): Promise<void> => {
+    for (const name of ['fsync', 'full_page_writes']) await postgres.query(`ALTER SYSTEM SET ${name} = ${value}`);
     await postgres.query('SELECT pg_reload_conf()');
-    await until('the setting is read', async () => {
-      const [row] = await postgres.query(`SELECT current_setting('${name}') AS value`);
-      return row?.['value'] === value.replaceAll("'", '');
+    await until('the settings are read', async () => {
+      const [row] = await postgres.query(`SELECT current_setting('full_page_writes') AS value`);
+      return row?.['value'] === value;
     });
   };
-  // Nothing that commits runs meanwhile but the node, whose own state is not asked for.
-  const nobody = { KEYSTILE_PORT: '0' };
-  await set('fsync', 'off');
-  await set('full_page_writes', 'off');
-  const unsafe = await examined(settings(nobody));
-  expect(unsafe.with('problem')).toEqual(['database-settings']);
-  expect(unsafe.find('database-settings')).toMatchObject({
-    text: expect.stringMatching(/fsync = off.*full_page_writes = off/),
-    command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set fsync = on' -c 'alter system set full_page_writes = on' -c 'select pg_reload_conf()'`,
-  });
-  await set('fsync', 'on');
-  await set('full_page_writes', 'on');
-  await set('synchronous_standby_names', `'nobody'`);
+  await set('off');
   try {
-    const found = await examined(settings(nobody));
-    expect(found.find('standby')).toMatchObject({
-      result: 'problem',
-      text: expect.stringContaining('synchronous_standby_names = nobody'),
+    const found = await examined(settings({ KEYSTILE_PORT: '0' }));
+    expect(found.with('problem')).toEqual(['database-settings']);
+    expect(found.find('database-settings')).toMatchObject({
+      text: expect.stringMatching(/fsync = off.*full_page_writes = off/),
+      command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set fsync = on' -c 'alter system set full_page_writes = on' -c 'select pg_reload_conf()'`,
     });
   } finally {
-    await set('synchronous_standby_names', `''`);
+    await set('on');
+  }
+});
+
+test('a standby that commits wait for is well while it is connected, and a problem when it is gone', async () => {
+  await using standby = await postgres.startStandby('second');
+  await postgres.synchronousWith(['second']);
+  try {
+    expect((await examined(settings({ KEYSTILE_PORT: '0' }))).find('standby')?.result).toBe('ok');
+    const alone = await examined(settings({ KEYSTILE_DATABASE_URL: standby.url(), KEYSTILE_PORT: '0' }));
+    expect(alone.find('database')).toMatchObject({ text: expect.stringContaining('accepts no writes (a standby') });
+    await standby.stop();
+    await until('it is gone', async () => (await postgres.query('SELECT 1 FROM pg_stat_replication')).length === 0);
+    expect((await examined(settings({ KEYSTILE_PORT: '0' }))).find('standby')).toMatchObject({
+      result: 'problem',
+      text: expect.stringContaining('synchronous_standby_names = ANY 1 ("second")'),
+    });
+  } finally {
+    await postgres.synchronousWith(null);
   }
 });
 
