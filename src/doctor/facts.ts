@@ -102,8 +102,8 @@ export interface Facts {
   /** Settings of the database that weaken a promise. */
   readonly databaseWarnings: readonly string[];
   readonly standby: StandbyFact;
-  /** Connections that PostgreSQL still allows. */
-  readonly freeSessions: number;
+  /** Connections that PostgreSQL still allows, and how many a node needs. */
+  readonly sessions: { readonly free: number; readonly needed: number };
   readonly schema: SchemaFact;
   /** Why a start refuses the database as a copy from elsewhere; null = it does not. */
   readonly copyRefusal: string | null;
@@ -138,7 +138,7 @@ export const FACT_NAMES = Object.keys({
   databaseVersion: true,
   databaseWarnings: true,
   standby: true,
-  freeSessions: true,
+  sessions: true,
   schema: true,
   copyRefusal: true,
   rootKeys: true,

@@ -23,7 +23,7 @@ export const OUTSIDE = [
   'readiness',
   'databaseVersion',
   'standby',
-  'freeSessions',
+  'sessions',
   'schema',
   'copyRefusal',
 ] as const;

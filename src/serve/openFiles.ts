@@ -8,7 +8,7 @@ import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
  */
 const OWN_FILES = 128;
 /** Connections to PostgreSQL besides the pool. */
-const OTHER_SESSIONS = 8;
+export const OTHER_SESSIONS = 8;
 /** The largest number of connections that are refused with an answer at one time. */
 const MAX_REFUSALS = 1000;
 /** One of this many client descriptors is kept for answering refused connections. */

@@ -55,7 +55,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     `psql "$KEYSTILE_DATABASE_URL" -c 'select application_name, state, sync_state from pg_stat_replication'`,
   ],
   'database-connections': [
-    { freeSessions: 11 },
+    { sessions: { free: 11, needed: 12 } },
     'only 11 more connections, and a node needs 12',
     `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set max_connections = 200'`,
   ],

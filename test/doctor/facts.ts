@@ -53,7 +53,7 @@ export const WELL: Facts = {
   databaseVersion: { found: 14, oldest: 14 },
   databaseWarnings: [],
   standby: { awaited: 'ANY 1 (a)', synchronous: 1 },
-  freeSessions: 12,
+  sessions: { free: 12, needed: 12 },
   schema: { version: 1, compatibleFrom: 1, own: 1, isForeign: false },
   copyRefusal: null,
   rootKeys: [ROOT_KEY, { ...ROOT_KEY, id: 'rk_2', expiresAtMs: 1_000_000 + 7 * DAY_MS + 1 }],

@@ -12,31 +12,32 @@ import type { Running } from './running.ts';
 import { readFolder } from './machineFacts.ts';
 
 /** The facts that only the database tells, whichever it is. */
-export type DatabaseFactName =
-  | 'nowMs'
-  | 'folder'
-  | 'machineClockMs'
-  | 'databaseFailure'
-  | 'databaseVersion'
-  | 'databaseWarnings'
-  | 'standby'
-  | 'freeSessions'
-  | 'schema'
-  | 'copyRefusal'
-  | 'rootKeys'
-  | 'nodes'
-  | 'webhooks'
-  | 'disk'
-  | 'walBytes'
-  | 'oldestTransactionMs';
+export const DATABASE_FACTS = [
+  'nowMs',
+  'folder',
+  'machineClockMs',
+  'databaseFailure',
+  'databaseVersion',
+  'databaseWarnings',
+  'standby',
+  'sessions',
+  'schema',
+  'copyRefusal',
+  'rootKeys',
+  'nodes',
+  'webhooks',
+  'disk',
+  'walBytes',
+  'oldestTransactionMs',
+] as const satisfies readonly FactName[];
 
-export type DatabaseGathered = { readonly [N in DatabaseFactName]: Facts[N] | NotKnown };
+export type DatabaseGathered = { readonly [N in (typeof DATABASE_FACTS)[number]]: Facts[N] | NotKnown };
 
 const OF_SHARED = [
   'databaseVersion',
   'databaseWarnings',
   'standby',
-  'freeSessions',
+  'sessions',
   'oldestTransactionMs',
 ] as const satisfies readonly FactName[];
 

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/variables.ts';
 import type { Outcome } from '../../doctor/check.ts';
 import { examine } from '../../doctor/examine.ts';
-import { FACT_NAMES, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
-import { gatherEmbedded } from './embeddedFacts.ts';
+import { FACT_NAMES, type FactName, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
+import { DATABASE_FACTS, gatherEmbedded } from './embeddedFacts.ts';
 import { readMetricsPort, readOpenFiles, readPort } from './machineFacts.ts';
 import { findRunning, type Running } from './running.ts';
 import { gatherShared } from './sharedFacts.ts';
@@ -19,24 +19,31 @@ export async function examineAll(configuration: ReadConfiguration): Promise<read
 }
 
 async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {
-  const ofDatabase =
-    config.databaseUrl === null ? gatherEmbedded(config, running) : gatherShared(config, config.databaseUrl);
-  const [port, metricsPort, facts] = await Promise.all([
-    readPort(config, running),
-    readMetricsPort(config, running),
-    ofDatabase,
+  const { databaseUrl } = config;
+  const parts = await Promise.all([
+    orNoneKnown(['port'], async () => ({ port: await readPort(config, running) })),
+    orNoneKnown(['metricsPort'], async () => ({ metricsPort: await readMetricsPort(config, running) })),
+    orNoneKnown(['openFiles'], async () => ({ openFiles: readOpenFiles(config, running) })),
+    orNoneKnown(DATABASE_FACTS, () =>
+      databaseUrl === null ? gatherEmbedded(config, running) : gatherShared(config, databaseUrl),
+    ),
   ]);
-  return {
-    config,
-    settingProblems: [],
-    port,
-    metricsPort,
-    openFiles: readOpenFiles(config, running),
-    readiness: running.readiness,
-    waiting: running.unasked,
-    otherTags: running.unasked,
-    ...facts,
-  };
+  const [port, metricsPort, openFiles, ofDatabase] = parts;
+  const { readiness, unasked } = running;
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked };
+  return { config, settingProblems: [], ...ofRunning, ...port, ...metricsPort, ...openFiles, ...ofDatabase };
+}
+
+/** A failure to read some facts hides no others. */
+async function orNoneKnown<N extends FactName>(
+  names: readonly N[],
+  read: () => Promise<Pick<GatheredFacts, N>>,
+): Promise<Pick<GatheredFacts, N>> {
+  try {
+    return await read();
+  } catch (error) {
+    return noneKnown(names, `it cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function withoutConfiguration(settingProblems: readonly string[]): GatheredFacts {

@@ -2,6 +2,7 @@ import type { Config } from '../../config/variables.ts';
 import { ELSEWHERE, nodeStatuses } from '../../doctor/databaseFacts.ts';
 import { noneKnown } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
+import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
 import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
 import { OldServer } from '../../storage/postgres/connection/wrongServer.ts';
 import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/inspect.ts';
@@ -15,7 +16,7 @@ const OF_SERVER = [
   'databaseVersion',
   'databaseWarnings',
   'standby',
-  'freeSessions',
+  'sessions',
   'schema',
   'oldestTransactionMs',
   ...OF_CONTENTS,
@@ -26,7 +27,7 @@ export async function gatherShared(config: Config, url: string): Promise<Databas
   const elsewhere = noneKnown(OF_DISK, ELSEWHERE.because);
   try {
     const found = await inspectPostgres({ url, allowFsyncOff: config.allowFsyncOff, wallClockMs });
-    return { ...elsewhere, ...serverFacts(found), ...contentFacts(found) };
+    return { ...elsewhere, ...serverFacts(found, config), ...contentFacts(found) };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     const unread = { ...noneKnown(OF_SERVER, 'the database cannot be read'), ...elsewhere, nowMs: wallClockMs() };
@@ -35,7 +36,7 @@ export async function gatherShared(config: Config, url: string): Promise<Databas
   }
 }
 
-function serverFacts(found: InspectedPostgres) {
+function serverFacts(found: InspectedPostgres, { databasePool }: Config) {
   return {
     nowMs: found.nowMs,
     machineClockMs: found.clockMs,
@@ -43,7 +44,7 @@ function serverFacts(found: InspectedPostgres) {
     databaseVersion: { found: found.version, oldest: OLDEST_VERSION },
     databaseWarnings: found.warnings,
     standby: found.standby,
-    freeSessions: found.freeSessions,
+    sessions: { free: found.freeSessions, needed: databasePool + OTHER_SESSIONS },
     schema: found.schema,
     oldestTransactionMs: found.oldestTransactionMs,
   };

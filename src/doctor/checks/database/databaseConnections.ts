@@ -1,18 +1,14 @@
 import { defineCheck } from '../../check.ts';
 
-/** A node uses these beside KEYSTILE_DATABASE_POOL. */
-const OTHER_SESSIONS = 8;
-
 export const databaseConnections = defineCheck({
   name: 'database-connections',
   meaning: 'PostgreSQL has connections left for one more node.',
   severity: 'problem',
-  needs: ['freeSessions', 'config'],
-  find({ freeSessions, config: { databasePool } }) {
-    const needed = databasePool + OTHER_SESSIONS;
-    if (freeSessions >= needed) return null;
+  needs: ['sessions'],
+  find({ sessions: { free, needed } }) {
+    if (free >= needed) return null;
     return {
-      text: `PostgreSQL allows only ${freeSessions} more connections, and a node needs ${needed}: a node that starts, or connects again, is refused.`,
+      text: `PostgreSQL allows only ${free} more connections, and a node needs ${needed}: a node that starts, or connects again, is refused.`,
       fix: 'Raise max_connections and restart PostgreSQL, lower KEYSTILE_DATABASE_POOL, or end programs that keep connections.',
       command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set max_connections = 200'`,
     };
