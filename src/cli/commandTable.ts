@@ -6,6 +6,7 @@ import { health } from './commands/health.ts';
 import { backupCreate } from './commands/backup/create.ts';
 import { backupRestore } from './commands/backup/restore.ts';
 import { backupVerify } from './commands/backup/verify.ts';
+import { doctor } from './commands/doctor.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
 import { keyDelete } from './commands/key.delete.ts';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   backupCreate,
   backupVerify,
   backupRestore,
+  doctor,
   rootKeyCreate,
   rootKeyList,
   rootKeyRevoke,

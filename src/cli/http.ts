@@ -26,11 +26,11 @@ export function isCut(error: unknown): boolean {
 }
 
 /** Requests to this machine never go through a proxy, even when the environment sets one. */
-export function send(request: Request, trust: Trust | null = null): Promise<Response> {
+export function send(request: Request, trust: Trust | null = null, timeoutMs = TIMEOUT_MS): Promise<Response> {
   const isHere = isLoopback(new URL(request.url).hostname);
   // Bun accepts `proxy: false`, but its types do not.
   const options = {
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.timeout(timeoutMs),
     redirect: 'error',
     ...(isHere ? { proxy: false } : {}),
     ...(trust === null ? {} : { tls: trust }),

@@ -6,4 +6,5 @@ export const LOAD = {
   serve: () => import('../serve/serve.ts'),
   inProcess: () => import('./inProcess.ts'),
   backup: () => import('./backup/backup.ts'),
+  doctor: () => import('./doctor/examineAll.ts'),
 };

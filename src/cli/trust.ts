@@ -24,6 +24,16 @@ export function localTrust(certPath: string, url: string): Trust {
   return name === undefined ? { ca } : { ca, serverName: name };
 }
 
+/** Like localTrust; null where the file cannot be used: then the certificate is checked like any other. */
+export function tryLocalTrust(certPath: string | null | undefined, url: string): Trust | null {
+  if (certPath == null) return null;
+  try {
+    return localTrust(certPath, url);
+  } catch {
+    return null;
+  }
+}
+
 function read(certPath: string): [text: string, certificate: X509Certificate] {
   try {
     const text = readFileSync(certPath, 'utf8');

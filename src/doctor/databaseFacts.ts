@@ -2,19 +2,28 @@ import { statfs } from 'node:fs/promises';
 
 import { GONE_AFTER_MS } from '../core/health.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
-import type { BackupFact, DiskSpace } from './facts.ts';
+import { type BackupFact, type DiskSpace, NotKnown } from './facts.ts';
+
+/** Of what only the disk of an embedded database tells. */
+export const ELSEWHERE = new NotKnown('the database is PostgreSQL, with a disk of its own');
+/** Of what only a shared database tells. */
+export const ONE_PROCESS = new NotKnown('the database is embedded');
+
+export async function readDisk(folder: string): Promise<DiskSpace> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+}
 
 /** What the database and its surroundings tell. */
 export interface DatabaseFacts {
   nodes(): Promise<readonly NodeStatus[]>;
   /** This node, as far as it knows itself. Shown when the list cannot be read. */
   self(): NodeStatus;
-  /** null: the database is elsewhere. */
-  disk(): Promise<DiskSpace | null>;
-  walBytes(): number | null;
+  disk(): Promise<DiskSpace | NotKnown>;
+  walBytes(): number | NotKnown;
   /** null: the service makes no backups by itself. */
   backups(): Promise<BackupFact | null>;
-  oldestTransactionMs(): Promise<number>;
+  oldestTransactionMs(): Promise<number | NotKnown>;
 }
 
 interface EmbeddedNode {
@@ -48,13 +57,10 @@ export function embeddedFacts(
   return {
     self,
     nodes: async () => [self()],
-    disk: async () => {
-      const { bavail, blocks, bsize } = await statfs(folder);
-      return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
-    },
+    disk: () => readDisk(folder),
     walBytes: () => storage.walBytes,
     backups: async () => (await backups?.readState()) ?? null,
-    oldestTransactionMs: async () => 0,
+    oldestTransactionMs: async () => ONE_PROCESS,
   };
 }
 
@@ -65,6 +71,18 @@ interface SharedDatabase {
   readonly ledger: { nowMs(): number };
   listNodes(): Promise<{ readonly nowMs: number; readonly nodes: readonly KnownNode[] }>;
   oldestTransactionMs(): Promise<number>;
+}
+
+/** The listed nodes, with which of them is this one (`selfId`) and which are gone. */
+export function nodeStatuses(
+  { nowMs, nodes }: { readonly nowMs: number; readonly nodes: readonly KnownNode[] },
+  selfId: string | null,
+): readonly NodeStatus[] {
+  return nodes.map((each) => ({
+    ...each,
+    isSelf: each.id === selfId,
+    isGone: nowMs - each.seenAtMs > GONE_AFTER_MS,
+  }));
 }
 
 /** Of a database that nodes share. */
@@ -79,17 +97,11 @@ export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
   return {
     self,
     async nodes() {
-      const { nowMs, nodes } = await storage.listNodes();
-      const { id } = storage.self;
-      const all = nodes.map((each) => ({
-        ...each,
-        isSelf: each.id === id,
-        isGone: nowMs - each.seenAtMs > GONE_AFTER_MS,
-      }));
+      const all = nodeStatuses(await storage.listNodes(), storage.self.id);
       return all.some(({ isSelf }) => isSelf) ? all : [self(), ...all];
     },
-    disk: async () => null,
-    walBytes: () => null,
+    disk: async () => ELSEWHERE,
+    walBytes: () => ELSEWHERE,
     backups: async () => null,
     oldestTransactionMs: () => storage.oldestTransactionMs(),
   };

@@ -1,4 +1,5 @@
 import type { Config } from '../config/variables.ts';
+import type { RootKeyRecord } from '../core/records.ts';
 import type { OtherReason } from '../engine/analytics/tagLists.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
 
@@ -9,6 +10,7 @@ export interface DiskSpace {
 
 /** A webhook, as far as it can have trouble. */
 export interface WebhookFact {
+  readonly id: string;
   /** The host of its target: the rest of the address can contain a secret. */
   readonly host: string;
   /** Why the service has paused it; null = it is not paused. */
@@ -27,30 +29,158 @@ export interface BackupFact {
   readonly failure: string | null;
 }
 
+/** An address that the service listens on. */
+export interface PortFact {
+  readonly port: number;
+  /** `taken` by another program; `ours` is held by the service itself; `unusable` for this user or on this machine. */
+  readonly state: 'free' | 'ours' | 'taken' | 'unusable';
+  /** What the system says about it; '' when there is nothing to say. */
+  readonly reason: string;
+  /** A port near it that is free; 0 = any. */
+  readonly free: number;
+}
+
+/** How many connections of clients the limit of open files allows. */
+export interface OpenFilesFact {
+  /** null = unknown, or no limit. */
+  readonly limit: number | null;
+  /** Connections that fit under it; 0 = the service does not start. */
+  readonly fitting: number;
+  /** The limit that the configured connections need. */
+  readonly needed: number;
+}
+
+export interface FolderEntry {
+  /** '.' is the folder itself. */
+  readonly name: string;
+  /** The permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+  /** It belongs to this user. */
+  readonly isOwn: boolean;
+  /** This user can read and write it. */
+  readonly isAccessible: boolean;
+}
+
+/** The data folder; null = there is no such folder. */
+export type FolderFact = readonly FolderEntry[] | null;
+
+/** Of the schema of the database. */
+export interface SchemaFact {
+  /** 0 = the database is empty. */
+  readonly version: number;
+  /** The oldest program that can use it, by its schema version. */
+  readonly compatibleFrom: number;
+  /** The version that this program is made for. */
+  readonly own: number;
+  /** It was made by a program before 0.1.0, with other tables. */
+  readonly isForeign: boolean;
+}
+
+export interface StandbyFact {
+  /** The setting `synchronous_standby_names`; '' = commits wait for no standby. */
+  readonly awaited: string;
+  /** Standbys that take part in commits; null = this user may not see it. */
+  readonly synchronous: number | null;
+}
+
+/** Whether the running service can answer. */
+export interface ReadinessFact {
+  /** Why it cannot; empty = it can. */
+  readonly reasons: readonly string[];
+  /** What to run: it ends a process that says nothing, or asks one that answers. */
+  readonly command: string;
+}
+
 /** Everything that the checks look at, read at one moment. */
 export interface Facts {
   readonly nowMs: number;
   readonly config: Config;
-  /** Why the node answers no verifications; null = it does. */
-  readonly stoppedBecause: string | null;
-  /** Why the last commit failed; null = it did not. */
-  readonly commitFailure: string | null;
+  /** What is wrong with the settings, one sentence each. */
+  readonly settingProblems: readonly string[];
+  readonly port: PortFact;
+  readonly metricsPort: PortFact;
+  readonly openFiles: OpenFilesFact;
+  readonly folder: FolderFact;
+  /** The time of the database minus that of this machine. */
+  readonly machineClockMs: number;
+  readonly readiness: ReadinessFact;
+  /** Why the database cannot be opened, or takes no commits; null = it does. */
+  readonly databaseFailure: string | null;
+  /** The main number of the version of PostgreSQL, and the oldest that can be used. */
+  readonly databaseVersion: { readonly found: number; readonly oldest: number };
   /** Settings of the database that weaken a promise. */
   readonly databaseWarnings: readonly string[];
+  readonly standby: StandbyFact;
+  /** Connections that PostgreSQL still allows, and how many a node needs. */
+  readonly sessions: { readonly free: number; readonly needed: number };
+  readonly schema: SchemaFact;
+  /** Why a start refuses the database as a copy from elsewhere; null = it does not. */
+  readonly copyRefusal: string | null;
+  readonly rootKeys: readonly Omit<RootKeyRecord, 'secretDigest'>[];
   readonly nodes: readonly NodeStatus[];
   /** Spends and changes that wait for the ledger. */
   readonly waiting: number;
   readonly webhooks: readonly WebhookFact[];
   /** Verifications whose tags were counted under `other`, since the start. */
   readonly otherTags: Readonly<Record<OtherReason, number>>;
-  /** The disk of the data folder; null where the database is elsewhere. */
-  readonly disk: DiskSpace | null;
-  /** The longer write-ahead log; null where the database is elsewhere. */
-  readonly walBytes: number | null;
+  /** The disk of the data folder. */
+  readonly disk: DiskSpace;
+  /** The longer write-ahead log. */
+  readonly walBytes: number;
   /** null where the service makes no backups by itself. */
   readonly backups: BackupFact | null;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
   /** When the certificate of this node expires; null = it speaks plain HTTP. */
   readonly certificateExpiresAtMs: number | null;
+}
+
+export type FactName = keyof Facts;
+
+export const FACT_NAMES = Object.keys({
+  nowMs: true,
+  config: true,
+  settingProblems: true,
+  port: true,
+  metricsPort: true,
+  openFiles: true,
+  folder: true,
+  machineClockMs: true,
+  readiness: true,
+  databaseFailure: true,
+  databaseVersion: true,
+  databaseWarnings: true,
+  standby: true,
+  sessions: true,
+  schema: true,
+  copyRefusal: true,
+  rootKeys: true,
+  nodes: true,
+  waiting: true,
+  webhooks: true,
+  otherTags: true,
+  disk: true,
+  walBytes: true,
+  backups: true,
+  oldestTransactionMs: true,
+  certificateExpiresAtMs: true,
+} satisfies Record<FactName, true>) as FactName[];
+
+/** A fact that could not be read, and why: it ends the sentence "not checked because". */
+export class NotKnown {
+  readonly because: string;
+
+  constructor(because: string) {
+    this.because = because;
+  }
+}
+
+/** What was found out. Who gathers facts says of each of them what it is, or why it is not known. */
+export type GatheredFacts = { readonly [N in FactName]: Facts[N] | NotKnown };
+
+/** The same reason for several facts. */
+export function noneKnown<N extends FactName>(names: readonly N[], because: string): Record<N, NotKnown> {
+  const unknown = new NotKnown(because);
+  return Object.fromEntries(names.map((name) => [name, unknown])) as Record<N, NotKnown>;
 }

@@ -1,15 +1,32 @@
 import { describeConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
-import type { CheckStatus, Problem, ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
+import type { NodeStatus, ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { HttpMetrics } from '../http/answer/metrics.ts';
-import { CHECKS } from './checkTable.ts';
 import type { DatabaseFacts } from './databaseFacts.ts';
-import type { Facts, WebhookFact } from './facts.ts';
+import { examine, toStatus } from './examine.ts';
+import { type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
 import { RecentWork } from './recentWork.ts';
+import { webhookFacts } from './webhookFacts.ts';
 
 /** However many ask, the database is asked once in this time. */
 const SHARED_FOR_MS = 1_000;
+
+/** What a service does not see of itself, or has made sure of before it runs. */
+export const OUTSIDE = [
+  'settingProblems',
+  'port',
+  'metricsPort',
+  'openFiles',
+  'folder',
+  'machineClockMs',
+  'readiness',
+  'databaseVersion',
+  'standby',
+  'sessions',
+  'schema',
+  'copyRefusal',
+] as const;
 
 export interface StatusContext {
   readonly engine: Engine;
@@ -40,38 +57,43 @@ export class StatusReader {
   }
 
   async #readNow(): Promise<ServiceStatus> {
-    const { config, version } = this.#context;
-    const facts = await this.#facts();
+    const { engine, config, database, version } = this.#context;
+    const nodes = await database.nodes().catch(() => [database.self()]);
+    const gathered = await this.#gather(nodes);
     return {
-      nowMs: facts.nowMs,
+      nowMs: engine.storage.ledger.nowMs(),
       version,
-      nodes: facts.nodes,
+      nodes,
       work: this.#work.read(),
-      ...examine(facts),
+      ...toStatus(examine(gathered)),
       settings: describeConfig(config),
     };
   }
 
-  async #facts(): Promise<Facts> {
+  async #gather(nodes: readonly NodeStatus[]): Promise<GatheredFacts> {
     const { engine, config, database, certificateExpiresAtMs } = this.#context;
-    const { ledger, warnings } = engine.storage;
+    const { ledger, warnings, webhooks, records } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
-    const [nodes, webhooks, oldestTransactionMs, disk, backups] = await Promise.all([
-      database.nodes().catch(() => [database.self()]),
-      webhookFacts(engine).catch(() => []),
-      database.oldestTransactionMs().catch(() => 0),
-      database.disk().catch(() => null),
-      database.backups().catch(() => null),
+    const unread = (): NotKnown => new NotKnown('the database does not answer');
+    const [allWebhooks, failing, oldestTransactionMs, disk, rootKeys, backups] = await Promise.all([
+      webhooks.list().catch(unread),
+      webhooks.listFailing().catch(unread),
+      database.oldestTransactionMs().catch(unread),
+      database.disk().catch(unread),
+      records.listRootKeys().catch(unread),
+      database.backups().catch(unread),
     ]);
     return {
+      ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside'),
       nowMs: ledger.nowMs(),
       config,
-      stoppedBecause: engine.verifier.stoppedBecause,
-      commitFailure: ledger.commitFailure,
+      databaseFailure: engine.verifier.stoppedBecause ?? ledger.commitFailure,
       databaseWarnings: warnings,
+      rootKeys,
       nodes,
       waiting: ledger.waiting,
-      webhooks,
+      webhooks:
+        allWebhooks instanceof NotKnown || failing instanceof NotKnown ? unread() : webhookFacts(allWebhooks, failing),
       otherTags: engine.openCounts.tagLists.others,
       disk,
       walBytes: database.walBytes(),
@@ -80,29 +102,4 @@ export class StatusReader {
       certificateExpiresAtMs: certificateExpiresAtMs(),
     };
   }
-}
-
-/** What all checks find. */
-export function examine(facts: Facts): {
-  readonly problems: readonly Problem[];
-  readonly checks: readonly CheckStatus[];
-} {
-  const found = CHECKS.map((check) => ({ ...check, finding: check.find(facts) }));
-  return {
-    problems: found.flatMap(({ name, severity, finding }) =>
-      finding === null ? [] : [{ name, severity, ...finding }],
-    ),
-    checks: found.map(({ name, meaning, finding }) => ({ name, meaning, isOk: finding === null })),
-  };
-}
-
-async function webhookFacts({ storage: { webhooks } }: Engine): Promise<WebhookFact[]> {
-  const [all, failing] = await Promise.all([webhooks.list(), webhooks.listFailing()]);
-  return all
-    .filter(({ enabled }) => enabled)
-    .map(({ id, url, pausedBecause }) => ({
-      host: URL.canParse(url) ? new URL(url).host : 'an address that cannot be read',
-      pausedBecause,
-      failingSinceMs: failing.get(id) ?? null,
-    }));
 }

@@ -8,7 +8,7 @@ import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
  */
 const OWN_FILES = 128;
 /** Connections to PostgreSQL besides the pool. */
-const OTHER_SESSIONS = 8;
+export const OTHER_SESSIONS = 8;
 /** The largest number of connections that are refused with an answer at one time. */
 const MAX_REFUSALS = 1000;
 /** One of this many client descriptors is kept for answering refused connections. */
@@ -58,14 +58,18 @@ interface Report {
   readonly userLimits?: { readonly open_files?: { readonly soft?: unknown } };
 }
 
-/** How many files this process may have open. The runtime has already raised its soft limit to the hard one. Null: unknown, or no limit. */
-export function readOpenFileLimit(): number | null {
-  return process.platform === 'linux' ? parseLimits(readLimits()) : reportedLimit(process.report?.getReport());
+/**
+ * How many files this process, or the one with this id, may have open. The runtime has already raised its soft limit to the hard one.
+ * Null: unknown, or no limit.
+ */
+export function readOpenFileLimit(pid: number | 'self' = 'self'): number | null {
+  if (process.platform === 'linux') return parseLimits(readLimits(pid));
+  return pid === 'self' ? reportedLimit(process.report?.getReport()) : null;
 }
 
-function readLimits(): string {
+function readLimits(pid: number | 'self'): string {
   try {
-    return readFileSync('/proc/self/limits', 'utf8');
+    return readFileSync(`/proc/${pid}/limits`, 'utf8');
   } catch {
     return '';
   }

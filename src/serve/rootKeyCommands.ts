@@ -1,13 +1,16 @@
 import type { RootKeyRecord } from '../core/records.ts';
 import { COMMAND_LINE } from '../engine/admin/change/actor.ts';
+import type { ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
 import type { NewRootKey } from '../engine/admin/rootKeys/rootKeyAdmin.ts';
 import type { Engine } from '../engine/engine.ts';
 
-/** A root key command of the command line. The running server executes it, or the command itself when no server runs. */
+/** A command of the command line for the owner of the data folder, most of them about root keys. The running server executes it, or the command itself when no server runs. */
 export type RootKeyCommand =
   | { readonly command: 'create'; readonly input: NewRootKey }
   | { readonly command: 'list' }
-  | { readonly command: 'revoke'; readonly rootKeyId: string };
+  | { readonly command: 'revoke'; readonly rootKeyId: string }
+  /** What the service finds wrong with itself. */
+  | { readonly command: 'status' };
 
 /** A root key without its digest, safe to show. */
 export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
@@ -15,7 +18,8 @@ export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
 export type RootKeyAnswer =
   | { readonly created: RootKeyShown; readonly secret: string }
   | { readonly rootKeys: readonly RootKeyShown[] }
-  | { readonly revoked: string };
+  | { readonly revoked: string }
+  | { readonly status: Pick<ServiceStatus, 'problems' | 'checks'> };
 
 export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand): Promise<RootKeyAnswer> {
   switch (command.command) {
@@ -28,6 +32,10 @@ export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand)
     case 'revoke':
       await engine.rootKeys.revoke(command.rootKeyId, COMMAND_LINE);
       return { revoked: command.rootKeyId };
+    case 'status': {
+      const { problems, checks } = await engine.status.read(COMMAND_LINE);
+      return { status: { problems, checks } };
+    }
   }
 }
 

@@ -27,6 +27,7 @@ import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
 import { openCertificates } from './openCertificates.ts';
+import { freePortAfter } from './tryPort.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -214,19 +215,6 @@ function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
       `Keystile cannot listen on ${config.host}:${config.port} (${code || String(error)}). Check KEYSTILE_HOST and KEYSTILE_PORT.`,
     );
   }
-}
-
-/** The next port that is free now. 0 (any port) when none of the next 20 is free. */
-function freePortAfter(host: string, port: number): number {
-  for (let candidate = port + 1; candidate <= Math.min(port + 20, 65535); candidate++) {
-    try {
-      Bun.listen({ hostname: host, port: candidate, socket: { data() {} } }).stop(true);
-      return candidate;
-    } catch {
-      // This port is in use too.
-    }
-  }
-  return 0;
 }
 
 function orCannotListen(config: Config, listen: () => void): void {

@@ -1,123 +1,139 @@
 import { describe, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { readConfig } from '../../src/config/read.ts';
+import { defineCheck } from '../../src/doctor/check.ts';
 import { CHECKS } from '../../src/doctor/checkTable.ts';
-import type { Facts } from '../../src/doctor/facts.ts';
-import { examine } from '../../src/doctor/statusReader.ts';
-import type { NodeStatus } from '../../src/engine/admin/status/serviceStatus.ts';
+import { examine, toStatus } from '../../src/doctor/examine.ts';
+import { type Facts, noneKnown, NotKnown } from '../../src/doctor/facts.ts';
+import { OUTSIDE } from '../../src/doctor/statusReader.ts';
+import { BROKEN, VARIANTS } from './brokenFacts.ts';
+import { configOf, FILE, TOP, WELL } from './facts.ts';
 
-function configOf(environment: Record<string, string> = {}): Facts['config'] {
-  const { config, problems } = readConfig({ environment, flags: {}, readFile: () => '' });
-  if (config === null) throw new Error(problems.join('\n'));
-  return config;
-}
-
-const NODE: NodeStatus = {
-  id: 'node_1',
-  location: 'eu',
-  version: '1.0.0',
-  startedAtMs: 0,
-  seenAtMs: 999_000,
-  isSelf: true,
-  isGone: false,
-  syncLagMs: 200,
-  freshnessAgeMs: 10,
-  clockOffsetMs: 5,
-};
-
-const MIB = 2 ** 20;
-const DAY_MS = 86_400_000;
-
-const WELL: Facts = {
-  nowMs: 1_000_000,
-  config: configOf(),
-  stoppedBecause: null,
-  commitFailure: null,
-  databaseWarnings: [],
-  nodes: [NODE],
-  waiting: 0,
-  webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 990_000 }],
-  otherTags: { refused: 3, lists: 0, bytes: 0 },
-  disk: { freeBytes: 100_000 * MIB, totalBytes: 200_000 * MIB },
-  walBytes: 4 * MIB,
-  backups: { folder: '/backups', everyMs: 400_000, newestAtMs: 200_000, failure: null },
-  oldestTransactionMs: 100,
-  certificateExpiresAtMs: 1_000_000 + 15 * DAY_MS,
-};
-
-/** Each check, broken once: the facts, and what its text must tell. */
-const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: string]>> = {
-  database: [{ commitFailure: 'The disk is full.' }, 'The disk is full.'],
-  'database-settings': [{ databaseWarnings: ['fsync is off.'] }, 'fsync is off.'],
-  disk: [{ disk: { freeBytes: 100 * MIB, totalBytes: 200_000 * MIB } }, '100 MiB of 200000 MiB'],
-  queue: [{ waiting: 10_000 }, '10000 spends and changes wait'],
-  nodes: [
-    { nodes: [NODE, { ...NODE, id: 'node_2', isGone: true, seenAtMs: 400_000 }] },
-    'node_2, last seen 10 minutes',
-  ],
-  freshness: [{ nodes: [{ ...NODE, freshnessAgeMs: 1_001 }] }, 'eu (1001 ms)'],
-  'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)'],
-  tls: [{ config: configOf({ KEYSTILE_HOST: '0.0.0.0' }) }, 'listens on 0.0.0.0 without TLS'],
-  certificate: [{ certificateExpiresAtMs: 1_000_000 + DAY_MS }, 'expires in 24 hours'],
-  webhooks: [
-    { webhooks: [{ host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },
-    'a.example has failed for 17 minutes',
-  ],
-  backups: [
-    { backups: { folder: '/backups', everyMs: 300_000, newestAtMs: 300_000, failure: 'The disk is full.' } },
-    'The last scheduled backup failed: The disk is full. The newest one is 12 minutes old.',
-  ],
-  'lost-commits': [{ config: configOf({ KEYSTILE_ACCEPT_LOST_COMMITS: 'on' }) }, 'KEYSTILE_ACCEPT_LOST_COMMITS is on'],
-  'write-ahead-log': [{ walBytes: 300 * MIB }, '300 MiB'],
-  transactions: [{ oldestTransactionMs: 600_000 }, 'open for 10 minutes'],
-  clocks: [{ nodes: [{ ...NODE, clockOffsetMs: -5_000 }] }, 'eu (5000 ms ahead)'],
-  versions: [{ nodes: [NODE, { ...NODE, id: 'node_2', version: '1.1.0' }] }, '1.0.0, 1.1.0'],
-  'root-key': [{ config: configOf({ KEYSTILE_ROOT_KEY: 'root_0123456789abcdefghijkl' }) }, 'KEYSTILE_ROOT_KEY'],
-  tags: [{ otherTags: { refused: 0, lists: 2, bytes: 1 } }, '3 verifications'],
-};
+const problemsOf = (facts: Partial<Facts>) => toStatus(examine({ ...WELL, ...facts })).problems;
+const namesOf = (found: readonly { readonly name: string }[]): string[] => found.map(({ name }) => name);
 
 describe('checks', () => {
   test('nothing is found where all is well, and every check says what it makes sure of', () => {
-    const { problems, checks } = examine(WELL);
+    const { problems, checks } = toStatus(examine(WELL));
     expect(problems).toEqual([]);
     expect(checks.every(({ isOk, meaning }) => isOk && meaning.endsWith('.'))).toBe(true);
   });
 
   test('each check has a case here, and a name of its own', () => {
-    expect(CHECKS.map(({ name }) => name)).toEqual(Object.keys(BROKEN));
+    expect(namesOf(CHECKS)).toEqual(Object.keys(BROKEN));
   });
 
-  test.each(Object.entries(BROKEN))('%s finds what is wrong, alone, and says what to do', (name, [facts, tells]) => {
-    const { problems, checks } = examine({ ...WELL, ...facts });
-    expect(problems.map((each) => each.name)).toEqual([name]);
+  test('the documentation lists every check, and marks those that a service does not make about itself', () => {
+    const page = readFileSync(join(import.meta.dir, '../../docs/operations.md'), 'utf8');
+    const listed = /^\| Check \|[\s\S]*?\n\n/m.exec(page)?.[0] ?? '';
+    const first = [...listed.matchAll(/^\| (`.*?) \|/gm)].map((match) => match[1] ?? '').join(', ');
+    const marks = new Map(
+      [...first.matchAll(/`([\w-]+)`( \*)?/g)].map(([, name, mark]) => [name ?? '', mark === ' *']),
+    );
+    expect([...marks.keys()].sort()).toEqual(namesOf(CHECKS).sort());
+    const alone = { ...WELL, ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside') };
+    const unmade = examine(alone).filter(({ result }) => result === 'not-checked');
+    expect([...marks].flatMap(([name, isMarked]) => (isMarked ? name : [])).sort()).toEqual(namesOf(unmade).sort());
+  });
+
+  test.each(Object.entries(BROKEN))(
+    '%s finds what is wrong, alone, and says what to do with which command',
+    (name, [facts, tells, command]) => {
+      const { problems, checks } = toStatus(examine({ ...WELL, ...facts }));
+      expect(namesOf(problems)).toEqual([name]);
+      expect(problems[0]?.text).toContain(tells);
+      expect(problems[0]?.fix).toEndWith('.');
+      expect(problems[0]?.command).toBe(command);
+      expect(namesOf(checks.filter(({ isOk }) => !isOk))).toEqual([name]);
+    },
+  );
+
+  test.each(VARIANTS)('%s: %j', (name, facts, tells) => {
+    const problems = problemsOf(facts);
+    expect(namesOf(problems)).toEqual([name]);
     expect(problems[0]?.text).toContain(tells);
-    expect(problems[0]?.fix).toEndWith('.');
-    expect(checks.filter(({ isOk }) => !isOk).map((each) => each.name)).toEqual([name]);
+  });
+
+  test('what nobody can reach through its folder is not open to others', () => {
+    const folder = [
+      { ...TOP, mode: 0o700 },
+      { ...FILE, mode: 0o644 },
+    ];
+    expect(problemsOf({ folder })).toEqual([]);
+  });
+
+  test('who has no access is told to be the user of the folder, or to give that user access', () => {
+    const commandFor = (isOwn: boolean) =>
+      problemsOf({ folder: [{ ...TOP, isOwn, isAccessible: false }, FILE] })[0]?.command;
+    expect([commandFor(true), commandFor(false)]).toEqual(['chmod -R u+rwX ./data', "sudo -u '#1000' keystile doctor"]);
+  });
+
+  test('a newer schema that this program can use, and standbys that this user cannot see, are no problems', () => {
+    expect(problemsOf({ schema: { version: 3, compatibleFrom: 1, own: 1, isForeign: false } })).toEqual([]);
+    expect(problemsOf({ standby: { awaited: 'ANY 1 (a)', synchronous: null } })).toEqual([]);
+    expect(problemsOf({ openFiles: { limit: null, fitting: 20_000, needed: 21_140 } })).toEqual([]);
+  });
+
+  test('a check without its facts says why it was not made, and is in no list of the status', () => {
+    const gathered = { ...WELL, ...noneKnown(['nodes', 'webhooks'], 'the database does not answer') };
+    const outcomes = examine(gathered);
+    const unmade = outcomes.filter(({ result }) => result === 'not-checked');
+    expect(namesOf(unmade)).toEqual(['nodes', 'freshness', 'local-counts', 'webhooks', 'clocks', 'versions']);
+    expect(unmade.every((each) => 'because' in each && each.because === 'the database does not answer')).toBe(true);
+    expect(toStatus(outcomes).checks.length).toBe(CHECKS.length - unmade.length);
+    expect(toStatus(outcomes).problems).toEqual([]);
+  });
+
+  test('a check that fails itself is a problem in words, and throws nothing', () => {
+    const broken = defineCheck({
+      name: 'broken',
+      meaning: 'It works.',
+      severity: 'advice',
+      needs: ['waiting'],
+      find() {
+        throw new Error('of a bug');
+      },
+    });
+    expect(broken.look(WELL)).toMatchObject({
+      result: 'problem',
+      text: 'The check itself failed: of a bug.',
+      fix: 'This is a bug in Keystile. Please report it, with the version.',
+      command: 'keystile --version',
+    });
+    expect(broken.look({ ...WELL, waiting: new NotKnown('no server runs') })).toMatchObject({
+      result: 'not-checked',
+      because: 'no server runs',
+    });
+  });
+
+  test('names in commands are quoted for a shell', () => {
+    const config = configOf({ KEYSTILE_DATA: "it's here; rm x" });
+    expect(problemsOf({ config, databaseFailure: 'x.' })[0]?.command).toBe(String.raw`df -h 'it'\''s here; rm x'`);
   });
 
   test('a backup that was due twice is missing, and one that failed is told even when there is none yet', () => {
     const state = { folder: '/backups', everyMs: 300_000, newestAtMs: 340_000, failure: null };
-    const problemsOf = (backups: Facts['backups']) => examine({ ...WELL, backups }).problems.map(({ text }) => text);
-    expect(problemsOf(state)).toEqual(['A backup is due every 5 minutes. The newest one is 11 minutes old.']);
-    expect(problemsOf({ ...state, newestAtMs: 340_001 })).toEqual([]);
-    expect(problemsOf({ ...state, newestAtMs: null })).toEqual([]);
-    expect(problemsOf({ ...state, newestAtMs: null, failure: 'No.' })).toEqual([
+    const textsOf = (backups: Facts['backups']) => problemsOf({ backups }).map(({ text }) => text);
+    expect(textsOf(state)).toEqual(['A backup is due every 5 minutes. The newest one is 11 minutes old.']);
+    expect(textsOf({ ...state, newestAtMs: 340_001 })).toEqual([]);
+    expect(textsOf({ ...state, newestAtMs: null })).toEqual([]);
+    expect(textsOf({ ...state, newestAtMs: null, failure: 'No.' })).toEqual([
       'The last scheduled backup failed: No. There is no backup yet.',
     ]);
-    expect(problemsOf(null)).toEqual([]);
+    expect(textsOf(null)).toEqual([]);
   });
 
   test('a webhook that is paused is told with its reason, and a public address behind TLS is none', () => {
-    const paused = { host: 'b.example', pausedBecause: 'it answered 500', failingSinceMs: null };
-    expect(examine({ ...WELL, webhooks: [paused] }).problems[0]?.text).toContain('is paused (it answered 500)');
+    const paused = { id: 'wh_2', host: 'b.example', pausedBecause: 'it answered 500', failingSinceMs: null };
+    expect(problemsOf({ webhooks: [paused] })[0]?.text).toContain('is paused (it answered 500)');
     const config = configOf({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_PUBLIC_URL: 'https://keys.example' });
-    expect(examine({ ...WELL, config }).problems).toEqual([]);
+    expect(problemsOf({ config })).toEqual([]);
     const plain = configOf({
       KEYSTILE_HOST: '0.0.0.0',
       KEYSTILE_PUBLIC_URL: 'http://keys.example',
       KEYSTILE_TRUSTED_PROXIES: '10.0.0.1',
     });
-    expect(examine({ ...WELL, config: plain }).problems.map(({ name }) => name)).toEqual(['tls']);
-    expect(examine({ ...WELL, disk: null, walBytes: null }).problems).toEqual([]);
+    expect(namesOf(problemsOf({ config: plain }))).toEqual(['tls']);
   });
 });

@@ -243,7 +243,7 @@ describe('architecture', () => {
       'http/front/front.ts',
       'serve/controlSocket.ts',
       'serve/listen.ts',
-      'serve/serve.ts',
+      'serve/tryPort.ts',
     ]);
     expect(
       uses(/\bBun\.connect\b|\bnode:(net|http)\b/, (path) => covers('http', path) || covers('serve', path)),

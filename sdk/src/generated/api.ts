@@ -1796,6 +1796,8 @@ export type Problem = {
   readonly text: string;
   /** What to do. */
   readonly fix: string;
+  /** A command for a shell that does it, or leads there. */
+  readonly command: string;
 };
 
 /** A key that was created elsewhere. Its api is that of the call. */

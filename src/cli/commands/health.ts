@@ -4,6 +4,7 @@ import type { Command } from '../command.ts';
 import { notKeystile, send, unreachable } from '../http.ts';
 import { jsonLine } from '../output/show.ts';
 import { readSettings } from '../settings.ts';
+import { tryLocalTrust } from '../trust.ts';
 
 interface Readiness {
   readonly ready?: boolean;
@@ -20,8 +21,10 @@ export const health: Command = {
   examples: ['keystile health', 'keystile health --port 7879 --json'],
   async run({ io, flags, isJson }) {
     const { config } = await readSettings(io, flags);
-    const url = config.url ?? localUrl(config.host, config.port);
-    const response = await send(new Request(`${url}/v1/readiness`)).catch((error: unknown) => {
+    const here = localUrl(config.host, config.port, config.tlsCert !== null);
+    const url = config.url ?? here;
+    const trust = config.url === null ? tryLocalTrust(config.tlsCert, here) : null;
+    const response = await send(new Request(`${url}/v1/readiness`), trust).catch((error: unknown) => {
       throw unreachable(url, error);
     });
     const body = (await response.json().catch(() => null)) as Readiness | null;

@@ -91,6 +91,7 @@ const PROBLEM_EXAMPLE = {
   severity: 'advice',
   text: 'The clock differs from that of the database: eu-west (2400 ms behind).',
   fix: 'Let NTP set the clocks of the nodes and of the database.',
+  command: 'sudo timedatectl set-ntp true',
 };
 
 const ProblemObject = component(
@@ -104,6 +105,7 @@ const ProblemObject = component(
     ),
     text: field(Text, 'What is wrong.', PROBLEM_EXAMPLE.text),
     fix: field(Text, 'What to do.', PROBLEM_EXAMPLE.fix),
+    command: field(Text, 'A command for a shell that does it, or leads there.', PROBLEM_EXAMPLE.command),
   }),
   'Something that is wrong with the service, and what to do.',
   PROBLEM_EXAMPLE,

@@ -33,6 +33,8 @@ export interface Problem {
   readonly severity: 'problem' | 'advice';
   readonly text: string;
   readonly fix: string;
+  /** A command for a shell that does it, or leads there. */
+  readonly command: string;
 }
 
 /** What is looked at, and whether all is well with it. */

@@ -6,10 +6,10 @@ import { Client, type ClientConfig, types } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { AddressError, type DatabaseAddress } from './databaseUrl.ts';
 import { ConnectionLost, reasonOf } from './databaseError.ts';
-import { WrongServer } from './wrongServer.ts';
+import { OldServer, WrongServer } from './wrongServer.ts';
 
 /** Oldest PostgreSQL that is supported by its makers. */
-const OLDEST_VERSION = 140_000;
+export const OLDEST_VERSION = 14;
 
 /** Whole numbers as numbers: no column holds one past 2^53. */
 const INT8 = 20;
@@ -167,10 +167,8 @@ export class Connector {
     const { rows } = await withDeadline(client, timeoutMs, client.query<ServerFacts>(CHECK));
     const [facts] = rows;
     if (facts === undefined) throw new Error('no answer');
-    if (facts.version < OLDEST_VERSION) {
-      const version = Math.floor(facts.version / 10_000);
-      throw new WrongServer(`The database is PostgreSQL ${version}; Keystile needs 14 or newer.`);
-    }
+    const version = Math.floor(facts.version / 10_000);
+    if (version < OLDEST_VERSION) throw new OldServer(version, OLDEST_VERSION);
     if (facts.is_standby) throw new Error('accepts no writes (a standby, or read-only)');
     if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
     this.#timeline = facts.timeline;

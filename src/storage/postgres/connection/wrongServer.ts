@@ -2,3 +2,15 @@
 export class WrongServer extends Error {
   override readonly name = 'WrongServer';
 }
+
+/** A version of PostgreSQL that is too old. */
+export class OldServer extends WrongServer {
+  readonly found: number;
+  readonly oldest: number;
+
+  constructor(found: number, oldest: number) {
+    super(`The database is PostgreSQL ${found}; Keystile needs ${oldest} or newer.`);
+    this.found = found;
+    this.oldest = oldest;
+  }
+}

@@ -42,7 +42,7 @@ export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
 }
 
 /** With the database's time, to compare `seenAtMs` with. */
-export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
+export async function listNodes(pool: Pick<Pool, 'query'>): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
       text: `SELECT id, location, version, started_at_ms AS "startedAtMs", seen_at_ms AS "seenAtMs", sync_lag_ms AS "syncLagMs",
@@ -54,7 +54,7 @@ export async function listNodes(pool: Pool): Promise<{ nowMs: number; nodes: rea
 }
 
 /** How long the oldest transaction of any session has been open: it keeps the database from cleaning up behind busy rows. */
-export async function oldestTransactionMs(pool: Pool): Promise<number> {
+export async function oldestTransactionMs(pool: Pick<Pool, 'query'>): Promise<number> {
   const { rows } = await asUnavailable(
     pool.query<{ age: number }>({
       text: `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0)::bigint AS age

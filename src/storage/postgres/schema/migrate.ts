@@ -62,7 +62,7 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
   const { migrations } = options;
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
-    if (version > 0 && known.get(SERIES.name) !== SERIES.value) throw beforeFirstRelease();
+    if (version > 0 && !isOfFirstRelease(known)) throw beforeFirstRelease();
     refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options);
     for (const { sql } of migrations.slice(version)) await client.query(sql);
     if (version < migrations.length) {
@@ -98,6 +98,11 @@ async function inMigrationTransaction(
     await client.query('ROLLBACK').catch(() => {});
     throw error;
   }
+}
+
+/** Whether a database that has a version was made by 0.1.0 or a later program. */
+export function isOfFirstRelease(known: ReadonlyMap<string, string>): boolean {
+  return known.get(SERIES.name) === SERIES.value;
 }
 
 function beforeFirstRelease(): WrongServer {

@@ -105,6 +105,22 @@ export function findOwner(path: string): Owner | null {
   }
 }
 
+/** The same without any change: only to look. It also works for a user who may read the folder, and not write in it. */
+export function peekOwner(path: string): Owner | null {
+  if (!existsSync(join(path, 'owner.lock'))) return null;
+  const lock = new Database(join(path, 'owner.lock'), { readonly: true });
+  try {
+    // A read waits for the exclusive lock of an owner, and finds nothing otherwise: the file is empty.
+    lock.query('SELECT count(*) FROM sqlite_schema').get();
+    return null;
+  } catch (error) {
+    if (((error as { code?: string }).code ?? '').startsWith('SQLITE_BUSY')) return readOwner(path);
+    throw error;
+  } finally {
+    lock.close();
+  }
+}
+
 function makeFolder(path: string): void {
   try {
     // Only for a new folder: an existing one may be shared on purpose.

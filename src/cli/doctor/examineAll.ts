@@ -1,0 +1,71 @@
+import type { Config } from '../../config/variables.ts';
+import type { Outcome } from '../../doctor/check.ts';
+import { examine } from '../../doctor/examine.ts';
+import { FACT_NAMES, type FactName, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
+import { DATABASE_FACTS, gatherEmbedded } from './embeddedFacts.ts';
+import { readCertificate, readMetricsPort, readOpenFiles, readPort } from './machineFacts.ts';
+import { findRunning, type Running } from './running.ts';
+import { gatherShared } from './sharedFacts.ts';
+
+/** The configuration, or what is wrong with it. */
+export type ReadConfiguration = { readonly config: Config } | { readonly settingProblems: readonly string[] };
+
+/** Makes every check, from outside and, where a service runs, with what it finds about itself. */
+export async function examineAll(configuration: ReadConfiguration): Promise<readonly Outcome[]> {
+  if ('settingProblems' in configuration) return examine(withoutConfiguration(configuration.settingProblems));
+  const { config } = configuration;
+  const running = await findRunning(config);
+  return withOwn(examine(await gatherAll(config, running)), running.outcomes);
+}
+
+async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {
+  const { databaseUrl } = config;
+  const parts = await Promise.all([
+    orNoneKnown(['port'], async () => ({ port: await readPort(config, running) })),
+    orNoneKnown(['metricsPort'], async () => ({ metricsPort: await readMetricsPort(config, running) })),
+    orNoneKnown(['openFiles'], async () => ({ openFiles: readOpenFiles(config, running) })),
+    orNoneKnown(['certificateExpiresAtMs'], async () => ({ certificateExpiresAtMs: readCertificate(config) })),
+    orNoneKnown(DATABASE_FACTS, () =>
+      databaseUrl === null ? gatherEmbedded(config, running) : gatherShared(config, databaseUrl),
+    ),
+  ]);
+  const [port, metricsPort, openFiles, certificate, ofDatabase] = parts;
+  const { readiness, unasked } = running;
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, backups: unasked };
+  return {
+    config,
+    settingProblems: [],
+    ...ofRunning,
+    ...port,
+    ...metricsPort,
+    ...openFiles,
+    ...certificate,
+    ...ofDatabase,
+  };
+}
+
+/** A failure to read some facts hides no others. */
+async function orNoneKnown<N extends FactName>(
+  names: readonly N[],
+  read: () => Promise<Pick<GatheredFacts, N>>,
+): Promise<Pick<GatheredFacts, N>> {
+  try {
+    return await read();
+  } catch (error) {
+    const because = `it cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    // The compiler gives up on so many names.
+    return noneKnown(names, because) as object as Pick<GatheredFacts, N>;
+  }
+}
+
+function withoutConfiguration(settingProblems: readonly string[]): GatheredFacts {
+  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems };
+}
+
+/** What the running service finds counts: it knows its own settings, which this shell may not have. */
+function withOwn(outcomes: readonly Outcome[], own: readonly Outcome[]): readonly Outcome[] {
+  const ownByName = new Map(own.map((each) => [each.name, each]));
+  const known = new Set(outcomes.map(({ name }) => name));
+  // A service of another version may know further checks.
+  return [...outcomes.map((each) => ownByName.get(each.name) ?? each), ...own.filter(({ name }) => !known.has(name))];
+}

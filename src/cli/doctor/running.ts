@@ -1,0 +1,86 @@
+import { constants, existsSync } from 'node:fs';
+import { hostname } from 'node:os';
+
+import type { Config } from '../../config/variables.ts';
+import { localUrl } from '../../core/localUrl.ts';
+import type { Outcome } from '../../doctor/check.ts';
+import { type Facts, NotKnown } from '../../doctor/facts.ts';
+import { type Owner, peekOwner } from '../../storage/sqlite/file/dataFolder.ts';
+import { tryLocalTrust } from '../trust.ts';
+import { whoIsAt } from './askAddress.ts';
+import { askControl, askOverHttp, askReadiness } from './askStatus.ts';
+import { isAccessible } from './isAccessible.ts';
+
+/** The service that runs, as far as this command reaches it. */
+export interface Running {
+  /** Its address; null = none answers. */
+  readonly url: string | null;
+  /** The process that owns the data folder; null = none, or there is no data folder. */
+  readonly owner: Owner | null;
+  /** What it finds wrong with itself. Empty when it cannot be asked. */
+  readonly outcomes: readonly Outcome[];
+  /** Why it cannot be asked. */
+  readonly unasked: NotKnown;
+  readonly readiness: Facts['readiness'] | NotKnown;
+}
+
+const NO_SERVER = new NotKnown('no server runs');
+
+/** Finds the service: the owner of the data folder, or the one at the configured address. */
+export async function findRunning(config: Config): Promise<Running> {
+  const owner = config.databaseUrl === null ? ownerOf(config.data) : null;
+  if (owner instanceof NotKnown) return unreached(null, owner);
+  // Another command has the folder for an instant, and listens nowhere.
+  if (owner === null || owner.control === null) return findAtAddress(config, owner);
+  if (owner.host !== hostname()) return unreached(owner, elsewhere(owner));
+  const told = await askControl(owner.control);
+  if (told === null) return silent(config, owner);
+  const readiness =
+    owner.url === null
+      ? new NotKnown('the server starts or stops')
+      : await askReadiness(owner.url, tryLocalTrust(owner.tlsCert, owner.url));
+  return { url: owner.url, owner, readiness, ...toldOr(told) };
+}
+
+/** Without an owner of a folder here, a service at the configured address is another one, unless the settings lead to it. */
+async function findAtAddress(config: Config, owner: Owner | null): Promise<Running> {
+  const isHere = config.url === null && config.databaseUrl !== null && config.port !== 0;
+  const url = isHere ? localUrl(config.host, config.port, config.tlsCert !== null) : config.url;
+  const trust = isHere && url !== null ? tryLocalTrust(config.tlsCert, url) : null;
+  if (url === null || (await whoIsAt(url, trust)) !== 'keystile') return unreached(owner, NO_SERVER);
+  return { url, owner, readiness: await askReadiness(url, trust), ...toldOr(await askOverHttp(config, url, trust)) };
+}
+
+function toldOr(told: readonly Outcome[] | NotKnown): Pick<Running, 'outcomes' | 'unasked'> {
+  if (told instanceof NotKnown) return { outcomes: [], unasked: told };
+  return { outcomes: told, unasked: new NotKnown('the running service does not know this check') };
+}
+
+function unreached(owner: Owner | null, because: NotKnown): Running {
+  return { url: null, owner, outcomes: [], unasked: because, readiness: because };
+}
+
+function elsewhere({ pid, host }: Owner): NotKnown {
+  return new NotKnown(`process ${pid} on ${host} owns the data folder: run this command on that machine`);
+}
+
+function silent({ data }: Config, owner: Owner): Running {
+  // It listens on its control socket last, and names its address with it.
+  if (owner.url === null) return unreached(owner, new NotKnown(`process ${owner.pid} starts or stops`));
+  const reason = `Process ${owner.pid} owns the data folder ${data}, and does not answer on its control socket.`;
+  return {
+    ...unreached(owner, new NotKnown('the server does not answer')),
+    readiness: { reasons: [reason], command: `kill ${owner.pid} && keystile serve` },
+  };
+}
+
+function ownerOf(folder: string): Owner | NotKnown | null {
+  const hidden = new NotKnown(`this user cannot read ${folder}, and so not find out whether a server runs`);
+  if (existsSync(folder) && !isAccessible(folder, constants.R_OK | constants.X_OK)) return hidden;
+  try {
+    return peekOwner(folder);
+  } catch {
+    // The check of the data folder says what is wrong with it.
+    return hidden;
+  }
+}

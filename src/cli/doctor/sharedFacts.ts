@@ -1,0 +1,57 @@
+import type { Config } from '../../config/variables.ts';
+import { ELSEWHERE, nodeStatuses } from '../../doctor/databaseFacts.ts';
+import { noneKnown } from '../../doctor/facts.ts';
+import { webhookFacts } from '../../doctor/webhookFacts.ts';
+import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
+import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
+import { OldServer } from '../../storage/postgres/connection/wrongServer.ts';
+import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/inspect.ts';
+import { wallClockMs } from '../../system.ts';
+import type { DatabaseGathered } from './embeddedFacts.ts';
+
+const OF_DISK = ['folder', 'disk', 'walBytes', 'copyRefusal'] as const;
+const OF_CONTENTS = ['rootKeys', 'webhooks', 'nodes'] as const;
+const OF_SERVER = [
+  'machineClockMs',
+  'databaseVersion',
+  'databaseWarnings',
+  'standby',
+  'sessions',
+  'schema',
+  'oldestTransactionMs',
+  ...OF_CONTENTS,
+] as const;
+
+/** Reads from PostgreSQL, and writes nothing there, whether nodes run or not. */
+export async function gatherShared(config: Config, url: string): Promise<DatabaseGathered> {
+  const elsewhere = noneKnown(OF_DISK, ELSEWHERE.because);
+  try {
+    const found = await inspectPostgres({ url, allowFsyncOff: config.allowFsyncOff, wallClockMs });
+    return { ...elsewhere, ...serverFacts(found, config), ...contentFacts(found) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const unread = { ...noneKnown(OF_SERVER, 'the database cannot be read'), ...elsewhere, nowMs: wallClockMs() };
+    if (!(error instanceof OldServer)) return { ...unread, databaseFailure: reason };
+    return { ...unread, databaseFailure: reason, databaseVersion: { found: error.found, oldest: error.oldest } };
+  }
+}
+
+function serverFacts(found: InspectedPostgres, { databasePool }: Config) {
+  return {
+    nowMs: found.nowMs,
+    machineClockMs: found.clockMs,
+    databaseFailure: null,
+    databaseVersion: { found: found.version, oldest: OLDEST_VERSION },
+    databaseWarnings: found.warnings,
+    standby: found.standby,
+    sessions: { free: found.freeSessions, needed: databasePool + OTHER_SESSIONS },
+    schema: found.schema,
+    oldestTransactionMs: found.oldestTransactionMs,
+  };
+}
+
+function contentFacts({ contents, nowMs }: InspectedPostgres): Pick<DatabaseGathered, (typeof OF_CONTENTS)[number]> {
+  if (contents === null) return noneKnown(OF_CONTENTS, 'the database has no tables that this program knows');
+  const { rootKeys, webhooks, failing, nodes } = contents;
+  return { rootKeys, webhooks: webhookFacts(webhooks, failing), nodes: nodeStatuses({ nowMs, nodes }, null) };
+}

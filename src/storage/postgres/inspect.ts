@@ -1,0 +1,125 @@
+import type { Client } from 'pg';
+
+import { type InspectedRecords, inspectRecords } from '../sql/inspectRecords.ts';
+import type { SqlReader, Statement } from '../sql/query/statement.ts';
+import { Connector, withDeadline } from './connection/connector.ts';
+import { parseAddress } from './connection/databaseUrl.ts';
+import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connection/durability.ts';
+import type { Ask } from './connection/pool.ts';
+import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';
+import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
+import { SCHEMA_VERSION } from './schema/schema.ts';
+
+/** No statement of a look takes long, or waits for others. */
+const SETTINGS = { statement_timeout: '2000', lock_timeout: '500' };
+const LOOK_WITHIN_MS = 5_000;
+
+/** What a look at a shared database tells, while nodes use it or not. */
+export interface InspectedPostgres {
+  /** The time of the database minus that of this machine. */
+  readonly clockMs: number;
+  readonly nowMs: number;
+  /** The main number of the version. */
+  readonly version: number;
+  /** Settings that weaken a promise. */
+  readonly warnings: readonly string[];
+  readonly standby: { readonly awaited: string; readonly synchronous: number | null };
+  readonly freeSessions: number;
+  readonly oldestTransactionMs: number;
+  readonly schema: {
+    readonly version: number;
+    readonly compatibleFrom: number;
+    readonly own: number;
+    readonly isForeign: boolean;
+  };
+  /** Null: there are no tables that this program knows. */
+  readonly contents: (InspectedRecords & { readonly nodes: readonly NodeRecord[] }) | null;
+}
+
+export interface InspectOptions {
+  readonly url: string;
+  readonly allowFsyncOff: boolean;
+  readonly wallClockMs: () => number;
+}
+
+/** Reads from the server that takes writes, and writes nothing. Rejects as a start does when there is no such server. */
+export async function inspectPostgres(options: InspectOptions): Promise<InspectedPostgres> {
+  const client = await new Connector(parseAddress(options.url), 'doctor').connect(SETTINGS);
+  try {
+    return await withDeadline(client, LOOK_WITHIN_MS, look(client, options));
+  } finally {
+    await client.end();
+  }
+}
+
+async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptions): Promise<InspectedPostgres> {
+  await client.query('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY');
+  const askedAtMs = wallClockMs();
+  const server = await readServer(client);
+  const answeredAtMs = wallClockMs();
+  const durability = new Durability(allowFsyncOff);
+  durability.note(server);
+  const schema = await readSchema(client, server.has_schema);
+  const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
+  const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
+  return {
+    nowMs: server.now_ms,
+    clockMs: server.now_ms - Math.round((askedAtMs + answeredAtMs) / 2),
+    version: server.version,
+    warnings: [durability.unsafeReason, ...durability.warnings].filter((warning) => warning !== null),
+    standby: { awaited: server.awaited, synchronous: await readSynchronous(client) },
+    freeSessions: server.free_sessions,
+    oldestTransactionMs: await oldestTransactionMs(pool),
+    schema,
+    contents: isKnown ? { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes(pool)).nodes } : null,
+  };
+}
+
+interface ServerRow extends DurabilityFacts {
+  readonly version: number;
+  readonly awaited: string;
+  readonly now_ms: number;
+  readonly free_sessions: number;
+  readonly has_schema: boolean;
+}
+
+async function readServer(client: Client): Promise<ServerRow> {
+  // The connection of this look is free again after it. Not every version knows reserved_connections.
+  const { rows } = await client.query<ServerRow>(`SELECT ${DURABILITY_COLUMNS},
+    current_setting('server_version_num')::int / 10000 AS version,
+    current_setting('synchronous_standby_names') AS awaited,
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+    current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+      - coalesce(current_setting('reserved_connections', true), '0')::int
+      - (SELECT sum(numbackends) FROM pg_stat_database)::int + 1 AS free_sessions,
+    to_regclass('installation') IS NOT NULL AS has_schema`);
+  const [row] = rows;
+  if (row === undefined) throw new Error('no answer');
+  return row;
+}
+
+/** Standbys that take part in commits; null when this user may not see what they do. */
+async function readSynchronous(client: Client): Promise<number | null> {
+  const { rows } = await client.query<{ synchronous: number; hidden: number }>(
+    `SELECT count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) AS synchronous,
+      count(*) FILTER (WHERE sync_state IS NULL) AS hidden FROM pg_stat_replication`,
+  );
+  const [row] = rows;
+  return row === undefined || row.hidden > 0 ? null : row.synchronous;
+}
+
+async function readSchema(client: Client, hasSchema: boolean): Promise<InspectedPostgres['schema']> {
+  const known = hasSchema ? await readInstallation(client) : new Map<string, string>();
+  const version = Number(known.get('schema_version') ?? 0);
+  return {
+    version,
+    compatibleFrom: Number(known.get('schema_compatible_from') ?? 0),
+    own: SCHEMA_VERSION,
+    isForeign: version > 0 && !isOfFirstRelease(known),
+  };
+}
+
+function readerOf(client: Client): SqlReader {
+  const find = async <T>({ sql, params }: Statement): Promise<T[]> => (await client.query(sql, params)).rows as T[];
+  return { find, scan: find };
+}

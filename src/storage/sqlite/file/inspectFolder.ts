@@ -1,0 +1,77 @@
+import { constants, Database } from 'bun:sqlite';
+import { statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+import { type InspectedRecords, inspectRecords } from '../../sql/inspectRecords.ts';
+import type { SqlReader, Statement } from '../../sql/query/statement.ts';
+import { FolderError } from './dataFolder.ts';
+import { refuseCopy } from './folderNote.ts';
+import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
+
+/** What a look at a data folder tells, while a server uses it or not. */
+export interface InspectedFolder {
+  readonly schema: {
+    readonly version: number;
+    readonly compatibleFrom: number;
+    readonly own: number;
+    readonly isForeign: boolean;
+  };
+  /** Why a start refuses the database as a copy; null = it does not. */
+  readonly copyRefusal: string | null;
+  /** Null: this program does not know the tables. */
+  readonly records: InspectedRecords | null;
+}
+
+/** A database in use answers at once, or never. */
+const BUSY_TIMEOUT_MS = 1000;
+
+/** Reads the database of a data folder, and changes no file of it. */
+export async function inspectFolder(folder: string): Promise<InspectedFolder> {
+  const db = openUnchanged(join(folder, 'keystile.db'));
+  try {
+    db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    const version = readSchemaVersion(db);
+    const isForeign = isBeforeFirstRelease(db);
+    // Each version of the embedded database is for its own program, and for newer ones, which migrate it.
+    const schema = { version, compatibleFrom: version, own: SCHEMA_VERSION, isForeign };
+    if (isForeign || version !== SCHEMA_VERSION) return { schema, copyRefusal: null, records: null };
+    return { schema, copyRefusal: copyRefusal(db, folder), records: await inspectRecords(readerOf(db)) };
+  } finally {
+    db.close();
+  }
+}
+
+/** Bytes of the longer write-ahead log. */
+export function walBytesOf(folder: string): number {
+  const sizes = ['keystile.db', 'analytics.db'].map((name) => logBytes(join(folder, name)));
+  return Math.max(...sizes);
+}
+
+/**
+ * Without a log, the file is all there is, and SQLite is told that nobody changes it: it then takes no lock and makes no file. With
+ * a log, it must not write the index of the log (`-shm`), which a running server shares: it reads that index, or makes its own in memory.
+ */
+function openUnchanged(path: string): Database {
+  const how = logBytes(path) === 0 ? 'immutable=1' : 'readonly_shm=1';
+  const uri = `file:${encodeURI(resolve(path)).replaceAll('?', '%3f').replaceAll('#', '%23')}?${how}`;
+  return new Database(uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);
+}
+
+function logBytes(path: string): number {
+  return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function copyRefusal(db: Database, folder: string): string | null {
+  try {
+    refuseCopy(db, folder);
+    return null;
+  } catch (error) {
+    if (error instanceof FolderError) return error.message;
+    throw error;
+  }
+}
+
+function readerOf(db: Database): SqlReader {
+  const find = async <T>({ sql, params }: Statement): Promise<T[]> => db.query(sql).all(...params) as T[];
+  return { find, scan: find };
+}

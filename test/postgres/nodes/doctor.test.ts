@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+
+import { VERSION } from '../../../src/version.ts';
+import { KeystileNode } from '../../../tools/cluster/node.ts';
+import { PostgresServer } from '../../../tools/cluster/postgres.ts';
+import { until } from '../../../tools/cluster/wait.ts';
+import { examined } from '../../process/cli/doctorRun.ts';
+import { ROOT_KEY } from '../../process/server.ts';
+
+let postgres: PostgresServer;
+let node: KeystileNode;
+
+beforeAll(async () => {
+  postgres = await PostgresServer.start({ settings: { fsync: 'on', max_connections: '60' } });
+  node = await KeystileNode.start({ databaseUrl: postgres.url(), location: 'eu' });
+});
+afterAll(async () => {
+  await node?.[Symbol.asyncDispose]();
+  await postgres?.[Symbol.asyncDispose]();
+});
+
+function settings(more: Record<string, string> = {}): Record<string, string> {
+  const fixed = { KEYSTILE_METRICS_PORT: '0', KEYSTILE_MAX_CONNECTIONS: '100' };
+  return { ...fixed, KEYSTILE_DATABASE_URL: postgres.url(), KEYSTILE_PORT: String(node.port), ...more };
+}
+
+/** What only a data folder has. */
+const OF_FOLDER = ['data-folder', 'copied-database', 'disk', 'write-ahead-log'];
+
+/** A row of the list of nodes, of a node that is well but for `changes`. */
+function otherNode(changes: Record<string, string>): string {
+  const columns: Record<string, string> = {
+    id: `'node_other'`,
+    location: `'us'`,
+    version: `'${VERSION}'`,
+    started_at_ms: '1',
+    seen_at_ms: 'ledger_now_v1(NULL)',
+    sync_lag_ms: '1',
+    freshness_age_ms: '1',
+    clock_offset_ms: '1',
+    ...changes,
+  };
+  return `INSERT INTO nodes (${Object.keys(columns).join(', ')}) VALUES (${Object.values(columns).join(', ')})`;
+}
+
+const NO_OTHER = `DELETE FROM nodes WHERE id = 'node_other'`;
+const WORKING = 'UPDATE root_keys SET revoked_at_ms = NULL, expires_at_ms = NULL';
+
+/** What breaks a check, the statement that mends it, and what is told. */
+const HARMS: readonly (readonly [name: string, tells: string, harm: string, mend: string])[] = [
+  ['nodes', 'us (node_other, last seen', otherNode({ seen_at_ms: 'ledger_now_v1(NULL) - 60000' }), NO_OTHER],
+  ['freshness', 'us (5000 ms)', otherNode({ freshness_age_ms: '5000' }), NO_OTHER],
+  ['local-counts', 'us (60 seconds ago)', otherNode({ sync_lag_ms: '60000' }), NO_OTHER],
+  ['versions', '9.9.9', otherNode({ version: `'9.9.9'` }), NO_OTHER],
+  ['clocks', 'us (9000 ms behind)', otherNode({ clock_offset_ms: '9000' }), NO_OTHER],
+  [
+    'schema',
+    'schema version 99',
+    `UPDATE installation SET value = '99' WHERE name IN ('schema_version', 'schema_compatible_from')`,
+    `UPDATE installation SET value = '1' WHERE name IN ('schema_version', 'schema_compatible_from')`,
+  ],
+  ['working-root-key', 'None of the 1 root keys works', 'UPDATE root_keys SET revoked_at_ms = 1', WORKING],
+  [
+    'expiring-root-keys',
+    'expires in 3 days',
+    `UPDATE root_keys SET expires_at_ms = ledger_now_v1(NULL) + 3 * 86400000`,
+    WORKING,
+  ],
+];
+
+test('where all is well, nothing is found from outside, and with a root key the node tells the rest', async () => {
+  const outside = await examined(settings());
+  expect([outside.code, outside.with('problem'), outside.with('advice')]).toEqual([0, [], []]);
+  expect(outside.with('not-checked').sort()).toEqual([...OF_FOLDER, 'queue', 'tags'].sort());
+  const inside = await examined(settings({ KEYSTILE_ROOT_KEY: ROOT_KEY }));
+  expect([inside.code, inside.with('advice'), inside.with('not-checked').sort()]).toEqual([
+    0,
+    ['root-key'],
+    OF_FOLDER.sort(),
+  ]);
+});
+
+test.each(HARMS)('%s: %s', async (name, tells, harm, mend) => {
+  await postgres.query(harm);
+  try {
+    const found = await examined(settings());
+    expect([...found.with('problem'), ...found.with('advice')]).toEqual([name]);
+    expect(found.find(name)).toMatchObject({ text: expect.stringContaining(tells) });
+  } finally {
+    await postgres.query(mend);
+  }
+});
+
+test('too few connections are left for one more node', async () => {
+  const found = await examined(settings({ KEYSTILE_DATABASE_POOL: '60' }));
+  expect(found.with('problem')).toEqual(['database-connections']);
+  expect(found.find('database-connections')).toMatchObject({ text: expect.stringContaining('a node needs 68') });
+});
+
+test('settings that lose what was answered are told with the command that changes them', async () => {
+  const set = async (value: 'on' | 'off'): Promise<void> => {
+    for (const name of ['fsync', 'full_page_writes']) await postgres.query(`ALTER SYSTEM SET ${name} = ${value}`);
+    await postgres.query('SELECT pg_reload_conf()');
+    await until('the settings are read', async () => {
+      const [row] = await postgres.query(`SELECT current_setting('full_page_writes') AS value`);
+      return row?.['value'] === value;
+    });
+  };
+  await set('off');
+  try {
+    const found = await examined(settings({ KEYSTILE_PORT: '0' }));
+    expect(found.with('problem')).toEqual(['database-settings']);
+    expect(found.find('database-settings')).toMatchObject({
+      text: expect.stringMatching(/fsync = off.*full_page_writes = off/),
+      command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set fsync = on' -c 'alter system set full_page_writes = on' -c 'select pg_reload_conf()'`,
+    });
+  } finally {
+    await set('on');
+  }
+});
+
+test('a standby that commits wait for is well while it is connected, and a problem when it is gone', async () => {
+  await using standby = await postgres.startStandby('second');
+  await postgres.synchronousWith(['second']);
+  try {
+    expect((await examined(settings({ KEYSTILE_PORT: '0' }))).find('standby')?.result).toBe('ok');
+    const alone = await examined(settings({ KEYSTILE_DATABASE_URL: standby.url(), KEYSTILE_PORT: '0' }));
+    expect(alone.find('database')).toMatchObject({ text: expect.stringContaining('accepts no writes (a standby') });
+    await standby.stop();
+    await until('it is gone', async () => (await postgres.query('SELECT 1 FROM pg_stat_replication')).length === 0);
+    expect((await examined(settings({ KEYSTILE_PORT: '0' }))).find('standby')).toMatchObject({
+      result: 'problem',
+      text: expect.stringContaining('synchronous_standby_names = ANY 1 ("second")'),
+    });
+  } finally {
+    await postgres.synchronousWith(null);
+  }
+});
+
+test('an empty database stays empty', async () => {
+  const url = await postgres.createDatabase();
+  const found = await examined(settings({ KEYSTILE_DATABASE_URL: url, KEYSTILE_PORT: '0' }));
+  expect(found.with('problem')).toEqual(['schema']);
+  expect(found.find('schema')).toMatchObject({ text: expect.stringContaining('The database is empty') });
+  const tables = await postgres.query(
+    `SELECT 1 FROM pg_tables WHERE schemaname = 'public'`,
+    new URL(url).pathname.slice(1),
+  );
+  expect(tables).toEqual([]);
+  await postgres.dropDatabase(url);
+});
+
+test('a database that cannot be reached, or an address that is none, is one problem, and hides nothing else', async () => {
+  const url = 'postgres://postgres:s3cret@127.0.0.1:1/x';
+  const found = await examined(settings({ KEYSTILE_DATABASE_URL: url, KEYSTILE_PORT: '0' }));
+  expect([found.code, found.with('problem')]).toEqual([1, ['database']]);
+  expect(found.find('database')).toMatchObject({ text: expect.stringContaining('127.0.0.1:1: ') });
+  expect(found.find('standby')).toMatchObject({ because: 'the database cannot be read' });
+  expect(JSON.stringify(found.find('database'))).not.toContain('s3cret');
+  const wrong = await examined(settings({ KEYSTILE_DATABASE_URL: 'mysql://x', KEYSTILE_PORT: '0' }));
+  expect(wrong.find('database')).toMatchObject({ text: expect.stringContaining('must look like postgres://') });
+});

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { hostname } from 'node:os';
+
+import { DataFolder } from '../../../src/storage/sqlite/file/dataFolder.ts';
+import { TempFolder } from '../process.ts';
+import { ROOT_KEY, Server } from '../server.ts';
+import { examined, snapshot } from './doctorRun.ts';
+
+// Everything is waited for, and nothing takes a given time: a busy machine takes longer.
+setDefaultTimeout(30_000);
+
+/** Of a database that nodes share. */
+const OF_SHARED = ['database-version', 'standby', 'database-connections', 'transactions'];
+
+describe('keystile doctor beside a server', () => {
+  let folder: TempFolder;
+  let server: Server;
+  let here: Record<string, string>;
+  beforeAll(async () => {
+    folder = new TempFolder();
+    server = await Server.start(folder, { settings: { KEYSTILE_ACCEPT_LOST_COMMITS: 'on' } });
+    here = {
+      KEYSTILE_DATA: folder.join('data'),
+      KEYSTILE_PORT: String(server.port),
+      KEYSTILE_METRICS_PORT: '0',
+      KEYSTILE_MAX_CONNECTIONS: '100',
+    };
+  });
+  afterAll(async () => {
+    await server[Symbol.asyncDispose]();
+    folder[Symbol.dispose]();
+  });
+
+  test('the server tells what it finds about itself, by its own settings, and needs no root key for it', async () => {
+    const found = await examined(here);
+    // The setting is not in the environment of this command.
+    expect([found.code, found.with('problem'), found.with('advice')]).toEqual([1, ['lost-commits'], ['root-key']]);
+    expect(found.with('not-checked')).toEqual(OF_SHARED);
+    expect(found.find('lost-commits')).toMatchObject({ command: 'unset KEYSTILE_ACCEPT_LOST_COMMITS' });
+  });
+
+  test('it is found by its data folder, whichever port is configured here', async () => {
+    const found = await examined({ ...here, KEYSTILE_PORT: '0' });
+    expect([found.with('not-checked'), found.find('port')?.result]).toEqual([OF_SHARED, 'ok']);
+  });
+
+  test('its port is taken for a service on another folder', async () => {
+    using other = new TempFolder();
+    const found = await examined({ ...here, KEYSTILE_DATA: other.path });
+    expect(found.with('problem')).toEqual(['port']);
+    expect(found.find('port')).toMatchObject({
+      text: expect.stringContaining('another Keystile, on another database'),
+    });
+    expect(found.find('queue')).toMatchObject({ because: 'no server runs' });
+  });
+
+  test('with its URL alone, its status needs a root key with the right', async () => {
+    using other = new TempFolder();
+    const far = { ...here, KEYSTILE_DATA: other.join('none'), KEYSTILE_URL: server.url };
+    expect((await examined(far)).find('queue')).toMatchObject({
+      because: 'only the running service knows it, and tells it for a root key: set KEYSTILE_ROOT_KEY',
+    });
+    expect((await examined({ ...far, KEYSTILE_ROOT_KEY: ROOT_KEY })).find('queue')).toMatchObject({ result: 'ok' });
+    expect((await examined({ ...far, KEYSTILE_ROOT_KEY: 'root_that_nobody_knows_00000' })).find('queue')).toMatchObject(
+      {
+        because: 'the running service does not tell its status for this root key (service.*.read_status)',
+      },
+    );
+  });
+
+  test('a server that does not answer is a problem, and its process is named', async () => {
+    server.child.signal('SIGSTOP');
+    try {
+      const found = await examined(here);
+      expect(found.with('problem')).toEqual(['readiness']);
+      expect(found.find('readiness')).toMatchObject({
+        text: expect.stringContaining(`Process ${server.child.pid} owns the data folder`),
+        command: `kill ${server.child.pid} && keystile serve`,
+      });
+      expect(found.find('queue')).toMatchObject({ because: 'the server does not answer' });
+      expect(found.find('working-root-key')?.result).toBe('ok');
+    } finally {
+      server.child.signal('SIGCONT');
+    }
+  });
+});
+
+test('after a crash, the log that was left is read, and no file is changed', async () => {
+  using folder = new TempFolder();
+  const data = folder.join('data');
+  {
+    await using server = await Server.start(folder);
+    await server.createKey({});
+    await server.child.kill9();
+  }
+  const before = snapshot(data);
+  expect(before.some((each) => /^keystile\.db-wal \d+ [\d.]+ [1-9]/.test(each))).toBe(true);
+  const found = await examined({ KEYSTILE_DATA: data, KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0' });
+  expect([found.code, found.with('problem')]).toEqual([0, []]);
+  expect([found.find('schema')?.result, found.find('working-root-key')?.result]).toEqual(['ok', 'ok']);
+  expect(found.find('readiness')).toMatchObject({ because: 'no server runs' });
+  expect(snapshot(data)).toEqual(before);
+});
+
+describe('an owner of the folder that this program does not know', () => {
+  const CALM = { KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0', KEYSTILE_MAX_CONNECTIONS: '100' };
+
+  /** Owns a folder, and answers everything with the same text, as another version might. */
+  async function owned(answer: object, host: string): ReturnType<typeof examined> {
+    using temporary = new TempFolder();
+    const path = temporary.join('data');
+    const control = temporary.join('control.sock');
+    const fetch = (): Response => Response.json(answer);
+    const socket = Bun.serve({ unix: control, fetch });
+    const http = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch });
+    const owner = { pid: process.pid, host, startedAt: 'now', control, url: `http://127.0.0.1:${http.port}` };
+    const folder = DataFolder.own(path, owner);
+    try {
+      return await examined({ ...CALM, KEYSTILE_DATA: path });
+    } finally {
+      folder.release();
+      await Promise.all([socket.stop(true), http.stop(true)]);
+    }
+  }
+
+  test('a server of another version is said to be one, and the rest is checked', async () => {
+    const found = await owned({ status: 'ok' }, hostname());
+    expect(found.with('problem')).toEqual([]);
+    expect(found.find('queue')).toMatchObject({
+      because: 'the running service has another version, which does not tell it',
+    });
+    expect(found.find('readiness')).toMatchObject({ because: 'the running service has another version' });
+    expect(found.find('data-folder')?.result).toBe('ok');
+  });
+
+  test('reasons why it is not ready are repeated', async () => {
+    const found = await owned({ status: 'ok', reasons: ['The disk is full.'] }, hostname());
+    expect(found.find('readiness')).toMatchObject({
+      result: 'problem',
+      text: 'The running service is not ready: The disk is full.',
+      command: expect.stringMatching(/^curl -s http:.*\/v1\/readiness$/),
+    });
+  });
+
+  test('a server on another machine is not looked for on this one', async () => {
+    const found = await owned({ status: 'ok' }, 'far.example');
+    const because = `process ${process.pid} on far.example owns the data folder: run this command on that machine`;
+    expect(found.find('readiness')).toMatchObject({ result: 'not-checked', because });
+    expect(found.find('queue')).toMatchObject({ because });
+  });
+});
