@@ -152,9 +152,12 @@ function isFree(folder: string): boolean {
 
 function toRestoreError(folder: string, error: unknown): Error {
   if (error instanceof BackupError || error instanceof FolderError) return error;
-  const { message } = toWriteFailure(error);
-  const advice = /\b(EBUSY|EXDEV)\b/.test(message)
-    ? 'It is the root of a disk, which cannot be renamed: name a folder inside it with --data.'
-    : 'Check the disk, and that this user may write beside the folder.';
+  const { kind, message } = toWriteFailure(error);
+  const advice = kind === 'full' ? 'Make space on its disk.' : adviceFor(message);
   return new BackupError(`The data folder ${folder} was not restored (${message}). Nothing was changed. ${advice}`);
+}
+
+function adviceFor(message: string): string {
+  if (!/\b(EBUSY|EXDEV|EACCES|EPERM|EROFS)\b/.test(message)) return 'Check the disk.';
+  return 'The folder must be one that can be renamed, and this user must be able to write beside it. A mount point is not such a folder: name a folder inside it with --data.';
 }
