@@ -170,6 +170,7 @@ describe('a restore', () => {
     expect((await restore('--data', folder.join('a/b/data'), '--accept')).code).toBe(0);
     expect(await remainingIn(folder.join('a/b/data'), made.keyId)).toBe(10);
     writeFileSync(folder.join('file'), '');
+    expect((await restore('--data', folder.join('file'), '--accept')).err).toContain(`${folder.join('file')} exists.`);
     const { code, err } = await restore('--data', folder.join('file/data'), '--accept');
     expect([code, err]).toEqual([
       1,

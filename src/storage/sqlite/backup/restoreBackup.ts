@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { existsSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import {
@@ -147,7 +147,12 @@ function orMoveBack(
 
 function isFree(folder: string): boolean {
   if (!existsSync(folder)) return true;
-  return statSync(folder).isDirectory() && readdirSync(folder).length === 0;
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // A file, or a folder that this user may not read.
+    return false;
+  }
 }
 
 function toRestoreError(folder: string, error: unknown): Error {
