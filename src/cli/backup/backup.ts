@@ -3,6 +3,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
 import { BackupFile } from '../../storage/sqlite/backup/backupFile.ts';
 import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
 import { type CopyContents, inspectCopy } from '../../storage/sqlite/backup/inspectCopy.ts';
@@ -51,14 +52,28 @@ export interface VerifiedBackup {
 /** Reads a backup from end to end. Its databases are opened as files, so they are unpacked into a folder for temporary files. */
 export async function verifyBackup(file: string): Promise<VerifiedBackup> {
   await using backup = await BackupFile.open(file);
+  const contents = await inspectInTemporaryFolder(backup).catch((error: unknown) => {
+    throw error instanceof BackupError ? error : notUnpacked(backup, error);
+  });
+  const hasEncryptionKey = backup.parts.some(({ name }) => name === 'encryption-key');
+  return { bytes: backup.bytes, header: backup.header, hasEncryptionKey, contents };
+}
+
+async function inspectInTemporaryFolder(backup: BackupFile): Promise<CopyContents> {
   const folder = mkdtempSync(join(tmpdir(), 'keystile-verify-'));
   try {
-    const contents = await removeWhenStopped(folder, () => inspectUnpacked(backup, folder));
-    const hasEncryptionKey = backup.parts.some(({ name }) => name === 'encryption-key');
-    return { bytes: backup.bytes, header: backup.header, hasEncryptionKey, contents };
+    return await removeWhenStopped(folder, () => inspectUnpacked(backup, folder));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+function notUnpacked({ path, bytes }: BackupFile, error: unknown): BackupError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new BackupError(
+    `The checksum of ${path} is right, but its databases could not be unpacked into ${tmpdir()} (${reason}). ` +
+      `Set TMPDIR to a folder with ${Math.ceil(bytes / 2 ** 20)} MiB of free space.`,
+  );
 }
 
 async function inspectUnpacked(backup: BackupFile, folder: string): Promise<CopyContents> {

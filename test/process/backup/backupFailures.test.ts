@@ -27,6 +27,9 @@ describe('a backup that cannot be made leaves nothing', () => {
     expect((await create(folder, 'none/a.backup')).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it, or name a file in another folder.\n`,
     );
+    expect((await create(folder, 'a.backup/b.backup')).err).toMatch(
+      /^The backup \S+ was not made \(ENOTDIR.*\)\. Nothing is left of it\. /,
+    );
     rmSync(folder.join('data/analytics.db'));
     expect((await create(folder, 'b.backup')).err).toBe(
       `There is no ${folder.join('data/analytics.db')}. Set KEYSTILE_DATA to a data folder in which the service has run.\n`,
@@ -96,6 +99,20 @@ describe('a disk that takes no more', () => {
       expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe('an older one');
     },
   );
+
+  test('a check says which folder is too small, and leaves nothing in it', async () => {
+    using folder = copyOf(original);
+    const temporary = folder.join('temporary');
+    mkdirSync(temporary);
+    const command = limited(100, ['backup', 'verify', folder.join('a.backup')]);
+    const { code, stdout, stderr } = await runToEnd({ command, settings: { TMPDIR: temporary } });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toStartWith(
+      `The checksum of ${folder.join('a.backup')} is right, but its databases could not be unpacked into ${temporary} (`,
+    );
+    expect(stderr).toEndWith('). Set TMPDIR to a folder with 1 MiB of free space.\n');
+    expect(readdirSync(temporary)).toEqual([]);
+  });
 
   test('a restore changes nothing, also with --force', async () => {
     using folder = copyOf(original);

@@ -20,7 +20,7 @@ test('a backup under load has every spend that was answered before it began, on 
   let sentBefore: readonly number[] = [];
   {
     await using server = await Server.start(folder);
-    for (const made of await server.createKeys(8, { remaining: CREDITS }))
+    for (const made of await server.createKeys(3, { remaining: CREDITS }))
       loads.push({ ...made, valid: 0, unanswered: 0 });
     const halfway = Promise.withResolvers<void>();
     const load = verifyUnderLoad(server, loads, {

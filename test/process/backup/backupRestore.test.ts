@@ -165,6 +165,21 @@ describe('a restore', () => {
     expect(await remainingIn(folder.join('data'), made.keyId)).toBe(10);
   });
 
+  test('makes the folders above, as a start does; a file in their place is told', async () => {
+    using folder = new TempFolder();
+    expect((await restore('--data', folder.join('a/b/data'), '--accept')).code).toBe(0);
+    expect(await remainingIn(folder.join('a/b/data'), made.keyId)).toBe(10);
+    writeFileSync(folder.join('file'), '');
+    expect((await restore('--data', folder.join('file'), '--accept')).err).toContain(`${folder.join('file')} exists.`);
+    const { code, err } = await restore('--data', folder.join('file/data'), '--accept');
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The data folder \S+ was not restored \(ENOTDIR.*\)\. Nothing was changed\. Check the disk\.\n$/,
+      ),
+    ]);
+  });
+
   test('an empty folder is free', async () => {
     using folder = new TempFolder();
     mkdirSync(folder.join('data'));

@@ -10,6 +10,8 @@ import { BackupWriter } from './backupWriter.ts';
 import { type CopyContents, inspectCopy } from './inspectCopy.ts';
 import { makePartialFolder } from './partialFolder.ts';
 
+const MIB = 2 ** 20;
+
 /** A step of a backup. A file grows to about `bytes` meanwhile. */
 export interface BackupStep {
   readonly name: string;
@@ -45,9 +47,9 @@ export interface MadeBackup {
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const file = resolve(options.file);
-  refuseTarget(file, options);
   let partial: string | null = null;
   try {
+    refuseTarget(file, options);
     const sizes = sourceSizes(options.folder);
     await refuseSmallDisk(dirname(file), sizes);
     partial = makePartialFolder(file);
@@ -128,13 +130,9 @@ async function refuseSmallDisk(folder: string, { main, analytics }: Sizes): Prom
   const needed = 2 * (main + analytics);
   if (bavail * bsize >= needed) return;
   throw new BackupError(
-    `The disk of ${folder} has ${toMib(bavail * bsize)} MiB free, and the backup needs up to ${toMib(needed)} MiB while it is made. ` +
+    `The disk of ${folder} has ${Math.floor((bavail * bsize) / MIB)} MiB free, and the backup needs up to ${Math.ceil(needed / MIB)} MiB while it is made. ` +
       'Make space, or name a file on another disk.',
   );
-}
-
-function toMib(bytes: number): number {
-  return Math.ceil(bytes / 2 ** 20);
 }
 
 function toBackupError(file: string, error: unknown): Error {

@@ -9,7 +9,7 @@ export function makePartialFolder(result: string): string {
   const whole = resolve(result);
   const path = partialFolderOf(whole);
   removeLeftovers(dirname(whole), (name) => name === basename(whole));
-  mkdirSync(path, { mode: 0o700 });
+  mkdirSync(path, { recursive: true, mode: 0o700 });
   chmodSync(path, 0o700);
   return path;
 }

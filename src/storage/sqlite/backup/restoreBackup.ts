@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite';
-import { existsSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import {
@@ -147,14 +147,22 @@ function orMoveBack(
 
 function isFree(folder: string): boolean {
   if (!existsSync(folder)) return true;
-  return statSync(folder).isDirectory() && readdirSync(folder).length === 0;
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // A file, or a folder that this user may not read.
+    return false;
+  }
 }
 
 function toRestoreError(folder: string, error: unknown): Error {
   if (error instanceof BackupError || error instanceof FolderError) return error;
-  const { message } = toWriteFailure(error);
-  const advice = /\b(EBUSY|EXDEV)\b/.test(message)
-    ? 'It is the root of a disk, which cannot be renamed: name a folder inside it with --data.'
-    : 'Check the disk, and that this user may write beside the folder.';
+  const { kind, message } = toWriteFailure(error);
+  const advice = kind === 'full' ? 'Make space on its disk.' : adviceFor(message);
   return new BackupError(`The data folder ${folder} was not restored (${message}). Nothing was changed. ${advice}`);
+}
+
+function adviceFor(message: string): string {
+  if (!/\b(EBUSY|EXDEV|EACCES|EPERM|EROFS)\b/.test(message)) return 'Check the disk.';
+  return 'The folder must be one that can be renamed, and this user must be able to write beside it. A mount point is not such a folder: name a folder inside it with --data.';
 }

@@ -36,7 +36,9 @@ export function isDamage(error: unknown): boolean {
 export function toWriteFailure(error: unknown): WriteFailure {
   if (error instanceof WriteFailure) return error;
   const code = (error as { code?: string } | null)?.code ?? '';
-  const message = `${code === '' ? '' : `${code}: `}${error instanceof Error ? error.message : String(error)}`;
+  const said = error instanceof Error ? error.message : String(error);
+  // Errors of the system begin with their code.
+  const message = code === '' || said.startsWith(code) ? said : `${code}: ${said}`;
   if (code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT') return new WriteFailure('full', message);
   if (code.startsWith('SQLITE_BUSY') || code.startsWith('SQLITE_LOCKED')) return new WriteFailure('busy', message);
   if (UNOPENED.test(code)) return new WriteFailure('unopened', message);
