@@ -13,11 +13,19 @@ export interface Command {
   /** One or two words, such as `key create`. */
   readonly name: string;
   readonly summary: string;
+  /** What the summary does not say, for the help of this command. */
+  readonly description?: string;
   /** The arguments besides flags, as help shows them: `ID`, or `[KEY]` for an optional one. */
   readonly operands: readonly string[];
+  /** What the argument means. Absent: its name says it. */
+  readonly operandMeaning?: string;
   /** The flags of this command. Every command also accepts the settings and `COMMON_FLAGS`. */
   readonly flags: FlagTable;
   readonly examples: readonly string[];
+  /** The endpoint that the command is for, such as `keys.rotateKey`. */
+  readonly endpoint?: string;
+  /** The command takes something away for good: it is never suggested for another one. */
+  readonly isDestructive?: true;
   /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }

@@ -26,7 +26,7 @@ export function overview(commands: readonly Command[]): string {
     indented(
       record([
         ['--help', 'Show this help, or the help of a command.'],
-        ['--version', 'Show the version.'],
+        ['-v, --version', 'Show the version.'],
       ]),
     ),
     '\nSettings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
@@ -38,7 +38,10 @@ export function commandHelp(command: Command): string {
     ([name]) => command.name === 'serve' || CLIENT_SETTINGS.includes(name),
   );
   return [
-    `${command.summary}\n\nUsage: keystile ${synopsis(command)} [flags]\n`,
+    `${command.summary}\n${command.description === undefined ? '' : `${command.description}\n`}\nUsage: keystile ${synopsis(command)} [flags]\n`,
+    command.operandMeaning === undefined
+      ? ''
+      : `\nArguments\n${indented(record([[command.operands.join(' '), command.operandMeaning]]))}`,
     section('Flags', { ...command.flags, ...COMMON_FLAGS }),
     section('Settings (flags or KEYSTILE_* variables)', Object.fromEntries(settings)),
     command.name === 'serve' ? '' : '  keystile serve --help lists all settings.\n',

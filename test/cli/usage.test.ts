@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 
 import { runCli } from '../../src/cli/cli.ts';
+import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
 import { COMMANDS } from '../../src/cli/commandTable.ts';
 import { COMMON_FLAGS } from '../../src/cli/help.ts';
 import { visible } from '../../src/cli/output/show.ts';
@@ -27,11 +28,11 @@ describe('help', () => {
   test('the overview names every command', async () => {
     const { code, out, err } = await run('--help');
     expect([code, err]).toEqual([0, '']);
-    for (const { name } of COMMANDS) expect(out).toContain(`\n  ${name} `);
+    for (const { name } of ALL_COMMANDS) expect(out).toContain(`\n  ${name} `);
     expect(await run('help')).toEqual({ code, out, err });
   });
 
-  for (const command of COMMANDS) {
+  for (const command of ALL_COMMANDS) {
     test(`${command.name} --help names its flags and shows examples`, async () => {
       const { code, out } = await run(...command.name.split(' '), '--help');
       expect(code).toBe(0);
@@ -54,6 +55,7 @@ describe('help', () => {
   test('--version prints only the version, also as JSON', async () => {
     expect(await run('--version')).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
     expect(JSON.parse((await run('--version', '--json')).out)).toEqual({ version: VERSION });
+    expect(await run('-v')).toEqual(await run('--version'));
   });
 });
 
@@ -125,6 +127,10 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       `--meta must be a JSON object such as '{"plan":"free"}' without numbers above 1.8e308, got ${JSON.stringify('{"a":1e400}')}.`,
     ],
     [['root-key', 'create', '--expires', '2001-01-01'], '--expires must be in the future, got "2001-01-01".'],
+    [
+      ['root-key', 'create', '--name', 'deploy'],
+      "root-key create needs --right RIGHT, such as --right 'api.*.read_key'. --right '*' gives every right.",
+    ],
     [['root-key', 'create', '--name='], '--name must have 1 to 256 characters, got 0.'],
     [['serve', '--json'], 'serve takes --json only with --show-config. For a JSON log, use --log-format json.'],
   ];

@@ -5,6 +5,7 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const apiCreate: Command = {
   name: 'api create',
+  endpoint: 'apis.createApi',
   summary: 'Create an api: a group of keys for one of your services.',
   operands: ['NAME'],
   flags: {},

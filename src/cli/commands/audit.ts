@@ -21,6 +21,7 @@ const MAX_CHANGE_LENGTH = 60;
 
 export const audit: Command = {
   name: 'audit',
+  endpoint: 'audit.listEntries',
   summary: 'List changes, newest first: who changed what, when and from where.',
   operands: [],
   flags: {

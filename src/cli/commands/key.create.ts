@@ -8,6 +8,7 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const keyCreate: Command = {
   name: 'key create',
+  endpoint: 'keys.createKey',
   summary: 'Create a key. Its secret is shown only once.',
   operands: [],
   flags: {

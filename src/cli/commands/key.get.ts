@@ -6,6 +6,7 @@ import { jsonLine } from '../output/show.ts';
 
 export const keyGet: Command = {
   name: 'key get',
+  endpoint: 'keys.getKey',
   summary: 'Show a key. Its secret is not stored and cannot be shown again.',
   operands: ['ID'],
   flags: {},

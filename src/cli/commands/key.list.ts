@@ -16,6 +16,7 @@ interface Page {
 
 export const keyList: Command = {
   name: 'key list',
+  endpoint: 'apis.listKeys',
   summary: 'List the keys of an api, oldest first.',
   operands: [],
   flags: {

@@ -8,6 +8,7 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const keyUpdate: Command = {
   name: 'key update',
+  endpoint: 'keys.updateKey',
   summary: 'Change a key. Only the given fields change.',
   operands: ['ID'],
   flags: {

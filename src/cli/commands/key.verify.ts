@@ -16,6 +16,7 @@ type Verdict = Static<(typeof verifyKey)['response']>;
 
 export const keyVerify: Command = {
   name: 'key verify',
+  endpoint: 'keys.verifyKey',
   summary: 'Verify a key as your service does. It spends what a request spends. Exit code 3: the key is not valid.',
   operands: ['[KEY]'],
   flags: {
@@ -29,7 +30,7 @@ export const keyVerify: Command = {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
       throw misused('Only one secret can come from standard input. Give the others as variables or files.');
     const { config, environment } = await readSettings(io, flags);
-    const key = await loadKey(io, { operand: operands[0], variable: environment[KEY_VARIABLE] });
+    const key = await loadKey(io, { command: 'key verify', operand: operands[0], variable: environment[KEY_VARIABLE] });
     const body = { key, ...toRequest(flags) };
     // By default verifying needs no root key. A configured root key is sent, and the user is never asked for one.
     const connection = await findService(config);

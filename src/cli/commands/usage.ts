@@ -31,6 +31,7 @@ const IDENTITY_ID = new RegExp(idPattern('id'));
 
 export const usage: Command = {
   name: 'usage',
+  endpoint: 'usage.getStatement',
   summary: 'Show what customers have spent: by day for one of them, or those who spent the most.',
   operands: [],
   flags: {

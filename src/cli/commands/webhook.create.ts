@@ -14,6 +14,7 @@ export const EVENT_FLAG = {
 
 export const webhookCreate: Command = {
   name: 'webhook create',
+  endpoint: 'webhooks.createWebhook',
   summary: 'Send events to a URL. Its signing secret is shown only once.',
   operands: ['URL'],
   flags: EVENT_FLAG,

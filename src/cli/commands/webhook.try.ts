@@ -5,6 +5,7 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const webhookTry: Command = {
   name: 'webhook test',
+  endpoint: 'webhooks.sendTest',
   summary: 'Send an event of the type webhook.test to a webhook.',
   operands: ['ID'],
   flags: {},

@@ -46,7 +46,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('changes by the command line have the actor cli', async () => {
       const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
-      await here.ok('root-key', 'revoke', rootKeyId as string);
+      await here.ok('root-key', 'revoke', rootKeyId as string, '--yes');
       const found = await entries('--target', rootKeyId as string);
       expect(found.map(({ actor, action }) => [actor, action])).toEqual([
         ['cli', 'rootKey.revoke'],
