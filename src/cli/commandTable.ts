@@ -13,6 +13,7 @@ import { nodes } from './commands/nodes.ts';
 import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
+import { rootKeyRotate } from './commands/rootKey.rotate.ts';
 import { serve } from './commands/serve.ts';
 import { usage } from './commands/usage.ts';
 import { webhookCreate } from './commands/webhook.create.ts';
@@ -21,12 +22,13 @@ import { webhookList } from './commands/webhook.list.ts';
 import { webhookListen } from './commands/webhook.listen.ts';
 import { webhookTry } from './commands/webhook.try.ts';
 
-/** Every command, in the order of the help. */
+/** The commands that are written by hand, in the order of the help. Those of other endpoints are made: see allCommands.ts. */
 export const COMMANDS: readonly Command[] = [
   serve,
   nodes,
   rootKeyCreate,
   rootKeyList,
+  rootKeyRotate,
   rootKeyRevoke,
   apiCreate,
   apiList,

@@ -7,14 +7,14 @@ import type { Flags } from './flags.ts';
 /** Parses the values of flags. An absent flag is undefined. The service checks all further bounds. */
 
 export function countFlag(flags: Flags, name: string): number | undefined {
-  return parsed(flags, name, count(0, MAX_COUNT));
+  return kindFlag(flags, name, count(0, MAX_COUNT));
 }
 
 export function windowMsFlag(flags: Flags, name: string): number | undefined {
-  return parsed(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
+  return kindFlag(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
 }
 
-function parsed<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
+export function kindFlag<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
   const outcome = kind.parse(text);

@@ -2,6 +2,7 @@ import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { misused } from './cliError.ts';
 import { countFlag, objectFlag, timeFlag, windowMsFlag } from './flagValues.ts';
+import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 
 /** The flags that `key create` and `key update` share. */
@@ -88,6 +89,32 @@ function toLimit(flags: Flags): Record<string, unknown> {
     async: flags.has('async') ? true : flags.has('strict') ? false : undefined,
   });
 }
+
+/** The flag that sets each member of a request, for the errors of the service. */
+export const KEY_FLAG_NAMES: FlagNames = {
+  keyId: 'ID',
+  apiId: '--api',
+  prefix: '--prefix',
+  byteLength: '--byte-length',
+  name: '--name',
+  externalId: '--owner',
+  meta: '--meta',
+  expires: '--expires',
+  remaining: '--remaining',
+  refill: '--refill',
+  'refill.interval': '--refill-interval',
+  'refill.amount': '--refill-amount',
+  'refill.refillDay': '--refill-day',
+  'refill.refillWeekday': '--refill-weekday',
+  'refill.timezone': '--refill-timezone',
+  'refill.mode': '--refill-mode',
+  'refill.max': '--refill-max',
+  ratelimit: '--limit',
+  'ratelimit.limit': '--limit',
+  'ratelimit.duration': '--duration',
+  ipAllowlist: '--ip',
+  environment: '--environment',
+};
 
 /** The words that --clear accepts, with the field that each sets to null. */
 const CLEARABLE: Readonly<Record<string, string>> = {

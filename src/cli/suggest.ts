@@ -1,4 +1,4 @@
-import { nearestName } from '../core/nearest.ts';
+import { isOneEditAway, nearestName } from '../core/nearest.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
 
@@ -36,18 +36,4 @@ function nearestVerb(written: string, harmless: readonly string[], destructive: 
   const near = nearestName(written, harmless);
   if (meant === undefined) return near;
   return near !== null && isOneEditAway(written, near) ? near : meant;
-}
-
-/** One character more, less, changed, or two neighbours swapped. */
-export function isOneEditAway(a: string, b: string): boolean {
-  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
-  let at = 0;
-  while (at < long.length && short[at] === long[at]) at++;
-  const rest = long.slice(at + 1);
-  if (rest === short.slice(at)) return true;
-  if (short.length !== long.length) return false;
-  return (
-    rest === short.slice(at + 1) ||
-    (short[at] === long[at + 1] && short[at + 1] === long[at] && rest.slice(1) === short.slice(at + 2))
-  );
 }

@@ -7,6 +7,7 @@ import type { Engine } from '../engine/engine.ts';
 export type RootKeyCommand =
   | { readonly command: 'create'; readonly input: NewRootKey }
   | { readonly command: 'list' }
+  | { readonly command: 'rotate'; readonly rootKeyId: string; readonly overlapMs: number }
   | { readonly command: 'revoke'; readonly rootKeyId: string };
 
 /** A root key without its digest, safe to show. */
@@ -15,6 +16,7 @@ export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
 export type RootKeyAnswer =
   | { readonly created: RootKeyShown; readonly secret: string }
   | { readonly rootKeys: readonly RootKeyShown[] }
+  | { readonly rotated: string; readonly secret: string }
   | { readonly revoked: string };
 
 export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand): Promise<RootKeyAnswer> {
@@ -25,6 +27,10 @@ export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand)
     }
     case 'list':
       return { rootKeys: (await engine.rootKeys.list(COMMAND_LINE)).map(shown) };
+    case 'rotate': {
+      const { rootKeyId, overlapMs } = command;
+      return { rotated: rootKeyId, secret: await engine.rootKeys.rotate(rootKeyId, overlapMs, COMMAND_LINE) };
+    }
     case 'revoke':
       await engine.rootKeys.revoke(command.rootKeyId, COMMAND_LINE);
       return { revoked: command.rootKeyId };

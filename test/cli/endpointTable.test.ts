@@ -73,7 +73,6 @@ describe('the example of each endpoint, as the help shows it, makes the request 
   });
 });
 
-test('commands that are written by hand stand before those that are made', () => {
+test('every command that is written by hand is there', () => {
   for (const command of COMMANDS) expect(ALL_COMMANDS).toContain(command);
-  expect(ALL_COMMANDS).toHaveLength(COMMANDS.length + TABLE.length);
 });

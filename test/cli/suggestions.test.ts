@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
-import { isOneEditAway, unknownCommand } from '../../src/cli/suggest.ts';
+import { unknownCommand } from '../../src/cli/suggest.ts';
+import { isOneEditAway } from '../../src/core/nearest.ts';
 
 const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));
 const DESTRUCTIVE = new Set(ALL_COMMANDS.filter(({ isDestructive }) => isDestructive === true).map(({ name }) => name));

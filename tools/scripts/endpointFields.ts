@@ -1,8 +1,9 @@
 import { idPattern } from '../../src/core/ids.ts';
+import { showDuration } from '../../src/config/kinds.ts';
 import { COMMON_FLAGS } from '../../src/cli/help.ts';
 import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
-import { flagOf, switchFlags } from './endpointNames.ts';
+import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
 /** The part of JSON Schema that requests and answers use. */
 export interface Schema {
@@ -135,16 +136,26 @@ function inFlags(field: EndpointField, fields: readonly EndpointField[]): string
     .replaceAll('`[]`', `--clear ${field.flag}`)
     .replaceAll(/`([^`]+)`/g, (_, word: string) => nameIn(word, fields))
     .replaceAll(/\bnull(?= |:|,)/g, `--clear ${field.flag}`);
-  return withoutTwins(field.kind === 'switch' ? switchWords(field, named) : named).trim();
+  const words = field.kind === 'switch' ? switchWords(field, named) : named;
+  return withoutTwins(field.kind === 'duration' ? durationWords(words) : words).trim();
 }
 
 function switchWords({ flag, off }: EndpointField, meaning: string): string {
   const named = meaning
     .replaceAll(/\btrue(?=:)/g, `--${flag}`)
     .replaceAll(/\bfalse(?=:)/g, `--${off ?? `no-${flag}`}`)
+    .replaceAll(/\bfalse(?= when absent)/g, off === undefined ? 'false' : `--${off}`)
+    .replaceAll(/\btrue(?= when absent)/g, `--${flag}`)
     .replace(new RegExp(`^--${flag}: `), '');
   const words = off === undefined ? named.replace(/ false when absent:?[^.]*\.?/, '') : named;
   return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Milliseconds as people write them: `2592000000 (30 days)` is `30 days`. */
+function durationWords(meaning: string): string {
+  return meaning
+    .replaceAll(/\b\d{4,} \(([^)]*)\)/g, '$1')
+    .replaceAll(/\b\d{4,}\b/g, (number) => showDuration(Number(number)));
 }
 
 /** Two members of one flag are named once. */
@@ -157,6 +168,6 @@ function withoutTwins(text: string): string {
 
 export function nameIn(word: string, fields: readonly EndpointField[]): string {
   const found = fields.find(({ member, byId }) => member === word || byId?.member === word);
-  if (found === undefined) return word;
+  if (found === undefined) return commandNamed(word) ?? word;
   return found.operand?.replaceAll(/[[\]]/g, '') ?? `--${found.flag}`;
 }

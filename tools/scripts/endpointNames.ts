@@ -1,4 +1,6 @@
+import { COMMANDS as WRITTEN } from '../../src/cli/commandTable.ts';
 import { sdkMethod } from '../../src/http/docs/sdkNames.ts';
+import { ROUTES } from '../../src/http/routes/routeTable.ts';
 
 /** The noun of each group of endpoints. */
 const NOUNS: Readonly<Record<string, string>> = {
@@ -34,6 +36,13 @@ const COMMANDS: Readonly<Record<string, string>> = {
   'ratelimits.multiLimit': 'limit take-many',
   'webhooks.listDeliveries': 'webhook deliveries',
 };
+
+/** The command of an endpoint that is named in a text. Null: the text names none. */
+export function commandNamed(path: string): string | null {
+  const written = WRITTEN.find(({ endpoint }) => endpoint === path);
+  if (written !== undefined) return `keystile ${written.name}`;
+  return ROUTES.some((route) => route.path === `/v1/${path}`) ? `keystile ${commandOf(path)}` : null;
+}
 
 /** `keys.rotateKey` is `key rotate`. */
 export function commandOf(path: string): string {

@@ -3,7 +3,8 @@ import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
-import { KEY_FIELD_FLAGS, toKeyFields } from '../keyFields.ts';
+import { namingFlags } from '../flagErrors.ts';
+import { KEY_FIELD_FLAGS, KEY_FLAG_NAMES, toKeyFields } from '../keyFields.ts';
 import { jsonLine, record } from '../output/show.ts';
 
 export const keyCreate: Command = {
@@ -34,7 +35,9 @@ export const keyCreate: Command = {
       ...(flags.has('disabled') ? { enabled: false } : {}),
       ...toKeyFields(flags),
     };
-    const created = await withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body));
+    const created = await namingFlags(KEY_FLAG_NAMES, () =>
+      withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body)),
+    );
     io.out(
       isJson
         ? jsonLine(created)

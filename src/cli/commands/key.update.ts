@@ -3,7 +3,8 @@ import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
-import { CLEARABLE_WORDS, KEY_FIELD_FLAGS, toClearedFields, toKeyFields } from '../keyFields.ts';
+import { namingFlags } from '../flagErrors.ts';
+import { CLEARABLE_WORDS, KEY_FIELD_FLAGS, KEY_FLAG_NAMES, toClearedFields, toKeyFields } from '../keyFields.ts';
 import { jsonLine, visible } from '../output/show.ts';
 
 export const keyUpdate: Command = {
@@ -27,7 +28,7 @@ export const keyUpdate: Command = {
     const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
     if (Object.keys(fields).length === 0)
       throw misused('key update needs at least one flag that changes the key. See keystile key update --help.');
-    await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
+    await namingFlags(KEY_FLAG_NAMES, () => withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields })));
     call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
     return EXIT.OK;
   },

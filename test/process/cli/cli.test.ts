@@ -252,11 +252,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect((await here.run(['key', 'verify', key])).out).toStartWith('verdict  FORBIDDEN\n');
     });
 
-    test('an error of the service is printed in its words, one issue on each line, and in JSON with its code', async () => {
+    test('an error of the service names the flags, one issue on each line, and has its code in JSON', async () => {
       const wrong = ['key', 'create', '--api', apiId, '--prefix', 'a b', '--byte-length', '3'];
       const { code, out, err } = await here.run(wrong);
       expect([code, out]).toEqual([1, '']);
-      expect(err).toMatch(/^prefix must be .*\nbyteLength must be .*\n$/);
+      expect(err).toMatch(/^--prefix must be .*\n--byte-length must be .*\n$/);
       const machine = await here.run([...wrong, '--json']);
       expect(JSON.parse(machine.err)).toEqual({
         error: {

@@ -83,6 +83,22 @@ describe('commands that are made from endpoints', () => {
     expect([refused.code, refused.out.includes('USAGE_EXCEEDED')]).toEqual([3, true]);
   });
 
+  test('a root key is rotated through the data folder, and its old secret ends with its overlap', async () => {
+    const { rootKeyId, key } = await json('root-key create --right api.*.read_api');
+    const secretNow = async (overlap: string): Promise<string> => {
+      const { key: secret } = await json(`root-key rotate ${String(rootKeyId)} --overlap ${overlap} --yes`);
+      return secret as string;
+    };
+    const lists = async (secret: unknown): Promise<number> =>
+      (await here.run(['api', 'list'], { environment: { KEYSTILE_ROOT_KEY: secret as string } })).code;
+    const second = await secretNow('1h');
+    expect([await lists(key), await lists(second)]).toEqual([0, 0]);
+    const third = await secretNow('0');
+    expect([await lists(key), await lists(second), await lists(third)]).toEqual([1, 1, 0]);
+    const missing = await run(`root-key rotate ${String(rootKeyId)}`);
+    expect(missing.err).toBe('root-key rotate needs --overlap DURATION. See keystile root-key rotate --help.\n');
+  });
+
   test('roles and permissions by name, by id, and none of them', async () => {
     const { roleId } = await json('role create editor');
     const { permissionId } = await json('permission create documents.read');
@@ -134,6 +150,7 @@ describe('errors of the service name flags, not fields', () => {
     ],
     ['credit grant --amount 5 --reason x --idempotency-key long_enough', 'Give one of --key and --identity.\n'],
     ['limit get-override bob', 'Give --namespace.\n'],
+    ['key update key_1 --limit 5', '--duration is missing.\n'],
     ['plan create x --refill {"interval":"daily"}', '--refill (amount) is missing.\n'],
     [
       'identity create acme2 --ratelimit {"name":"a","limit":0,"duration":1000}',
