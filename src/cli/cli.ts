@@ -42,6 +42,9 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     return EXIT.OK;
   }
   checkOperands(command, operands.length);
+  const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
+  if (flags.has('profile') && !takesProfile)
+    throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
   return command.run({ io, flags, operands, isJson: flags.has('json') });
 }
 

@@ -24,6 +24,8 @@ export interface Command {
   readonly examples: readonly string[];
   /** The endpoint that the command is for, such as `keys.rotateKey`. */
   readonly endpoint?: string;
+  /** Whether --profile may name the service. Absent: it may when the command is for an endpoint. */
+  readonly takesProfile?: boolean;
   /** The command takes something away for good: it is never suggested for another one. */
   readonly isDestructive?: true;
   /** Returns the exit code. */

@@ -16,6 +16,10 @@ import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
 import { rootKeyRotate } from './commands/rootKey.rotate.ts';
 import { serve } from './commands/serve.ts';
 import { usage } from './commands/usage.ts';
+import { profileList } from './profiles/list.ts';
+import { login } from './profiles/login.ts';
+import { logout } from './profiles/logout.ts';
+import { profileUse } from './profiles/use.ts';
 import { webhookCreate } from './commands/webhook.create.ts';
 import { webhookDelete } from './commands/webhook.delete.ts';
 import { webhookList } from './commands/webhook.list.ts';
@@ -26,6 +30,10 @@ import { webhookTry } from './commands/webhook.try.ts';
 export const COMMANDS: readonly Command[] = [
   serve,
   nodes,
+  login,
+  logout,
+  profileList,
+  profileUse,
   rootKeyCreate,
   rootKeyList,
   rootKeyRotate,

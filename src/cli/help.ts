@@ -10,6 +10,7 @@ export const COMMON_FLAGS: FlagTable = {
     value: 'FILE',
     meaning: 'Read settings from a file with NAME=value lines. The environment takes precedence.',
   },
+  profile: { value: 'NAME', meaning: 'The profile of the service, as keystile login stored it.' },
   json: { value: null, meaning: 'Print results and errors as JSON.' },
   help: { value: null, meaning: 'Show this help.' },
 };

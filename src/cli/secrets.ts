@@ -5,7 +5,7 @@ import type { Io } from './io.ts';
 import { KEY_VARIABLE, STDIN } from './settings.ts';
 
 export const HOW_TO_GIVE_ROOT_KEY =
-  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. To create a root key, run keystile root-key create on the machine of the service.';
+  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. keystile login stores one. To create a root key, run keystile root-key create on the machine of the service.';
 
 /** The configured root key, or the one that the user types. */
 export async function loadRootKey(io: Io, config: Config): Promise<string> {

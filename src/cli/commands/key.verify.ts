@@ -8,8 +8,9 @@ import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
 import { findService } from '../findService.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
 import { loadKey } from '../secrets.ts';
-import { KEY_VARIABLE, readSettings, STDIN } from '../settings.ts';
+import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { jsonLine, record, showTime } from '../output/show.ts';
 
 type Verdict = Static<(typeof verifyKey)['response']>;
@@ -29,7 +30,7 @@ export const keyVerify: Command = {
   async run({ io, flags, operands, isJson }) {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
       throw misused('Only one secret can come from standard input. Give the others as variables or files.');
-    const { config, environment } = await readSettings(io, flags);
+    const { config, environment } = await readClientSettings(io, flags);
     const key = await loadKey(io, { command: 'key verify', operand: operands[0], variable: environment[KEY_VARIABLE] });
     const body = { key, ...toRequest(flags) };
     // By default verifying needs no root key. A configured root key is sent, and the user is never asked for one.

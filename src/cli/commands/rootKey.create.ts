@@ -15,6 +15,7 @@ import { jsonLine, record, showTime } from '../output/show.ts';
 export const rootKeyCreate: Command = {
   name: 'root-key create',
   endpoint: 'rootKeys.createRootKey',
+  takesProfile: false,
   summary: 'Create a root key. Its secret is shown only once.',
   operands: [],
   flags: {

@@ -10,6 +10,7 @@ import { jsonLine, showTime, table } from '../output/show.ts';
 export const rootKeyList: Command = {
   name: 'root-key list',
   endpoint: 'rootKeys.listRootKeys',
+  takesProfile: false,
   summary: 'List all root keys, including revoked ones.',
   operands: [],
   flags: {},

@@ -8,6 +8,7 @@ import { jsonLine, visible } from '../output/show.ts';
 export const rootKeyRevoke: Command = {
   name: 'root-key revoke',
   endpoint: 'rootKeys.revokeRootKey',
+  takesProfile: false,
   isDestructive: true,
   summary: 'Revoke a root key permanently.',
   operands: ['ID'],

@@ -4,11 +4,12 @@ import { misused } from '../cliError.ts';
 import type { Call, Command } from '../command.ts';
 import { confirm, YES_FLAG } from '../confirm.ts';
 import { findService } from '../findService.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
 import { type FlagNames, namingFlags } from '../flagErrors.ts';
 import type { FlagTable } from '../flags.ts';
 import { jsonLine } from '../output/show.ts';
 import { loadKey, loadRootKey } from '../secrets.ts';
-import { KEY_VARIABLE, readSettings, STDIN } from '../settings.ts';
+import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { answerText, recordsOf } from './answerText.ts';
 import { isClearable, toBody, valueName } from './body.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -43,7 +44,7 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   // The flags are checked before anything is asked for.
   const checked = toBody(endpoint, { flags, operands, ...placeholder });
   if (asksFirst(endpoint, checked)) await confirm(call, endpoint.command, question(endpoint, operand));
-  const { config, environment } = await readSettings(io, flags);
+  const { config, environment } = await readClientSettings(io, flags);
   const secret = hasSecret(endpoint)
     ? {
         secret: await loadKey(io, {
