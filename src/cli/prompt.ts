@@ -28,6 +28,8 @@ export async function askLine(question: string): Promise<string> {
   const onText = (text: string): void => line.resolve(text.replace(/[\r\n]+$/, ''));
   const onEnd = (): void => line.resolve('');
   stdin.once('data', onText).once('end', onEnd);
+  // An earlier question has paused it.
+  stdin.resume();
   try {
     return await line.promise;
   } finally {
@@ -51,5 +53,7 @@ function readLine(stdin: NodeJS.ReadStream): Promise<string> {
     }
   };
   stdin.on('data', onText);
+  // An earlier question has paused it.
+  stdin.resume();
   return line.promise.finally(() => stdin.off('data', onText));
 }

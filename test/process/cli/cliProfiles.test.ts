@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, setDefaul
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { TempFolder } from '../process.ts';
+import { PROGRAM, TempFolder } from '../process.ts';
 import { keystile, type Ran, type RunSetup, SILENT_PORT, type Situation, withServer } from './cliRun.ts';
 
 setDefaultTimeout(20_000);
@@ -140,5 +140,29 @@ describe('profiles', () => {
     expect([code, err]).toEqual([1, expect.stringMatching(/ cannot be written \(\w+\)\. Nothing was stored\.\n$/)]);
     const homeless = await keystile(['login', '--url', url, '--root-key', '-'], { stdin: service.rootKey });
     expect(homeless.err).toBe('Profiles need a home folder. Set HOME or XDG_CONFIG_HOME.\n');
+  });
+
+  test('on a real terminal, both questions are answered, one after the other', async () => {
+    let shown = '';
+    const answers = [
+      ['URL of the service: ', url],
+      ['Root key: ', service.rootKey],
+    ] as const;
+    let given = 0;
+    const child = Bun.spawn([...PROGRAM, 'login'], {
+      env: { PATH: process.env['PATH'], HOME: home.join('home') },
+      terminal: {
+        data(terminal, bytes) {
+          shown += new TextDecoder().decode(bytes);
+          const [question, answer] = answers[given] ?? [];
+          if (question === undefined || !shown.includes(question)) return;
+          given++;
+          terminal.write(`${answer}\r`);
+        },
+      },
+    });
+    expect(await child.exited).toBe(0);
+    expect(shown).toEndWith(`Logged in to ${url} as the profile default.\r\n`);
+    expect(shown).not.toContain(service.rootKey);
   });
 });
