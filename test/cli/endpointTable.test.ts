@@ -10,6 +10,7 @@ import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import { createReservation } from '../../src/http/routes/reservations.create.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
+import { fieldsOf } from '../../tools/scripts/endpointFields.ts';
 import { endpointTable } from '../../tools/scripts/endpointTable.ts';
 
 const TABLE = endpointTable();
@@ -71,6 +72,31 @@ describe('the example of each endpoint, as the help shows it, makes the request 
     const secret = request.key === undefined ? {} : { secret: request.key };
     expect(toBody(endpoint, { flags, operands, ...secret })).toEqual(request);
   });
+});
+
+/** Fields that a command written by hand sets in its own way, or that have no use there. */
+const SET_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
+  'api list': ['limit', 'cursor'],
+  audit: ['start', 'end'],
+  'key create': ['enable', 'ratelimits', 'ip-allowlist', 'recoverable'],
+  'key list': ['external-id'],
+  'key update': ['ratelimits', 'ip-allowlist', 'recoverable'],
+  'root-key create': ['permission'],
+  usage: ['all', 'per', 'start', 'end', 'format', 'limit', 'cursor'],
+  'webhook create': ['webhook-url'],
+};
+
+test('a command that is written by hand sets every field of its endpoint', () => {
+  const missing = COMMANDS.flatMap(({ name, endpoint, flags, operands }) => {
+    const route = ROUTES.find(({ path }) => path === `/v1/${endpoint}`);
+    if (route === undefined || name === 'import') return [];
+    const fields = fieldsOf(name, route.request).filter(
+      ({ operand }) => operand === undefined || operands.length === 0,
+    );
+    const own = [...Object.keys(flags), ...(SET_OTHERWISE[name] ?? [])];
+    return fields.filter(({ flag }) => !own.includes(flag)).map(({ flag }) => `${name} --${flag}`);
+  });
+  expect(missing).toEqual([]);
 });
 
 test('every command that is written by hand is there', () => {

@@ -122,6 +122,18 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       ['key', 'update', 'key_1', '--duration', '5w'],
       '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5w".',
     ],
+    [
+      ['key', 'update', 'key_1', '--limit', '5/s', '--duration', '1s'],
+      '--limit 5/s already says the window. Leave out --duration.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--limit', '5/w'],
+      'The window of --limit must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5/w".',
+    ],
+    [
+      ['key', 'update', 'key_1', '--ratelimit', '5/s'],
+      '--ratelimit must be a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object, got "5/s".',
+    ],
     [['key', 'update', 'key_1', '--meta', '[1]'], `--meta must be a JSON object such as '{"plan":"free"}', got "[1]".`],
     [
       ['key', 'update', 'key_1', '--meta', '{"a":1e400}'],
@@ -181,7 +193,7 @@ test('an unknown field of --clear lists all fields and suggests the nearest', as
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ip, environment, got "expire". Did you mean expires?\n',
+    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ratelimit, role, permission, alerts, ip, environment, got "expire". Did you mean expires?\n',
   ]);
 });
 

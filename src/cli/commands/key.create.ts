@@ -21,7 +21,7 @@ export const keyCreate: Command = {
   },
   examples: [
     'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --prefix demo --remaining 100 --refill daily:100',
-    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10 --duration 1s --strict',
+    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10/s --strict --permission documents.read',
   ],
   async run(call) {
     const { io, flags, isJson } = call;
@@ -33,6 +33,8 @@ export const keyCreate: Command = {
       ...(prefix === undefined ? {} : { prefix }),
       ...(byteLength === undefined ? {} : { byteLength }),
       ...(flags.has('disabled') ? { enabled: false } : {}),
+      ...(flags.has('role') ? { roles: flags.list('role') } : {}),
+      ...(flags.has('permission') ? { permissions: flags.list('permission') } : {}),
       ...toKeyFields(flags),
     };
     const created = await namingFlags(KEY_FLAG_NAMES, () =>

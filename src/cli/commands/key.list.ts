@@ -22,6 +22,12 @@ export const keyList: Command = {
   flags: {
     api: { value: 'ID', meaning: 'The api of the keys (required).' },
     owner: { value: 'ID', meaning: 'Only the keys of this owner.' },
+    search: {
+      value: 'TEXT',
+      meaning: 'Only keys whose start begins with this text, or with its words in name or metadata.',
+    },
+    plan: { value: 'ID', meaning: 'Only keys on this plan, by themselves or with their identity.' },
+    state: { value: 'active|disabled|expired', meaning: 'Only keys in this state.' },
     limit: { value: '1..100', meaning: 'Number of keys on a page.' },
     cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
     all: { value: null, meaning: 'List all pages.' },
@@ -45,8 +51,12 @@ export const keyList: Command = {
 function toQuery(flags: Flags): Readonly<Record<string, unknown>> {
   const limit = countFlag(flags, 'limit');
   const [owner, cursor] = [flags.text('owner'), flags.text('cursor')];
+  const [search, plan, state] = [flags.text('search'), flags.text('plan'), flags.text('state')];
   return {
     apiId: flags.text('api'),
+    ...(search === undefined ? {} : { search }),
+    ...(plan === undefined ? {} : { planId: plan }),
+    ...(state === undefined ? {} : { state }),
     ...(owner === undefined ? {} : { externalId: owner }),
     ...(limit === undefined ? {} : { limit }),
     ...(cursor === undefined ? {} : { cursor }),

@@ -77,6 +77,8 @@ function toReference(text: string): object {
 }
 
 const RATE = /^(?:(.*)=)?(\d{1,16})\/(\d*(?:ms|s|m|h|d))(?:,(local|strict))?$/s;
+const RATE_WORDS = 'a limit such as 10/s or 100/5m,strict, or a JSON object';
+const NAMED_RATE_WORDS = 'a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object';
 const WINDOW = duration(MIN_WINDOW_MS, MAX_WINDOW_MS);
 
 /** `10/s`, or `requests=100/5m,strict` for a limit with a name. */
@@ -84,18 +86,12 @@ function parseRate(field: EndpointField, text: string): object {
   if (isJson(text)) return parseJson(field, text);
   const [, name, limit, window, mode] = RATE.exec(text) ?? [];
   const isNamed = field.kind === 'namedRate';
-  if (limit === undefined || window === undefined || (name !== undefined) !== isNamed) {
-    const example = isNamed ? 'a name and a limit such as requests=10/s' : 'a limit such as 10/s';
-    throw wrong(
-      field,
-      `${example} or 100/5m,strict, or a JSON object`.replace('or 100', isNamed ? 'or requests=100' : 'or 100'),
-      text,
-    );
-  }
+  if (limit === undefined || window === undefined || (name !== undefined) !== isNamed)
+    throw wrong(field, isNamed ? NAMED_RATE_WORDS : RATE_WORDS, text);
   return {
     ...(name === undefined ? {} : { name }),
     limit: Number(limit),
-    duration: parsed(field, /^\d/.test(window) ? window : `1${window}`, WINDOW),
+    duration: parseWindow(field, window, text),
     ...(mode === undefined ? {} : { async: mode === 'local' }),
   };
 }
@@ -103,9 +99,14 @@ function parseRate(field: EndpointField, text: string): object {
 /** The limit and the window of `10/s`. Null: the text is only a number. */
 export function splitRate(field: EndpointField, text: string): { limit: string; windowMs: number } | null {
   const at = text.indexOf('/');
-  if (at === -1) return null;
-  const window = text.slice(at + 1);
-  return { limit: text.slice(0, at), windowMs: parsed(field, /^\d/.test(window) ? window : `1${window}`, WINDOW) };
+  return at === -1 ? null : { limit: text.slice(0, at), windowMs: parseWindow(field, text.slice(at + 1), text) };
+}
+
+/** `s` is a second, and `5m` five minutes. */
+function parseWindow(field: EndpointField, window: string, text: string): number {
+  const outcome = WINDOW.parse(/^\d/.test(window) ? window : `1${window}`);
+  if ('value' in outcome) return outcome.value;
+  throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.`);
 }
 
 function parseRefill(field: EndpointField, text: string): object {

@@ -70,6 +70,39 @@ describe('commands that are made from endpoints', () => {
     expect(await json(`key update-remaining ${String(keyId)} --op set --clear value`)).toEqual({ remaining: null });
   });
 
+  test('key create and key update give limits, roles and permissions', async () => {
+    const { keyId } = await createKey(
+      '--limit',
+      '10/m',
+      '--ratelimit',
+      'uploads=2/h,strict',
+      '--role',
+      'reader',
+      '--permission',
+      'files.read',
+      '--metered',
+    );
+    expect(await json(`key get ${String(keyId)}`)).toMatchObject({
+      ratelimit: { limit: 10, duration: 60_000 },
+      ratelimits: [{ name: 'uploads', limit: 2, duration: 3_600_000, async: false }],
+      roles: ['reader'],
+      directPermissions: ['files.read'],
+      metered: true,
+    });
+    await line(
+      `key update ${String(keyId)} --clear role --clear ratelimit --permission files.read --no-metered --limit 5/s`,
+    );
+    const changed = await json(`key get ${String(keyId)}`);
+    expect(changed).toMatchObject({
+      roles: [],
+      directPermissions: ['files.read'],
+      ratelimit: { limit: 5, duration: 1000 },
+    });
+    expect([changed['ratelimits'], changed['metered']]).toEqual([undefined, undefined]);
+    const listed = (await json(`key list --api ${apiId} --state disabled`)) as { keys: unknown[] };
+    expect(listed.keys).toEqual([]);
+  });
+
   test('a reservation is created with the key from standard input, and settled', async () => {
     const { key } = await createKey('--remaining', '100');
     const made = await here.run(['reservation', 'create', '--cost', '40', '--ttl', '5m', '--json'], {
