@@ -30,7 +30,7 @@ export function overview(commands: readonly Command[]): string {
         ['-v, --version', 'Show the version.'],
       ]),
     ),
-    '\nSettings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
+    '\nkeystile key --help lists only the commands of a key. Settings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
   ].join('');
 }
 

@@ -28,11 +28,13 @@ export const login: Command = {
     const { profiles } = readProfiles(io);
     const { config } = await readSettings(io, flags);
     const url = config.url ?? (await askUrl(io));
+    const { protocol, hostname, username, password } = new URL(url);
+    if (username !== '' || password !== '')
+      throw misused('--url must have no user and no password: the root key is what the service asks for.');
     const rootKey = await loadRootKey(io, config);
     await checkRootKey({ ...config, url }, rootKey);
     writeProfiles(io, { current: name, profiles: new Map([...profiles, [name, { url, rootKey }]]) });
     io.out(isJson ? jsonLine({ profile: name, url }) : `Logged in to ${visible(url)} as the profile ${name}.\n`);
-    const { protocol, hostname } = new URL(url);
     if (protocol === 'http:' && !isLoopback(hostname))
       io.err(`Note: ${visible(url)} has no TLS. Everyone on the way can read the root key.\n`);
     return EXIT.OK;

@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { misused } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { jsonLine } from '../output/show.ts';
+import { jsonLine, visible } from '../output/show.ts';
 import { findProfile, readProfiles, writeProfiles } from './profileFile.ts';
 
 export const logout: Command = {
@@ -19,7 +19,7 @@ export const logout: Command = {
     findProfile(known, name, 'NAME');
     const profiles = new Map([...known.profiles].filter(([each]) => each !== name));
     writeProfiles(io, { current: known.current === name ? null : known.current, profiles });
-    io.out(isJson ? jsonLine({ profile: name }) : `Removed the profile ${name}.\n`);
+    io.out(isJson ? jsonLine({ profile: name }) : `Removed the profile ${visible(name)}.\n`);
     return EXIT.OK;
   },
 };

@@ -103,6 +103,10 @@ describe('profiles', () => {
     [`api list --profile two --url ${SILENT_URL}`, '--profile and --url exclude each other. Give only one of them.'],
     ['serve --profile two', 'serve takes no --profile: it does not talk to the service of a profile.'],
     ['root-key list --profile two', 'root-key list takes no --profile: it does not talk to the service of a profile.'],
+    [
+      'login --url http://me:secret@127.0.0.1',
+      '--url must have no user and no password: the root key is what the service asks for.',
+    ],
     ['login', 'login needs --url URL, such as --url https://keys.example.com.'],
     [
       'login ../x',
