@@ -56,6 +56,10 @@ describe('a wrong value of a command that is made from an endpoint is refused in
       'credit grant --identity a --amount 1 --reason x --idempotency-key 12345678 --expires-at soon',
       '--expires-at must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "soon".',
     ],
+    [
+      'key create-many --key demo_secret',
+      `--key must be a JSON object such as '{"plan":"free"}', got other text (not shown).`,
+    ],
     ['role get', 'role get needs ID. See keystile role get --help.'],
     ['role get a b', 'role get takes only ID besides its flags, got 2. See keystile role get --help.'],
     ['plan list --limt 5', 'Unknown flag --limt. Did you mean --limit?'],

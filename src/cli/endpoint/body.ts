@@ -4,6 +4,7 @@ import { misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
 import type { Endpoint, EndpointField } from './endpoint.ts';
 import { nameOf, parseValue, splitRate } from './values.ts';
+import { withFile } from './valueFile.ts';
 
 type Body = Record<string, unknown>;
 
@@ -26,7 +27,7 @@ export function toBody(endpoint: Endpoint, given: Given): Body {
 
 function membersOf(field: EndpointField, given: Given): Body {
   if (field.kind === 'switch') return switchMember(field, given.flags);
-  const texts = textsOf(field, given);
+  const texts = textsOf(field, given).flatMap((text) => withFile(field, text));
   const [text] = texts;
   if (text === undefined) return {};
   if (field.window !== undefined) return windowMembers(field, text, given.flags);
@@ -99,7 +100,7 @@ const VALUE_NAMES: Readonly<Record<EndpointField['kind'], string | null>> = {
   time: 'TIME',
   choice: null,
   switch: null,
-  json: 'JSON',
+  json: 'JSON or @FILE',
   jsonOrText: 'JSON',
   reference: 'NAME',
   rate: 'N/TIME',

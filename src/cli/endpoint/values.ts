@@ -38,7 +38,9 @@ export function nameOf({ flag, operand }: EndpointField): string {
 }
 
 function wrong(field: EndpointField, expected: string, text: string): CliError {
-  return misused(`${nameOf(field)} must be ${expected}, got ${repeatable(text)}.`);
+  // Keys to import hold their secrets.
+  const shown = field.member === 'keys' && field.kind === 'json' ? 'other text (not shown)' : repeatable(text);
+  return misused(`${nameOf(field)} must be ${expected}, got ${shown}.`);
 }
 
 function parsed<T>(field: EndpointField, text: string, kind: Kind<T>): T {

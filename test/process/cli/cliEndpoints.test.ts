@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { writeFileSync } from 'node:fs';
 
+import { TempFolder } from '../process.ts';
 import { type Situation, withServer } from './cliRun.ts';
 
 setDefaultTimeout(20_000);
@@ -167,6 +169,25 @@ describe('commands that are made from endpoints', () => {
     const events = (await json('event list --limit 2 --all')) as { events: unknown[]; cursor?: string };
     expect(events.events.length).toBeGreaterThan(2);
     expect(events).not.toHaveProperty('cursor');
+  });
+
+  test('objects come from a file, one on each line of a list', async () => {
+    using folder = new TempFolder();
+    writeFileSync(folder.join('keys.jsonl'), '{"name":"first","remaining":1}\n\n{"name":"second"}\n');
+    writeFileSync(folder.join('meta.json'), '{\n  "size": 7\n}\n');
+    const made = (await json(`key create-many --api ${apiId} --key @${folder.join('keys.jsonl')}`)) as {
+      keys: { keyId: string }[];
+    };
+    expect(made.keys).toHaveLength(2);
+    expect(await json(`key get ${made.keys[0]?.keyId}`)).toMatchObject({ name: 'first', remaining: 1 });
+    await line(`identity create from_file --meta @${folder.join('meta.json')}`);
+    expect(await json('identity get from_file')).toMatchObject({ meta: { size: 7 } });
+    const missing = folder.join('missing');
+    expect(await run(`identity update from_file --meta @${missing}`)).toEqual({
+      code: 1,
+      out: '',
+      err: `The file ${missing} of --meta cannot be read (ENOENT).\n`,
+    });
   });
 
   test('a name cannot write to the terminal', async () => {
