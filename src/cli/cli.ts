@@ -8,6 +8,7 @@ import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import { ALL_COMMANDS } from './allCommands.ts';
 import { CliError, misused } from './cliError.ts';
+import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
 import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
 import type { Io } from './io.ts';
@@ -45,7 +46,8 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
   if (flags.has('profile') && !takesProfile)
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
-  return command.run({ io, flags, operands, isJson: flags.has('json') });
+  const call = { io, flags, operands, isJson: flags.has('json') };
+  return namingFlags(command.flagNames ?? {}, () => command.run(call));
 }
 
 /** The first words of the command line, as many as `name` has. */

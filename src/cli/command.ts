@@ -1,3 +1,4 @@
+import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
@@ -28,6 +29,8 @@ export interface Command {
   readonly takesProfile?: boolean;
   /** The command takes something away for good: it is never suggested for another one. */
   readonly isDestructive?: true;
+  /** The flag or argument of each field of the request, for the errors of the service. */
+  readonly flagNames?: FlagNames;
   /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }

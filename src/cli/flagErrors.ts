@@ -38,11 +38,18 @@ function withPath(line: string, path: string, names: FlagNames): string {
 
 /** A name in camel case is no English word: it is a member of the request wherever it stands. */
 function withCamelCase(line: string, names: FlagNames): string {
-  const named = line.replaceAll(/(?<![\w."'-])[a-z]+(?:[A-Z][a-z]+)+(?![\w"'])/g, (word) => names[word] ?? word);
+  const named = line
+    .replaceAll(/\bthis ([a-z]+(?:[A-Z][a-z]+)+)\b/g, (_, word: string) => `this ${inWords(word)}`)
+    .replaceAll(/(?<![\w."'-])[a-z]+(?:[A-Z][a-z]+)+(?![\w"'])/g, (word) => names[word] ?? word);
   return named
     .replaceAll(/(--[a-z-]+|\b[A-Z]{2,})(?:,| and| or) \1(?![\w-])/g, '$1')
     .replaceAll(/one of (--[a-z-]+), (--[a-z-]+)(?=$|\.)/g, 'one of $1 and $2')
     .replaceAll(/[Gg]ive (?:either|one of) (--[a-z-]+|[A-Z]+)(?=$|\.)/g, 'give $1');
+}
+
+/** `externalId` is `external id`. */
+function inWords(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 function sentence(text: string): string {

@@ -10,6 +10,7 @@ export const apiCreate: Command = {
   operands: ['NAME'],
   flags: {},
   examples: ['keystile api create payments'],
+  flagNames: { name: 'NAME' },
   async run(call) {
     const [name] = call.operands;
     const api = await withService(call, (ask) => ask<{ apiId: string; name: string }>('apis.createApi', { name }));

@@ -41,6 +41,15 @@ export const audit: Command = {
     all: { value: null, meaning: 'List all pages.' },
   },
   examples: ['keystile audit --target key_1Jm8ZtYh4mRr6GjK8uTx3S', 'keystile audit --since 2030-12-31 --all --json'],
+  flagNames: {
+    actor: '--actor',
+    action: '--action',
+    target: '--target',
+    start: '--since',
+    end: '--until',
+    limit: '--limit',
+    cursor: '--cursor',
+  },
   async run(call) {
     const { io, flags, isJson } = call;
     const query = toQuery(flags);

@@ -3,7 +3,6 @@ import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
-import { namingFlags } from '../flagErrors.ts';
 import { KEY_FIELD_FLAGS, KEY_FLAG_NAMES, toKeyFields } from '../keyFields.ts';
 import { jsonLine, record } from '../output/show.ts';
 
@@ -23,6 +22,7 @@ export const keyCreate: Command = {
     'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --prefix demo --remaining 100 --refill daily:100',
     'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10/s --strict --permission documents.read',
   ],
+  flagNames: KEY_FLAG_NAMES,
   async run(call) {
     const { io, flags, isJson } = call;
     if (!flags.has('api')) throw misused('key create needs --api ID. keystile api list shows the ids.');
@@ -37,9 +37,7 @@ export const keyCreate: Command = {
       ...(flags.has('permission') ? { permissions: flags.list('permission') } : {}),
       ...toKeyFields(flags),
     };
-    const created = await namingFlags(KEY_FLAG_NAMES, () =>
-      withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body)),
-    );
+    const created = await withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body));
     io.out(
       isJson
         ? jsonLine(created)

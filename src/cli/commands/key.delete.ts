@@ -15,6 +15,7 @@ export const keyDelete: Command = {
     'keystile key delete key_1Jm8ZtYh4mRr6GjK8uTx3S',
     'keystile key delete key_1Jm8ZtYh4mRr6GjK8uTx3S --permanent --yes',
   ],
+  flagNames: { keyId: 'ID' },
   async run(call) {
     const [keyId = ''] = call.operands;
     const permanent = call.flags.has('permanent');

@@ -11,6 +11,7 @@ export const keyGet: Command = {
   operands: ['ID'],
   flags: {},
   examples: ['keystile key get key_1Jm8ZtYh4mRr6GjK8uTx3S'],
+  flagNames: { keyId: 'ID' },
   async run(call) {
     const [keyId] = call.operands;
     const key = await withService(call, (ask) => ask<Key>('keys.getKey', { keyId }));

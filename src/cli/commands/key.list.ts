@@ -36,6 +36,15 @@ export const keyList: Command = {
     'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234',
     'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --all --json',
   ],
+  flagNames: {
+    apiId: '--api',
+    externalId: '--owner',
+    search: '--search',
+    planId: '--plan',
+    state: '--state',
+    limit: '--limit',
+    cursor: '--cursor',
+  },
   async run(call) {
     const { io, flags, isJson } = call;
     if (!flags.has('api')) throw misused('key list needs --api ID. keystile api list shows the ids.');

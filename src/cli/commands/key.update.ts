@@ -4,7 +4,6 @@ import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { parseValue } from '../endpoint/values.ts';
 import type { Flags } from '../flags.ts';
-import { namingFlags } from '../flagErrors.ts';
 import { CLEARABLE_WORDS, KEY_FIELD_FLAGS, KEY_FLAG_NAMES, toClearedFields, toKeyFields } from '../keyFields.ts';
 import { jsonLine, visible } from '../output/show.ts';
 
@@ -24,13 +23,14 @@ export const keyUpdate: Command = {
     'keystile key update key_1Jm8ZtYh4mRr6GjK8uTx3S --disable',
     'keystile key update key_1Jm8ZtYh4mRr6GjK8uTx3S --remaining 500 --clear expires',
   ],
+  flagNames: KEY_FLAG_NAMES,
   async run(call) {
     const [keyId = ''] = call.operands;
     const set = { ...toKeyFields(call.flags), ...toEnabled(call.flags), ...toGiven(call.flags) };
     const fields = { ...set, ...toClearedFields(call.flags.list('clear'), set) };
     if (Object.keys(fields).length === 0)
       throw misused('key update needs at least one flag that changes the key. See keystile key update --help.');
-    await namingFlags(KEY_FLAG_NAMES, () => withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields })));
+    await withService(call, (ask) => ask('keys.updateKey', { keyId, ...fields }));
     call.io.out(call.isJson ? jsonLine({ keyId }) : `Updated ${visible(keyId)}.\n`);
     return EXIT.OK;
   },

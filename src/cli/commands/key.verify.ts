@@ -27,6 +27,13 @@ export const keyVerify: Command = {
     'client-ip': { value: 'ADDRESS', meaning: 'Address of the client, for keys that allow only some addresses.' },
   },
   examples: ['printf %s "$key" | keystile key verify', 'KEYSTILE_KEY=demo_... keystile key verify --cost 5 --json'],
+  flagNames: {
+    key: 'KEY',
+    'remaining.cost': '--cost',
+    apiId: '--api',
+    idempotencyKey: '--idempotency-key',
+    clientIp: '--client-ip',
+  },
   async run({ io, flags, operands, isJson }) {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
       throw misused('Only one secret can come from standard input. Give the others as variables or files.');

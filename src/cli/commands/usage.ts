@@ -51,6 +51,7 @@ export const usage: Command = {
     'keystile usage --top 3',
     'keystile usage --csv > usage.csv',
   ],
+  flagNames: { identityId: '--identity', externalId: '--identity', keyId: '--key', planId: '--plan', start: '--since' },
   async run(call) {
     const { io, flags, isJson } = call;
     const nowMs = wallClockMs();

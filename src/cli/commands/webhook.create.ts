@@ -19,6 +19,7 @@ export const webhookCreate: Command = {
   operands: ['URL'],
   flags: EVENT_FLAG,
   examples: ['keystile webhook create https://example.com/keystile --event key.created --event key.deleted'],
+  flagNames: { url: 'URL', events: '--event' },
   async run(call) {
     const [url] = call.operands;
     const events = call.flags.list('event');

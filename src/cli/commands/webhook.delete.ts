@@ -12,6 +12,7 @@ export const webhookDelete: Command = {
   operands: ['ID'],
   flags: YES_FLAG,
   examples: ['keystile webhook delete wh_1Jm8ZtYn7rWw2LpQ5yXz4Z'],
+  flagNames: { webhookId: 'ID' },
   async run(call) {
     const [webhookId = ''] = call.operands;
     await confirm(call, 'webhook delete', `Delete the webhook ${webhookId} and its waiting deliveries`);

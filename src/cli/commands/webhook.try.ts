@@ -10,6 +10,7 @@ export const webhookTry: Command = {
   operands: ['ID'],
   flags: {},
   examples: ['keystile webhook test wh_1Jm8ZtYn7rWw2LpQ5yXz4Z'],
+  flagNames: { webhookId: 'ID' },
   async run(call) {
     const [webhookId] = call.operands;
     const sent = await withService(call, (ask) => ask<{ eventId: string }>('webhooks.sendTest', { webhookId }));

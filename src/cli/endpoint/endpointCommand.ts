@@ -5,7 +5,7 @@ import type { Call, Command } from '../command.ts';
 import { confirm, YES_FLAG } from '../confirm.ts';
 import { findService } from '../findService.ts';
 import { readClientSettings } from '../profiles/clientSettings.ts';
-import { type FlagNames, namingFlags } from '../flagErrors.ts';
+import type { FlagNames } from '../flagErrors.ts';
 import type { FlagTable } from '../flags.ts';
 import { jsonLine } from '../output/show.ts';
 import { loadKey, loadRootKey } from '../secrets.ts';
@@ -31,7 +31,8 @@ export function endpointCommand(endpoint: Endpoint): Command {
       [hasSecret(endpoint) ? 'printf %s "$key" | keystile' : 'keystile', command, ...example.map(quoted)].join(' '),
     ],
     ...(endpoint.asksFirst === 'always' ? { isDestructive: true } : {}),
-    run: (call) => namingFlags(flagNames(endpoint), () => runEndpoint(endpoint, call)),
+    flagNames: flagNames(endpoint),
+    run: (call) => runEndpoint(endpoint, call),
   };
 }
 

@@ -205,6 +205,12 @@ describe('errors of the service name flags, not fields', () => {
     ['credit grant --amount 5 --reason x --idempotency-key long_enough', 'Give one of --key and --identity.\n'],
     ['limit get-override bob', 'Give --namespace.\n'],
     ['key update key_1 --limit 5', '--duration is missing.\n'],
+    ['api create x', 'NAME must be a string of 3 to 256 characters, got "x".\n'],
+    [
+      'key verify some_key --idempotency-key short',
+      '--idempotency-key must be 8 to 128 of the characters A-Z a-z 0-9 _ -, got "short".\n',
+    ],
+    ['key list --api api_1 --limit 500', '--limit must be a whole number from 1 to 100, got 500.\n'],
     ['plan create x --refill {"interval":"daily"}', '--refill (amount) is missing.\n'],
     [
       'identity create acme2 --ratelimit {"name":"a","limit":0,"duration":1000}',
