@@ -1,5 +1,5 @@
 import { runCli } from './cli/cli.ts';
-import { askSecret } from './cli/prompt.ts';
+import { askLine, askSecret } from './cli/prompt.ts';
 import { exitAtOnce } from './serve/exitAtOnce.ts';
 import { EXIT } from './serve/exitCodes.ts';
 
@@ -26,6 +26,7 @@ const exitCode = await runCli(process.argv.slice(2), {
   readStdin: () => Bun.stdin.text(),
   streamStdin: () => Bun.stdin.stream(),
   askSecret: process.stdin.isTTY ? askSecret : null,
+  ask: process.stdin.isTTY ? askLine : null,
 });
 await Promise.all([out.written, err.written]);
 if (exitCode === EXIT.DISK_FAILED) exitAtOnce(exitCode);

@@ -5,14 +5,14 @@ import { CliError } from './cliError.ts';
 import { notKeystile } from './http.ts';
 import { findService, type ServiceConnection } from './findService.ts';
 import { HOW_TO_GIVE_ROOT_KEY, loadRootKey } from './secrets.ts';
-import { readSettings } from './settings.ts';
+import { readClientSettings } from './profiles/clientSettings.ts';
 
 /** Sends one request to the service and returns its answer. Every endpoint accepts POST. */
 export type Ask = <T extends object>(method: string, body: object) => Promise<T>;
 
 /** Finds the service, runs `work` with the root key, and closes the connection. */
 export async function withService<T>({ io, flags }: Call, work: (ask: Ask) => Promise<T>): Promise<T> {
-  const { config } = await readSettings(io, flags);
+  const { config } = await readClientSettings(io, flags);
   const rootKey = await loadRootKey(io, config);
   return usingService(await findService(config), rootKey, work);
 }

@@ -1,5 +1,4 @@
 import { AppError } from '../core/errors.ts';
-import { nearestName } from '../core/nearest.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -8,11 +7,13 @@ import { BackupError } from '../storage/sqlite/backup/backupError.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
-import { COMMANDS } from './commandTable.ts';
+import { ALL_COMMANDS } from './allCommands.ts';
 import { CliError, misused } from './cliError.ts';
+import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
 import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
 import type { Io } from './io.ts';
+import { unknownCommand } from './suggest.ts';
 import { SETTING_FLAGS } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
 
@@ -27,11 +28,14 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
-  if (words.includes('--version') && words.every((word) => word.startsWith('-'))) {
+  if ((words.includes('--version') || words.includes('-v')) && words.every((word) => word.startsWith('-'))) {
     io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
     return EXIT.OK;
   }
-  const command = COMMANDS.find(({ name }) => name === commandWords(words, name));
+  // Of a command and one that has a word more, the longer one is meant.
+  const [command] = ALL_COMMANDS.filter(({ name }) => name === commandWords(words, name)).toSorted(
+    (a, b) => b.name.length - a.name.length,
+  );
   if (command === undefined) return listCommands(words, io);
   const rest = words.slice(command.name.split(' ').length);
   const { flags, operands } = parseFlags(rest, { ...command.flags, ...SETTING_FLAGS, ...COMMON_FLAGS });
@@ -40,7 +44,11 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     return EXIT.OK;
   }
   checkOperands(command, operands.length);
-  return command.run({ io, flags, operands, isJson: flags.has('json') });
+  const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
+  if (flags.has('profile') && !takesProfile)
+    throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
+  const call = { io, flags, operands, isJson: flags.has('json') };
+  return namingFlags(command.flagNames ?? {}, () => command.run(call));
 }
 
 /** The first words of the command line, as many as `name` has. */
@@ -54,21 +62,14 @@ function commandWords(words: readonly string[], name: string): string {
  */
 function listCommands(words: readonly string[], io: Io): number {
   const [first, second] = words.filter((word) => !word.startsWith('-'));
-  const group = COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
-  if (first !== undefined && (group.length === 0 || second !== undefined)) throw unknownCommand(first, second);
-  const text = overview(group.length === 0 ? COMMANDS : group);
+  const group = ALL_COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
+  if (first !== undefined && (group.length === 0 || second !== undefined))
+    throw unknownCommand(first, second, ALL_COMMANDS);
+  const text = overview(group.length === 0 ? ALL_COMMANDS : group);
   const isAsked = words.includes('--help') || words.includes('-h');
   if (isAsked) io.out(text);
   else io.err(text);
   return isAsked ? EXIT.OK : EXIT.USAGE;
-}
-
-function unknownCommand(first: string, second: string | undefined): CliError {
-  const names = COMMANDS.map(({ name }) => name);
-  const written = second === undefined ? first : `${first} ${second}`;
-  const near = nearestName(written, names) ?? nearestName(first, names);
-  const more = near === null ? 'keystile --help lists them all.' : `Did you mean "${near}"?`;
-  return misused(`Unknown command ${JSON.stringify(written)}. ${more}`);
 }
 
 /** Never shows what was given: it may be a secret. */

@@ -1,3 +1,4 @@
+import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
@@ -13,11 +14,23 @@ export interface Command {
   /** One or two words, such as `key create`. */
   readonly name: string;
   readonly summary: string;
+  /** What the summary does not say, for the help of this command. */
+  readonly description?: string;
   /** The arguments besides flags, as help shows them: `ID`, or `[KEY]` for an optional one. */
   readonly operands: readonly string[];
+  /** What the argument means. Absent: its name says it. */
+  readonly operandMeaning?: string;
   /** The flags of this command. Every command also accepts the settings and `COMMON_FLAGS`. */
   readonly flags: FlagTable;
   readonly examples: readonly string[];
+  /** The endpoint that the command is for, such as `keys.rotateKey`. */
+  readonly endpoint?: string;
+  /** Whether --profile may name the service. Absent: it may when the command is for an endpoint. */
+  readonly takesProfile?: boolean;
+  /** The command takes something away for good: it is never suggested for another one. */
+  readonly isDestructive?: true;
+  /** The flag or argument of each field of the request, for the errors of the service. */
+  readonly flagNames?: FlagNames;
   /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }

@@ -18,16 +18,21 @@ import { nodes } from './commands/nodes.ts';
 import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
+import { rootKeyRotate } from './commands/rootKey.rotate.ts';
 import { serve } from './commands/serve.ts';
 import { top } from './commands/top.ts';
 import { usage } from './commands/usage.ts';
+import { profileList } from './profiles/list.ts';
+import { login } from './profiles/login.ts';
+import { logout } from './profiles/logout.ts';
+import { profileUse } from './profiles/use.ts';
 import { webhookCreate } from './commands/webhook.create.ts';
 import { webhookDelete } from './commands/webhook.delete.ts';
 import { webhookList } from './commands/webhook.list.ts';
 import { webhookListen } from './commands/webhook.listen.ts';
 import { webhookTry } from './commands/webhook.try.ts';
 
-/** Every command, in the order of the help. */
+/** The commands that are written by hand, in the order of the help. Those of other endpoints are made: see allCommands.ts. */
 export const COMMANDS: readonly Command[] = [
   serve,
   health,
@@ -36,8 +41,13 @@ export const COMMANDS: readonly Command[] = [
   backupVerify,
   backupRestore,
   doctor,
+  login,
+  logout,
+  profileList,
+  profileUse,
   rootKeyCreate,
   rootKeyList,
+  rootKeyRotate,
   rootKeyRevoke,
   apiCreate,
   apiList,

@@ -1,4 +1,4 @@
-import { count, duration, type Kind } from '../config/kinds.ts';
+import { count, duration, type Kind, type Parsed } from '../config/kinds.ts';
 import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
 import { misused } from './cliError.ts';
@@ -7,14 +7,14 @@ import type { Flags } from './flags.ts';
 /** Parses the values of flags. An absent flag is undefined. The service checks all further bounds. */
 
 export function countFlag(flags: Flags, name: string): number | undefined {
-  return parsed(flags, name, count(0, MAX_COUNT));
+  return kindFlag(flags, name, count(0, MAX_COUNT));
 }
 
 export function windowMsFlag(flags: Flags, name: string): number | undefined {
-  return parsed(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
+  return kindFlag(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
 }
 
-function parsed<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
+export function kindFlag<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
   const outcome = kind.parse(text);
@@ -57,9 +57,7 @@ export function parseTime(text: string): number | null {
 }
 
 /** Parses a JSON object. Refuses a number that is too large: JSON.stringify would send it as null. */
-export function objectFlag(flags: Flags, name: string): object | undefined {
-  const text = flags.text(name);
-  if (text === undefined) return undefined;
+export function parseObject(text: string): Parsed<object> {
   let isInfinite = false;
   const note = (_: string, value: unknown): unknown => {
     isInfinite ||= typeof value === 'number' && !Number.isFinite(value);
@@ -71,8 +69,15 @@ export function objectFlag(flags: Flags, name: string): object | undefined {
   } catch {
     // Reported below, together with JSON that is not an object.
   }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return value;
-  throw misused(
-    `--${name} must be a JSON object such as '{"plan":"free"}'${isInfinite ? ' without numbers above 1.8e308' : ''}, got ${repeatable(text)}.`,
-  );
+  if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return { value };
+  const numbers = isInfinite ? ' without numbers above 1.8e308' : '';
+  return { problem: `a JSON object such as '{"plan":"free"}'${numbers}` };
+}
+
+export function objectFlag(flags: Flags, name: string): object | undefined {
+  const text = flags.text(name);
+  if (text === undefined) return undefined;
+  const outcome = parseObject(text);
+  if ('value' in outcome) return outcome.value;
+  throw misused(`--${name} must be ${outcome.problem}, got ${repeatable(text)}.`);
 }

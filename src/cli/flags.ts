@@ -1,4 +1,4 @@
-import { nearestName } from '../core/nearest.ts';
+import { isOneEditAway, nearestName } from '../core/nearest.ts';
 import { misused } from './cliError.ts';
 
 export interface FlagSpec {
@@ -72,10 +72,15 @@ function splitFlag(word: string): { name: string; attached: string | undefined }
   return { name: name === '-h' ? 'help' : name, attached: at === -1 ? undefined : word.slice(at + 1) };
 }
 
+/** Flags that make a command take more away, or not ask. They are suggested only to whoever has nearly written them. */
+const RISKY = new Set(['yes', 'permanent', 'force', 'accept']);
+
 function findSpec(name: string, table: FlagTable): FlagSpec {
   const spec = Object.hasOwn(table, name) ? table[name] : undefined;
   if (spec !== undefined) return spec;
-  const near = nearestName(name.replace(/^-+/, ''), Object.keys(table));
+  const written = name.replace(/^-+/, '');
+  const known = Object.keys(table).filter((each) => !RISKY.has(each) || isOneEditAway(written, each));
+  const near = nearestName(written, known);
   const dashed = name.startsWith('-') ? name : `--${name}`;
   throw misused(`Unknown flag ${dashed}. ${near === null ? '--help lists them all.' : `Did you mean --${near}?`}`);
 }

@@ -10,6 +10,7 @@ export const COMMON_FLAGS: FlagTable = {
     value: 'FILE',
     meaning: 'Read settings from a file with NAME=value lines. The environment takes precedence.',
   },
+  profile: { value: 'NAME', meaning: 'The profile of the service, as keystile login stored it.' },
   json: { value: null, meaning: 'Print results and errors as JSON.' },
   help: { value: null, meaning: 'Show this help.' },
 };
@@ -26,10 +27,10 @@ export function overview(commands: readonly Command[]): string {
     indented(
       record([
         ['--help', 'Show this help, or the help of a command.'],
-        ['--version', 'Show the version.'],
+        ['-v, --version', 'Show the version.'],
       ]),
     ),
-    '\nSettings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
+    '\nkeystile key --help lists only the commands of a key. Settings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
   ].join('');
 }
 
@@ -38,7 +39,10 @@ export function commandHelp(command: Command): string {
     ([name]) => command.name === 'serve' || CLIENT_SETTINGS.includes(name),
   );
   return [
-    `${command.summary}\n\nUsage: keystile ${synopsis(command)} [flags]\n`,
+    `${command.summary}\n${command.description === undefined ? '' : `${command.description}\n`}\nUsage: keystile ${synopsis(command)} [flags]\n`,
+    command.operandMeaning === undefined
+      ? ''
+      : `\nArguments\n${indented(record([[command.operands.join(' '), command.operandMeaning]]))}`,
     section('Flags', { ...command.flags, ...COMMON_FLAGS }),
     section('Settings (flags or KEYSTILE_* variables)', Object.fromEntries(settings)),
     command.name === 'serve' ? '' : '  keystile serve --help lists all settings.\n',

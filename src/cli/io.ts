@@ -14,4 +14,6 @@ export interface Io {
   readonly streamStdin?: () => AsyncIterable<Uint8Array>;
   /** Asks the user for a secret without showing it. Null: standard input is not a terminal. */
   readonly askSecret: ((question: string) => Promise<string>) | null;
+  /** Asks the user and shows what is typed. Absent or null: standard input is not a terminal. */
+  readonly ask?: ((question: string) => Promise<string>) | null;
 }

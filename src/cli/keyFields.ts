@@ -2,6 +2,9 @@ import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { misused } from './cliError.ts';
 import { countFlag, objectFlag, timeFlag, windowMsFlag } from './flagValues.ts';
+import type { EndpointField } from './endpoint/endpoint.ts';
+import { parseValue, splitRate } from './endpoint/values.ts';
+import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 
 /** The flags that `key create` and `key update` share. */
@@ -26,10 +29,26 @@ export const KEY_FIELD_FLAGS: FlagTable = {
   'refill-timezone': { value: 'ZONE', meaning: 'Time zone of the midnight, such as Europe/Berlin.' },
   'refill-mode': { value: 'restore|add', meaning: 'restore sets the credits to the amount; add adds it.' },
   'refill-max': { value: 'N', meaning: 'With add: a refill does not raise the credits above this.' },
-  limit: { value: 'N', meaning: 'Requests allowed in each window of --duration.' },
+  limit: {
+    value: 'N or N/TIME',
+    meaning: 'Requests allowed in each window of --duration. 10/s is --limit 10 --duration 1s.',
+  },
   duration: { value: 'TIME', meaning: 'Length of the window: milliseconds, or 1s, 1m, 1h, 1d.' },
   async: { value: null, meaning: 'Count the limit in memory and save the count after the answer (the default).' },
   strict: { value: null, meaning: 'Count the limit exactly: every count is committed before the answer.' },
+  ratelimit: {
+    value: 'NAME=N/TIME',
+    meaning: 'A further limit with a name, such as uploads=10/h or uploads=10/h,strict, or a JSON object.',
+    isRepeatable: true,
+  },
+  role: { value: 'NAME', meaning: 'A role of the key.', isRepeatable: true },
+  permission: { value: 'NAME', meaning: 'A permission that the key has directly.', isRepeatable: true },
+  metered: { value: null, meaning: 'Count what is spent exactly, without a balance (pay as you go).' },
+  alerts: {
+    value: 'JSON',
+    meaning:
+      'When events tell that credits run low or the key expires: {"creditsBelow":100,"expiresWithinMs":604800000}.',
+  },
   ip: { value: 'ADDRESS', meaning: 'An address or CIDR block that may use the key.', isRepeatable: true },
   environment: { value: 'TEXT', meaning: 'A label that every verification returns.' },
 };
@@ -38,7 +57,6 @@ export const KEY_FIELD_FLAGS: FlagTable = {
 export function toKeyFields(flags: Flags): Record<string, unknown> {
   if (flags.has('owner') && flags.has('external-id'))
     throw misused('--owner and --external-id mean the same. Give only one of them.');
-  const ip = flags.list('ip');
   return withoutUndefined({
     name: flags.text('name'),
     externalId: flags.text('owner') ?? flags.text('external-id'),
@@ -47,10 +65,16 @@ export function toKeyFields(flags: Flags): Record<string, unknown> {
     remaining: countFlag(flags, 'remaining'),
     refill: orUndefined(toRefill(flags)),
     ratelimit: orUndefined(toLimit(flags)),
-    ipAllowlist: ip.length === 0 ? undefined : ip,
+    ratelimits: orNone(flags.list('ratelimit').map((text) => parseValue(NAMED_LIMIT, text))),
+    metered: flags.has('metered') ? true : undefined,
+    alerts: objectFlag(flags, 'alerts'),
+    ipAllowlist: orNone(flags.list('ip')),
     environment: flags.text('environment'),
   });
 }
+
+const LIMIT: EndpointField = { flag: 'limit', member: 'limit', kind: 'count', meaning: '' };
+const NAMED_LIMIT: EndpointField = { flag: 'ratelimit', member: 'ratelimits', kind: 'namedRate', meaning: '' };
 
 function toRefill(flags: Flags): Record<string, unknown> {
   const [interval, amount] = splitRefill(flags);
@@ -82,12 +106,45 @@ function splitRefill(flags: Flags): [string, number] | [] {
 function toLimit(flags: Flags): Record<string, unknown> {
   if (flags.has('async') && flags.has('strict'))
     throw misused('--async and --strict exclude each other. Give only one of them.');
+  const split = splitRate(LIMIT, flags.text('limit') ?? '');
+  if (split !== null && flags.has('duration'))
+    throw misused(`--limit ${flags.text('limit')} already says the window. Leave out --duration.`);
   return withoutUndefined({
-    limit: countFlag(flags, 'limit'),
-    duration: windowMsFlag(flags, 'duration'),
+    limit: split === null ? countFlag(flags, 'limit') : parseValue(LIMIT, split.limit),
+    duration: split?.windowMs ?? windowMsFlag(flags, 'duration'),
     async: flags.has('async') ? true : flags.has('strict') ? false : undefined,
   });
 }
+
+/** The flag that sets each member of a request, for the errors of the service. */
+export const KEY_FLAG_NAMES: FlagNames = {
+  keyId: 'ID',
+  apiId: '--api',
+  prefix: '--prefix',
+  byteLength: '--byte-length',
+  name: '--name',
+  externalId: '--owner',
+  meta: '--meta',
+  expires: '--expires',
+  remaining: '--remaining',
+  refill: '--refill',
+  'refill.interval': '--refill-interval',
+  'refill.amount': '--refill-amount',
+  'refill.refillDay': '--refill-day',
+  'refill.refillWeekday': '--refill-weekday',
+  'refill.timezone': '--refill-timezone',
+  'refill.mode': '--refill-mode',
+  'refill.max': '--refill-max',
+  ratelimit: '--limit',
+  'ratelimit.limit': '--limit',
+  'ratelimit.duration': '--duration',
+  ratelimits: '--ratelimit',
+  roles: '--role',
+  permissions: '--permission',
+  alerts: '--alerts',
+  ipAllowlist: '--ip',
+  environment: '--environment',
+};
 
 /** The words that --clear accepts, with the field that each sets to null. */
 const CLEARABLE: Readonly<Record<string, string>> = {
@@ -99,6 +156,10 @@ const CLEARABLE: Readonly<Record<string, string>> = {
   remaining: 'remaining',
   refill: 'refill',
   limit: 'ratelimit',
+  ratelimit: 'ratelimits',
+  role: 'roles',
+  permission: 'permissions',
+  alerts: 'alerts',
   ip: 'ipAllowlist',
   environment: 'environment',
 };
@@ -120,6 +181,10 @@ export function toClearedFields(words: readonly string[], set: object): Record<s
     cleared[field] = null;
   }
   return cleared;
+}
+
+function orNone<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
 }
 
 function orUndefined(fields: Record<string, unknown>): Record<string, unknown> | undefined {

@@ -19,6 +19,25 @@ export async function askSecret(question: string): Promise<string> {
   }
 }
 
+/** Asks on standard error and reads a line. The terminal shows what is typed. Ctrl-D is an empty answer. */
+export async function askLine(question: string): Promise<string> {
+  const { stdin, stderr } = process;
+  stdin.setEncoding('utf8');
+  stderr.write(question);
+  const line = Promise.withResolvers<string>();
+  const onText = (text: string): void => line.resolve(text.replace(/[\r\n]+$/, ''));
+  const onEnd = (): void => line.resolve('');
+  stdin.once('data', onText).once('end', onEnd);
+  // An earlier question has paused it.
+  stdin.resume();
+  try {
+    return await line.promise;
+  } finally {
+    stdin.off('data', onText).off('end', onEnd);
+    stdin.pause();
+  }
+}
+
 /** In raw mode the terminal does not handle editing keys, so this function handles those that matter. */
 function readLine(stdin: NodeJS.ReadStream): Promise<string> {
   const line = Promise.withResolvers<string>();
@@ -34,5 +53,7 @@ function readLine(stdin: NodeJS.ReadStream): Promise<string> {
     }
   };
   stdin.on('data', onText);
+  // An earlier question has paused it.
+  stdin.resume();
   return line.promise.finally(() => stdin.off('data', onText));
 }

@@ -5,7 +5,7 @@ import type { Io } from './io.ts';
 import { KEY_VARIABLE, STDIN } from './settings.ts';
 
 export const HOW_TO_GIVE_ROOT_KEY =
-  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. To create a root key, run keystile root-key create on the machine of the service.';
+  'Set KEYSTILE_ROOT_KEY or KEYSTILE_ROOT_KEY_FILE, or pipe it in with --root-key -. keystile login stores one. To create a root key, run keystile root-key create on the machine of the service.';
 
 /** The configured root key, or the one that the user types. */
 export async function loadRootKey(io: Io, config: Config): Promise<string> {
@@ -20,15 +20,15 @@ export async function loadRootKey(io: Io, config: Config): Promise<string> {
   return typed;
 }
 
-/** The key to verify: from the argument, standard input (`-` or a pipe), the environment, or typed by the user. */
+/** The secret of a key: from the argument, standard input (`-` or a pipe), the environment, or typed by the user. */
 export async function loadKey(
   io: Io,
-  given: { operand: string | undefined; variable: string | undefined },
+  given: { command: string; operand: string | undefined; variable: string | undefined },
 ): Promise<string> {
   const key = (await findKey(io, given)).trim();
   if (key !== '') return key;
   throw misused(
-    `key verify needs a key. Pipe it in, set ${KEY_VARIABLE}, or give it as an argument (other users can see arguments).`,
+    `${given.command} needs a key. Pipe it in, set ${KEY_VARIABLE}, or give it as an argument (other users can see arguments).`,
   );
 }
 

@@ -11,6 +11,9 @@ import type { Io } from './io.ts';
 /** Only `key verify` reads this variable. It is not a setting of the service, which refuses unknown names. */
 export const KEY_VARIABLE = 'KEYSTILE_KEY';
 
+/** Names a profile. Only commands that talk to a service read it. */
+export const PROFILE_VARIABLE = 'KEYSTILE_PROFILE';
+
 /** A value that means standard input. */
 export const STDIN = '-';
 
@@ -37,7 +40,7 @@ export interface Settings {
 /** Reads the configuration from flags, environment and env file. One failure reports all problems. */
 export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
   const environment = withEnvFile(io.environment, flags.text('env-file'));
-  const { [KEY_VARIABLE]: _key, ...forConfig } = environment;
+  const { [KEY_VARIABLE]: _key, [PROFILE_VARIABLE]: _profile, ...forConfig } = environment;
   const reading = readConfig({
     environment: forConfig,
     flags: await settingFlags(io, flags),

@@ -28,3 +28,17 @@ export function nearestName(written: string, known: readonly string[]): string |
   }
   return best;
 }
+
+/** One character more, less, changed, or two neighbours swapped. */
+export function isOneEditAway(a: string, b: string): boolean {
+  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
+  let at = 0;
+  while (at < long.length && short[at] === long[at]) at++;
+  const rest = long.slice(at + 1);
+  if (rest === short.slice(at)) return true;
+  if (short.length !== long.length) return false;
+  return (
+    rest === short.slice(at + 1) ||
+    (short[at] === long[at + 1] && short[at + 1] === long[at] && rest.slice(1) === short.slice(at + 2))
+  );
+}

@@ -8,6 +8,7 @@ import type { Engine } from '../engine/engine.ts';
 export type RootKeyCommand =
   | { readonly command: 'create'; readonly input: NewRootKey }
   | { readonly command: 'list' }
+  | { readonly command: 'rotate'; readonly rootKeyId: string; readonly overlapMs: number }
   | { readonly command: 'revoke'; readonly rootKeyId: string }
   /** What the service finds wrong with itself. */
   | { readonly command: 'status' };
@@ -18,6 +19,7 @@ export type RootKeyShown = Omit<RootKeyRecord, 'secretDigest'>;
 export type RootKeyAnswer =
   | { readonly created: RootKeyShown; readonly secret: string }
   | { readonly rootKeys: readonly RootKeyShown[] }
+  | { readonly rotated: string; readonly secret: string }
   | { readonly revoked: string }
   | { readonly status: Pick<ServiceStatus, 'problems' | 'checks'> };
 
@@ -29,6 +31,10 @@ export async function runRootKeyCommand(engine: Engine, command: RootKeyCommand)
     }
     case 'list':
       return { rootKeys: (await engine.rootKeys.list(COMMAND_LINE)).map(shown) };
+    case 'rotate': {
+      const { rootKeyId, overlapMs } = command;
+      return { rotated: rootKeyId, secret: await engine.rootKeys.rotate(rootKeyId, overlapMs, COMMAND_LINE) };
+    }
     case 'revoke':
       await engine.rootKeys.revoke(command.rootKeyId, COMMAND_LINE);
       return { revoked: command.rootKeyId };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 
 import { runCli } from '../../src/cli/cli.ts';
-import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { ALL_COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/allCommands.ts';
 import { COMMON_FLAGS } from '../../src/cli/help.ts';
 import { visible } from '../../src/cli/output/show.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
@@ -27,11 +27,11 @@ describe('help', () => {
   test('the overview names every command', async () => {
     const { code, out, err } = await run('--help');
     expect([code, err]).toEqual([0, '']);
-    for (const { name } of COMMANDS) expect(out).toContain(`\n  ${name} `);
+    for (const { name } of ALL_COMMANDS) expect(out).toContain(`\n  ${name} `);
     expect(await run('help')).toEqual({ code, out, err });
   });
 
-  for (const command of COMMANDS) {
+  for (const command of ALL_COMMANDS) {
     test(`${command.name} --help names its flags and shows examples`, async () => {
       const { code, out } = await run(...command.name.split(' '), '--help');
       expect(code).toBe(0);
@@ -54,6 +54,7 @@ describe('help', () => {
   test('--version prints only the version, also as JSON', async () => {
     expect(await run('--version')).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
     expect(JSON.parse((await run('--version', '--json')).out)).toEqual({ version: VERSION });
+    expect(await run('-v')).toEqual(await run('--version'));
   });
 });
 
@@ -69,6 +70,8 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     [['serve', '--frobnicate'], 'Unknown flag --frobnicate. --help lists them all.'],
     [['serve', '-x'], 'Unknown flag -x. --help lists them all.'],
     [['api', 'list', '--constructor'], 'Unknown flag --constructor. --help lists them all.'],
+    [['key', 'delete', 'key_1', '--ye'], 'Unknown flag --ye. Did you mean --yes?'],
+    [['key', 'delete', 'key_1', '--prmnent'], 'Unknown flag --prmnent. --help lists them all.'],
     [['serve', '--port'], '--port needs a value.'],
     [['serve', '--port', '--json'], '--port needs a value.'],
     [['serve', '--port', '1', '--port=2'], '--port is given twice. Give it once.'],
@@ -119,12 +122,28 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       ['key', 'update', 'key_1', '--duration', '5w'],
       '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5w".',
     ],
+    [
+      ['key', 'update', 'key_1', '--limit', '5/s', '--duration', '1s'],
+      '--limit 5/s already says the window. Leave out --duration.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--limit', '5/w'],
+      'The window of --limit must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5/w".',
+    ],
+    [
+      ['key', 'update', 'key_1', '--ratelimit', '5/s'],
+      '--ratelimit must be a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object, got "5/s".',
+    ],
     [['key', 'update', 'key_1', '--meta', '[1]'], `--meta must be a JSON object such as '{"plan":"free"}', got "[1]".`],
     [
       ['key', 'update', 'key_1', '--meta', '{"a":1e400}'],
       `--meta must be a JSON object such as '{"plan":"free"}' without numbers above 1.8e308, got ${JSON.stringify('{"a":1e400}')}.`,
     ],
     [['root-key', 'create', '--expires', '2001-01-01'], '--expires must be in the future, got "2001-01-01".'],
+    [
+      ['root-key', 'create', '--name', 'deploy'],
+      "root-key create needs --right RIGHT, such as --right 'api.*.read_key'. --right '*' gives every right.",
+    ],
     [['root-key', 'create', '--name='], '--name must have 1 to 256 characters, got 0.'],
     [['serve', '--json'], 'serve takes --json only with --show-config. For a JSON log, use --log-format json.'],
   ];
@@ -174,7 +193,7 @@ test('an unknown field of --clear lists all fields and suggests the nearest', as
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ip, environment, got "expire". Did you mean expires?\n',
+    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ratelimit, role, permission, alerts, ip, environment, got "expire". Did you mean expires?\n',
   ]);
 });
 
@@ -188,7 +207,8 @@ test('characters that change a terminal are escaped, and other text is shown as 
 describe('docs/cli.md', () => {
   const page = readFileSync('docs/cli.md', 'utf8');
 
-  for (const { name, flags, operands } of COMMANDS) {
+  const written = ALL_COMMANDS.filter((command) => !ENDPOINT_COMMANDS.includes(command));
+  for (const { name, flags, operands } of written) {
     test(`describes ${name} with all its flags`, () => {
       const start = page.indexOf(`\n### ${[name, ...operands].join(' ')}\n`);
       expect(start).toBeGreaterThan(0);

@@ -142,7 +142,7 @@ describe('root keys at the start', () => {
   test.concurrent('a later start says how many there are and how to make another', async () => {
     using folder = new TempFolder();
     for (let made = 0; made < 2; made++)
-      expect((await offline(folder.join('data'), ['root-key', 'create'])).code).toBe(0);
+      expect((await offline(folder.join('data'), ['root-key', 'create', '--right', '*'])).code).toBe(0);
     await using server = await Server.start(folder, { settings: GENERATED });
     expect(rootKeyLine(server)).toBe(`2 root keys; ${ANOTHER_ONE}`);
     expect(server.child.stdout).not.toContain('Paste');

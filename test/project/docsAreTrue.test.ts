@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
 import { RIGHTS } from '../../src/core/rights.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');
@@ -22,7 +22,7 @@ const PAGES = [
 const SCRIPTS = new Set(Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts));
 const TEST_GROUPS = new Set(['check', ...readdirSync('test')]);
 
-const KEYSTILE_COMMANDS = new Set(COMMANDS.map(({ name }) => name));
+const KEYSTILE_COMMANDS = new Set(ALL_COMMANDS.map(({ name }) => name));
 
 /** Code in backticks and in fenced blocks, line by line. */
 function codeIn(page: string): string[] {

@@ -1,3 +1,4 @@
+import { endpointTable } from './endpointTable.ts';
 import { sdkTypes } from './sdkTypes.ts';
 import { takeViewer } from './viewer.ts';
 import { DRAWN, GENERATED, regenerate } from './generatedDocs.ts';
@@ -11,7 +12,11 @@ for (const [path, make] of Object.entries(GENERATED)) {
 }
 for (const [path, make] of Object.entries(DRAWN)) await Bun.write(path, make());
 
-// The formatter of the project gives it its form.
-await Bun.write('sdk/src/generated/api.ts', sdkTypes());
-await Bun.spawn([process.execPath, 'node_modules/oxfmt/bin/oxfmt', 'sdk/src/generated/api.ts'], { stdout: 'ignore' })
+// The formatter of the project gives them their form.
+const FORMATTED = {
+  'sdk/src/generated/api.ts': sdkTypes(),
+  'src/cli/endpoint/endpoints.json': JSON.stringify(endpointTable()),
+};
+for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
+await Bun.spawn([process.execPath, 'node_modules/oxfmt/bin/oxfmt', ...Object.keys(FORMATTED)], { stdout: 'ignore' })
   .exited;

@@ -1,3 +1,4 @@
+import { commandsTable } from './commandsTable.ts';
 import { configurationTable } from './configurationTable.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { drawSpeed } from '../bench/plotSpeed.ts';
@@ -6,6 +7,7 @@ import { readSpeed, speedTable } from '../bench/speed.ts';
 /** The parts of pages that are made from code or figures, between `<!-- made from ... -->` and `<!-- end -->`. */
 export const GENERATED: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationTable,
+  'docs/cli.md': commandsTable,
   'docs/errors.md': errorsTable,
   'README.md': () => speedTable(readSpeed()),
 };

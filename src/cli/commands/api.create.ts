@@ -5,10 +5,12 @@ import { jsonLine, record } from '../output/show.ts';
 
 export const apiCreate: Command = {
   name: 'api create',
+  endpoint: 'apis.createApi',
   summary: 'Create an api: a group of keys for one of your services.',
   operands: ['NAME'],
   flags: {},
   examples: ['keystile api create payments'],
+  flagNames: { name: 'NAME' },
   async run(call) {
     const [name] = call.operands;
     const api = await withService(call, (ask) => ask<{ apiId: string; name: string }>('apis.createApi', { name }));

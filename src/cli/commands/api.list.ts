@@ -10,6 +10,7 @@ type Api = Static<typeof ApiObject>;
 
 export const apiList: Command = {
   name: 'api list',
+  endpoint: 'apis.listApis',
   summary: 'List the apis that the root key may read.',
   operands: [],
   flags: {},

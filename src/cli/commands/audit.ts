@@ -21,6 +21,7 @@ const MAX_CHANGE_LENGTH = 60;
 
 export const audit: Command = {
   name: 'audit',
+  endpoint: 'audit.listEntries',
   summary: 'List changes, newest first: who changed what, when and from where.',
   operands: [],
   flags: {
@@ -40,6 +41,15 @@ export const audit: Command = {
     all: { value: null, meaning: 'List all pages.' },
   },
   examples: ['keystile audit --target key_1Jm8ZtYh4mRr6GjK8uTx3S', 'keystile audit --since 2030-12-31 --all --json'],
+  flagNames: {
+    actor: '--actor',
+    action: '--action',
+    target: '--target',
+    start: '--since',
+    end: '--until',
+    limit: '--limit',
+    cursor: '--cursor',
+  },
   async run(call) {
     const { io, flags, isJson } = call;
     const query = toQuery(flags);

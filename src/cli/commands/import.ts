@@ -27,6 +27,7 @@ const PIPE_REPORT = 'import.failed.jsonl';
 
 export const importKeys: Command = {
   name: 'import',
+  endpoint: 'migrations.createKeys',
   summary: 'Import keys of another system from CSV or JSON lines. After an interruption, the same command continues.',
   operands: ['FILE'],
   flags: {

@@ -3,11 +3,12 @@ import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
-import { KEY_FIELD_FLAGS, toKeyFields } from '../keyFields.ts';
+import { KEY_FIELD_FLAGS, KEY_FLAG_NAMES, toKeyFields } from '../keyFields.ts';
 import { jsonLine, record } from '../output/show.ts';
 
 export const keyCreate: Command = {
   name: 'key create',
+  endpoint: 'keys.createKey',
   summary: 'Create a key. Its secret is shown only once.',
   operands: [],
   flags: {
@@ -19,8 +20,9 @@ export const keyCreate: Command = {
   },
   examples: [
     'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --prefix demo --remaining 100 --refill daily:100',
-    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10 --duration 1s --strict',
+    'keystile key create --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234 --limit 10/s --strict --permission documents.read',
   ],
+  flagNames: KEY_FLAG_NAMES,
   async run(call) {
     const { io, flags, isJson } = call;
     if (!flags.has('api')) throw misused('key create needs --api ID. keystile api list shows the ids.');
@@ -31,6 +33,8 @@ export const keyCreate: Command = {
       ...(prefix === undefined ? {} : { prefix }),
       ...(byteLength === undefined ? {} : { byteLength }),
       ...(flags.has('disabled') ? { enabled: false } : {}),
+      ...(flags.has('role') ? { roles: flags.list('role') } : {}),
+      ...(flags.has('permission') ? { permissions: flags.list('permission') } : {}),
       ...toKeyFields(flags),
     };
     const created = await withService(call, (ask) => ask<{ keyId: string; key: string }>('keys.createKey', body));

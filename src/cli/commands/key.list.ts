@@ -16,11 +16,18 @@ interface Page {
 
 export const keyList: Command = {
   name: 'key list',
+  endpoint: 'apis.listKeys',
   summary: 'List the keys of an api, oldest first.',
   operands: [],
   flags: {
     api: { value: 'ID', meaning: 'The api of the keys (required).' },
     owner: { value: 'ID', meaning: 'Only the keys of this owner.' },
+    search: {
+      value: 'TEXT',
+      meaning: 'Only keys whose start begins with this text, or with its words in name or metadata.',
+    },
+    plan: { value: 'ID', meaning: 'Only keys on this plan, by themselves or with their identity.' },
+    state: { value: 'active|disabled|expired', meaning: 'Only keys in this state.' },
     limit: { value: '1..100', meaning: 'Number of keys on a page.' },
     cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
     all: { value: null, meaning: 'List all pages.' },
@@ -29,6 +36,15 @@ export const keyList: Command = {
     'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --owner user_1234',
     'keystile key list --api api_1Jm8ZtXg3kPp5FhJ9sQw2R --all --json',
   ],
+  flagNames: {
+    apiId: '--api',
+    externalId: '--owner',
+    search: '--search',
+    planId: '--plan',
+    state: '--state',
+    limit: '--limit',
+    cursor: '--cursor',
+  },
   async run(call) {
     const { io, flags, isJson } = call;
     if (!flags.has('api')) throw misused('key list needs --api ID. keystile api list shows the ids.');
@@ -44,8 +60,12 @@ export const keyList: Command = {
 function toQuery(flags: Flags): Readonly<Record<string, unknown>> {
   const limit = countFlag(flags, 'limit');
   const [owner, cursor] = [flags.text('owner'), flags.text('cursor')];
+  const [search, plan, state] = [flags.text('search'), flags.text('plan'), flags.text('state')];
   return {
     apiId: flags.text('api'),
+    ...(search === undefined ? {} : { search }),
+    ...(plan === undefined ? {} : { planId: plan }),
+    ...(state === undefined ? {} : { state }),
     ...(owner === undefined ? {} : { externalId: owner }),
     ...(limit === undefined ? {} : { limit }),
     ...(cursor === undefined ? {} : { cursor }),

@@ -8,14 +8,16 @@ import { misused } from '../cliError.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
 import { findService } from '../findService.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
 import { loadKey } from '../secrets.ts';
-import { KEY_VARIABLE, readSettings, STDIN } from '../settings.ts';
+import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { jsonLine, record, showTime } from '../output/show.ts';
 
 type Verdict = Static<(typeof verifyKey)['response']>;
 
 export const keyVerify: Command = {
   name: 'key verify',
+  endpoint: 'keys.verifyKey',
   summary: 'Verify a key as your service does. It spends what a request spends. Exit code 3: the key is not valid.',
   operands: ['[KEY]'],
   flags: {
@@ -25,11 +27,18 @@ export const keyVerify: Command = {
     'client-ip': { value: 'ADDRESS', meaning: 'Address of the client, for keys that allow only some addresses.' },
   },
   examples: ['printf %s "$key" | keystile key verify', 'KEYSTILE_KEY=demo_... keystile key verify --cost 5 --json'],
+  flagNames: {
+    key: 'KEY',
+    'remaining.cost': '--cost',
+    apiId: '--api',
+    idempotencyKey: '--idempotency-key',
+    clientIp: '--client-ip',
+  },
   async run({ io, flags, operands, isJson }) {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
       throw misused('Only one secret can come from standard input. Give the others as variables or files.');
-    const { config, environment } = await readSettings(io, flags);
-    const key = await loadKey(io, { operand: operands[0], variable: environment[KEY_VARIABLE] });
+    const { config, environment } = await readClientSettings(io, flags);
+    const key = await loadKey(io, { command: 'key verify', operand: operands[0], variable: environment[KEY_VARIABLE] });
     const body = { key, ...toRequest(flags) };
     // By default verifying needs no root key. A configured root key is sent, and the user is never asked for one.
     const connection = await findService(config);

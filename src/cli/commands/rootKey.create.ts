@@ -6,6 +6,7 @@ import { wallClockMs } from '../../system.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
 import { timeFlag } from '../flagValues.ts';
+import type { Io } from '../io.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
 import { rootKeyObject } from '../output/rootKeyShown.ts';
 import { readSettings } from '../settings.ts';
@@ -13,19 +14,21 @@ import { jsonLine, record, showTime } from '../output/show.ts';
 
 export const rootKeyCreate: Command = {
   name: 'root-key create',
+  endpoint: 'rootKeys.createRootKey',
+  takesProfile: false,
   summary: 'Create a root key. Its secret is shown only once.',
   operands: [],
   flags: {
     name: { value: 'TEXT', meaning: 'A name that helps people recognize the root key.' },
     right: {
       value: 'RIGHT',
-      meaning: 'What the root key may do, such as api.*.read_key (default: everything).',
+      meaning: "What the root key may do, such as 'api.*.read_key' (required). '*' is everything.",
       isRepeatable: true,
     },
     expires: { value: 'TIME', meaning: 'When the root key expires: unix milliseconds or a date such as 2030-12-31.' },
   },
   examples: [
-    'keystile root-key create --name deploy',
+    "keystile root-key create --name me --right '*'",
     "keystile root-key create --right 'api.*.create_key' --right 'api.*.read_key'",
   ],
   async run({ io, flags, isJson }) {
@@ -35,7 +38,7 @@ export const rootKeyCreate: Command = {
     const expiresAtMs = timeFlag(flags, 'expires') ?? null;
     if (expiresAtMs !== null && expiresAtMs <= wallClockMs())
       throw misused(`--expires must be in the future, got ${repeatable(flags.text('expires') ?? '')}.`);
-    const rights = flags.has('right') ? flags.list('right') : [ALL_RIGHTS];
+    const rights = flags.has('right') ? flags.list('right') : await askRights(io);
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'create', input: { name, rights, expiresAtMs } });
     if (!('created' in answer)) throw new Error('the answer does not belong to the command create');
@@ -58,3 +61,14 @@ export const rootKeyCreate: Command = {
     return EXIT.OK;
   },
 };
+
+/** Every right must be asked for: nobody gets it by leaving out a flag. */
+async function askRights({ ask }: Io): Promise<readonly string[]> {
+  const question = `Rights, separated by spaces, such as api.*.create_key api.*.read_key (${ALL_RIGHTS} is everything): `;
+  const typed = ask === undefined || ask === null ? '' : await ask(question);
+  const rights = typed.split(/[\s,]+/).filter((right) => right !== '');
+  if (rights.length > 0) return rights;
+  throw misused(
+    `root-key create needs --right RIGHT, such as --right 'api.*.read_key'. --right '${ALL_RIGHTS}' gives every right.`,
+  );
+}

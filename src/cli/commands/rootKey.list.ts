@@ -9,6 +9,8 @@ import { jsonLine, showTime, table } from '../output/show.ts';
 
 export const rootKeyList: Command = {
   name: 'root-key list',
+  endpoint: 'rootKeys.listRootKeys',
+  takesProfile: false,
   summary: 'List all root keys, including revoked ones.',
   operands: [],
   flags: {},

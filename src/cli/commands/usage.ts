@@ -31,6 +31,7 @@ const IDENTITY_ID = new RegExp(idPattern('id'));
 
 export const usage: Command = {
   name: 'usage',
+  endpoint: 'usage.getStatement',
   summary: 'Show what customers have spent: by day for one of them, or those who spent the most.',
   operands: [],
   flags: {
@@ -50,6 +51,7 @@ export const usage: Command = {
     'keystile usage --top 3',
     'keystile usage --csv > usage.csv',
   ],
+  flagNames: { identityId: '--identity', externalId: '--identity', keyId: '--key', planId: '--plan', start: '--since' },
   async run(call) {
     const { io, flags, isJson } = call;
     const nowMs = wallClockMs();

@@ -14,10 +14,12 @@ export const EVENT_FLAG = {
 
 export const webhookCreate: Command = {
   name: 'webhook create',
+  endpoint: 'webhooks.createWebhook',
   summary: 'Send events to a URL. Its signing secret is shown only once.',
   operands: ['URL'],
   flags: EVENT_FLAG,
   examples: ['keystile webhook create https://example.com/keystile --event key.created --event key.deleted'],
+  flagNames: { url: 'URL', events: '--event' },
   async run(call) {
     const [url] = call.operands;
     const events = call.flags.list('event');

@@ -1,16 +1,21 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
+import { confirm, YES_FLAG } from '../confirm.ts';
 import { jsonLine } from '../output/show.ts';
 
 export const webhookDelete: Command = {
   name: 'webhook delete',
+  endpoint: 'webhooks.deleteWebhook',
+  isDestructive: true,
   summary: 'Delete a webhook and its waiting deliveries.',
   operands: ['ID'],
-  flags: {},
+  flags: YES_FLAG,
   examples: ['keystile webhook delete wh_1Jm8ZtYn7rWw2LpQ5yXz4Z'],
+  flagNames: { webhookId: 'ID' },
   async run(call) {
-    const [webhookId] = call.operands;
+    const [webhookId = ''] = call.operands;
+    await confirm(call, 'webhook delete', `Delete the webhook ${webhookId} and its waiting deliveries`);
     await withService(call, (ask) => ask('webhooks.deleteWebhook', { webhookId }));
     call.io.out(call.isJson ? jsonLine({}) : 'deleted\n');
     return EXIT.OK;

@@ -10,6 +10,7 @@ type Webhook = Static<typeof WebhookObject>;
 
 export const webhookList: Command = {
   name: 'webhook list',
+  endpoint: 'webhooks.listWebhooks',
   summary: 'List the webhooks, and whether they are paused.',
   operands: [],
   flags: {},

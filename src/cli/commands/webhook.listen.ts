@@ -8,7 +8,7 @@ import { countFlag } from '../flagValues.ts';
 import type { Io } from '../io.ts';
 import { jsonLine, showTime, visible } from '../output/show.ts';
 import { loadRootKey } from '../secrets.ts';
-import { readSettings } from '../settings.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
 import { EVENT_FLAG } from './webhook.create.ts';
 
 interface Event {
@@ -20,12 +20,13 @@ interface Event {
 
 export const webhookListen: Command = {
   name: 'webhook listen',
+  takesProfile: true,
   summary: 'Try webhooks on this machine: receive events and print them until Ctrl-C.',
   operands: [],
   flags: { ...EVENT_FLAG, count: { value: 'N', meaning: 'Stop after this many events.' } },
   examples: ['keystile webhook listen', 'keystile webhook listen --event key.created --count 1 --json'],
   async run({ io, flags, isJson }) {
-    const { config } = await readSettings(io, flags);
+    const { config } = await readClientSettings(io, flags);
     const rootKey = await loadRootKey(io, config);
     const connection = await findService(config);
     if ('engine' in connection) {

@@ -20,7 +20,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     };
 
     test('a root key is shown once, listed without its secret, and refused once it is revoked', async () => {
-      const created = await here.run(['root-key', 'create', '--name', 'deploy', '--expires', '2100-01-01']);
+      const created = await here.run('root-key create --name deploy --right * --expires 2100-01-01'.split(' '));
       expect(created.code).toBe(0);
       const secret = /^root key +(root_\S+)$/m.exec(created.out)?.[1] ?? '';
       const id = /^id +(rk_\S+)$/m.exec(created.out)?.[1] ?? '';
@@ -36,7 +36,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
       const environment = { KEYSTILE_ROOT_KEY: secret };
       expect((await here.run(['api', 'list'], { environment })).code).toBe(0);
-      expect(await here.ok('root-key', 'revoke', id)).toBe(`Revoked ${id}.\n`);
+      expect(await here.ok('root-key', 'revoke', id, '--yes')).toBe(`Revoked ${id}.\n`);
       expect(await here.run(['api', 'list'], { environment })).toEqual({
         code: 1,
         out: '',
@@ -67,7 +67,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { rootKeyId, key: _key, ...rest } = made;
       const { rootKeys } = (await here.json('root-key', 'list')) as { rootKeys: unknown[] };
       expect(rootKeys).toContainEqual({ id: rootKeyId, ...rest });
-      expect(await here.json('root-key', 'revoke', rootKeyId as string)).toEqual({ rootKeyId });
+      expect(await here.json('root-key', 'revoke', rootKeyId as string, '--yes')).toEqual({ rootKeyId });
       const limited = { KEYSTILE_ROOT_KEY: made['key'] as string };
       expect((await here.run(['root-key', 'list'], { environment: limited })).code).toBe(0);
     });
@@ -90,7 +90,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         out: '',
         err: 'Unknown right "everything". Rights look like "*" or "api.*.create_key".\n',
       });
-      const { code, err } = await here.run(['root-key', 'revoke', 'rk_none']);
+      const { code, err } = await here.run(['root-key', 'revoke', 'rk_none', '--yes']);
       expect(code).toBe(1);
       expect(err).toContain('There is no root key "rk_none"');
     });
@@ -210,7 +210,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         [['--permanent'], true],
       ] as const) {
         const { keyId, key } = await createKey();
-        expect(await here.json('key', 'delete', keyId, ...flags)).toEqual({ keyId, permanent });
+        expect(await here.json('key', 'delete', keyId, ...flags, '--yes')).toEqual({ keyId, permanent });
         expect(await here.run(['key', 'verify', key])).toEqual({ code: 3, out: 'verdict  NOT_FOUND\n', err: '' });
       }
     });
@@ -252,11 +252,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect((await here.run(['key', 'verify', key])).out).toStartWith('verdict  FORBIDDEN\n');
     });
 
-    test('an error of the service is printed in its words, one issue on each line, and in JSON with its code', async () => {
+    test('an error of the service names the flags, one issue on each line, and has its code in JSON', async () => {
       const wrong = ['key', 'create', '--api', apiId, '--prefix', 'a b', '--byte-length', '3'];
       const { code, out, err } = await here.run(wrong);
       expect([code, out]).toEqual([1, '']);
-      expect(err).toMatch(/^prefix must be .*\nbyteLength must be .*\n$/);
+      expect(err).toMatch(/^--prefix must be .*\n--byte-length must be .*\n$/);
       const machine = await here.run([...wrong, '--json']);
       expect(JSON.parse(machine.err)).toEqual({
         error: {

@@ -46,7 +46,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('changes by the command line have the actor cli', async () => {
       const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
-      await here.ok('root-key', 'revoke', rootKeyId as string);
+      await here.ok('root-key', 'revoke', rootKeyId as string, '--yes');
       const found = await entries('--target', rootKeyId as string);
       expect(found.map(({ actor, action }) => [actor, action])).toEqual([
         ['cli', 'rootKey.revoke'],
@@ -98,7 +98,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     test('a wrong filter is an error that names it', async () => {
       expect((await here.run(['audit', '--since', 'yesterday'])).code).toBe(2);
       expect((await here.run(['audit', '--limit', '101'])).err).toBe(
-        'limit must be a whole number from 1 to 100, got 101\n',
+        '--limit must be a whole number from 1 to 100, got 101.\n',
       );
     });
   });

@@ -47,7 +47,7 @@ describe('which service a command uses', () => {
     }
     for (const words of [
       ['root-key', 'list'],
-      ['root-key', 'revoke', 'rk_1'],
+      ['root-key', 'revoke', 'rk_1', '--yes'],
     ]) {
       const { code, err } = await keystile(words, { environment });
       expect([code, err]).toEqual([
@@ -56,14 +56,14 @@ describe('which service a command uses', () => {
       ]);
     }
     expect(existsSync(data)).toBe(false);
-    expect((await keystile(['root-key', 'create'], { environment })).code).toBe(0);
+    expect((await keystile(['root-key', 'create', '--right', '*'], { environment })).code).toBe(0);
     expect(existsSync(data)).toBe(true);
   });
 
   test('the error names the owner of a folder that listens at another address', async () => {
     using folder = new TempFolder();
     const environment = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: SILENT_PORT, KEYSTILE_ROOT_KEY: ROOT_KEY };
-    await keystile(['root-key', 'create'], { environment });
+    await keystile(['root-key', 'create', '--right', '*'], { environment });
     const owned = DataFolder.own(folder.join('data'), {
       pid: 4711,
       host: hostname(),
@@ -84,7 +84,7 @@ describe('which service a command uses', () => {
   test('root key commands refuse a folder that another machine owns', async () => {
     using folder = new TempFolder();
     const environment = { KEYSTILE_DATA: folder.join('data') };
-    await keystile(['root-key', 'create'], { environment });
+    await keystile(['root-key', 'create', '--right', '*'], { environment });
     const owned = DataFolder.own(folder.join('data'), {
       pid: 4711,
       host: 'elsewhere',

@@ -9,12 +9,22 @@ import { Server } from '../server.ts';
 const SERVICE = ['node_modules/typebox', 'node_modules/pg', 'src/http', 'src/compose.ts'];
 
 /** Runs a command, and names the parts of the service that it has loaded. */
-async function loadedBy(folder: TempFolder, words: readonly string[], port: number): Promise<string[]> {
+async function loadedBy(
+  folder: TempFolder,
+  words: readonly string[],
+  port: number,
+  rootKey?: string,
+): Promise<string[]> {
   const list = folder.join('modules');
   const main = ['--preload', join(import.meta.dir, 'loadedModules.ts'), join(PROJECT, 'src/main.ts')];
   const { code, stderr } = await runToEnd({
     command: [process.execPath, '--no-env-file', '--no-install', ...main, ...words],
-    settings: { LOADED_MODULES: list, KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(port) },
+    settings: {
+      LOADED_MODULES: list,
+      KEYSTILE_DATA: folder.join('data'),
+      KEYSTILE_PORT: String(port),
+      ...(rootKey === undefined ? {} : { KEYSTILE_ROOT_KEY: rootKey }),
+    },
   });
   expect([code, stderr]).toEqual([0, '']);
   const modules = readFileSync(list, 'utf8').split('\n');
@@ -37,6 +47,7 @@ describe('a command loads the service only to run it in its own process', () => 
       await using server = await Server.start(folder);
       ({ key } = await server.createKey({}));
       expect(await loadedBy(folder, ['key', 'verify', key], server.port)).toEqual([]);
+      expect(await loadedBy(folder, ['plan', 'list'], server.port, server.rootKey)).toEqual([]);
       // Found by the data folder, and through the control socket.
       expect(await loadedBy(folder, ['key', 'verify', key], 0)).toEqual([]);
       expect(await loadedBy(folder, ['root-key', 'list'], 0)).toEqual([]);

@@ -15,6 +15,8 @@ export interface RunSetup {
   readonly stdin?: string;
   /** What the user types when asked. Absent: standard input is not a terminal. */
   readonly typed?: string;
+  /** What the user answers to a question. Absent: standard input is not a terminal. */
+  readonly answered?: string;
   /** Where it writes, for who looks at it while the command runs. */
   readonly written?: { out: string; err: string };
 }
@@ -30,6 +32,13 @@ export async function keystile(words: readonly string[], setup: RunSetup = {}): 
     showsSecrets: false,
     readStdin: async () => setup.stdin ?? '',
     askSecret: setup.typed === undefined ? null : async () => setup.typed ?? '',
+    ask:
+      setup.answered === undefined
+        ? null
+        : async (question) => {
+            written.err += question;
+            return setup.answered ?? '';
+          },
   };
   return { code: await runCli(words, io), ...written };
 }
@@ -61,7 +70,7 @@ export async function withServer(settings: Readonly<Record<string, string>> = {}
 export async function withoutServer(settings: Readonly<Record<string, string>> = {}): Promise<Situation> {
   const folder = new TempFolder();
   const environment = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: SILENT_PORT, ...settings };
-  const made = await keystile(['root-key', 'create', '--json'], { environment });
+  const made = await keystile(['root-key', 'create', '--right', '*', '--json'], { environment });
   const { key } = JSON.parse(made.out) as { key: string };
   return situation(environment, key, async () => folder[Symbol.dispose]());
 }

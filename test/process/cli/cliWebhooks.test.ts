@@ -16,7 +16,7 @@ test('webhooks are made, listed, tried and deleted from the command line', async
   await until('the test has come', () => receiver.received.length > 0);
   expect(receiver.received.map((each) => each.id)).toEqual([String(eventId)]);
   expect(receiver.received[0]?.signedBy([String(made['secret'])]).length).toBe(1);
-  expect(await service.ok('webhook', 'delete', id)).toBe('deleted\n');
+  expect(await service.ok('webhook', 'delete', id, '--yes')).toBe('deleted\n');
   expect(await service.json('webhook', 'list')).toEqual({ webhooks: [] });
 });
 

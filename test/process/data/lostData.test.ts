@@ -164,7 +164,7 @@ describe('a database that this program cannot read is left as it is', () => {
 
   test('a database of a newer program: one sentence with both versions', async () => {
     using folder = new TempFolder();
-    expect((await offline(folder.join('data'), ['root-key', 'create'])).code).toBe(0);
+    expect((await offline(folder.join('data'), ['root-key', 'create', '--right', '*'])).code).toBe(0);
     {
       using db = new Database(folder.join('data/keystile.db'), { readwrite: true });
       db.run(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);

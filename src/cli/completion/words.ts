@@ -1,0 +1,65 @@
+import type { Command } from '../command.ts';
+import { COMMON_FLAGS } from '../help.ts';
+import { SETTING_FLAGS } from '../settings.ts';
+
+/** What can be typed, as every shell needs it. */
+export interface Vocabulary {
+  /** The first words, each with what it does. */
+  readonly nouns: readonly Word[];
+  readonly commands: readonly Completed[];
+}
+
+export interface Word {
+  readonly text: string;
+  readonly meaning: string;
+}
+
+export interface Completed {
+  readonly noun: string;
+  /** Empty: the noun is the whole command. */
+  readonly verb: string;
+  readonly meaning: string;
+  readonly flags: readonly CompletedFlag[];
+  readonly takesFile: boolean;
+}
+
+export interface CompletedFlag extends Word {
+  /** Null: the flag is a switch. Empty: any value. */
+  readonly values: readonly string[] | null;
+}
+
+/** Settings that are useful with every command. `serve` has all of them. */
+const USUAL_SETTINGS = ['url', 'data'];
+
+export function vocabularyOf(commands: readonly Command[]): Vocabulary {
+  const completed = commands.map(toCompleted);
+  const byNoun = Map.groupBy(completed, ({ noun }) => noun);
+  const nouns = [...byNoun].map(([text, own]) => ({ text, meaning: nounMeaning(own) }));
+  return { nouns, commands: completed };
+}
+
+function nounMeaning(own: readonly Completed[]): string {
+  const alone = own.find(({ verb }) => verb === '');
+  return alone?.meaning ?? own.map(({ verb }) => verb).join(', ');
+}
+
+function toCompleted({ name, summary, flags, operands }: Command): Completed {
+  const [noun = '', verb = ''] = name.split(' ');
+  const settings = Object.entries(SETTING_FLAGS).filter(([flag]) => noun === 'serve' || USUAL_SETTINGS.includes(flag));
+  const all = { ...flags, ...Object.fromEntries(settings), ...COMMON_FLAGS };
+  return {
+    noun,
+    verb,
+    meaning: firstSentence(summary),
+    flags: Object.entries(all).map(([text, { value, meaning }]) => ({
+      text,
+      meaning: firstSentence(meaning),
+      values: value === null ? null : value.includes('|') ? value.split('|') : [],
+    })),
+    takesFile: operands.some((operand) => operand.includes('FILE')),
+  };
+}
+
+function firstSentence(text: string): string {
+  return /^.*?\.(?= |$)/.exec(text)?.[0].slice(0, -1) ?? text;
+}

@@ -1,0 +1,138 @@
+import { EXIT } from '../../serve/exitCodes.ts';
+import { type Ask, usingService } from '../ask.ts';
+import { misused } from '../cliError.ts';
+import type { Call, Command } from '../command.ts';
+import { confirm, YES_FLAG } from '../confirm.ts';
+import { findService } from '../findService.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
+import type { FlagNames } from '../flagErrors.ts';
+import type { FlagTable } from '../flags.ts';
+import { jsonLine } from '../output/show.ts';
+import { loadKey, loadRootKey } from '../secrets.ts';
+import { KEY_VARIABLE, STDIN } from '../settings.ts';
+import { answerText, recordsOf } from './answerText.ts';
+import { isClearable, toBody, valueName } from './body.ts';
+import type { Endpoint } from './endpoint.ts';
+import { nameOf } from './values.ts';
+
+/** The command of an endpoint, made from its fields. */
+export function endpointCommand(endpoint: Endpoint): Command {
+  const { path, command, summary, fields, example } = endpoint;
+  const named = fields.find(({ operand }) => operand !== undefined);
+  return {
+    name: command,
+    endpoint: path,
+    summary,
+    operands: [],
+    ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
+    ...(named === undefined ? {} : { operands: [named.operand ?? ''], operandMeaning: named.meaning }),
+    flags: flagsOf(endpoint),
+    examples: [
+      [hasSecret(endpoint) ? 'printf %s "$key" | keystile' : 'keystile', command, ...example.map(quoted)].join(' '),
+    ],
+    ...(endpoint.asksFirst === 'always' ? { isDestructive: true } : {}),
+    flagNames: flagNames(endpoint),
+    run: (call) => runEndpoint(endpoint, call),
+  };
+}
+
+async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
+  const { io, flags, operands, isJson } = call;
+  if (hasSecret(endpoint) && flags.text('root-key') === STDIN && (operands[0] ?? STDIN) === STDIN)
+    throw misused('Only one secret can come from standard input. Give the others as variables or files.');
+  const [operand = ''] = hasSecret(endpoint) ? [] : operands;
+  const placeholder = hasSecret(endpoint) ? { secret: '' } : {};
+  // The flags are checked before anything is asked for.
+  const checked = toBody(endpoint, { flags, operands, ...placeholder });
+  if (asksFirst(endpoint, checked)) await confirm(call, endpoint.command, question(endpoint, operand));
+  const { config, environment } = await readClientSettings(io, flags);
+  const secret = hasSecret(endpoint)
+    ? {
+        secret: await loadKey(io, {
+          command: endpoint.command,
+          operand: operands[0],
+          variable: environment[KEY_VARIABLE],
+        }),
+      }
+    : {};
+  const body = toBody(endpoint, { flags, operands, ...secret });
+  const rootKey = endpoint.needsNoRootKey === true ? config.rootKey : await loadRootKey(io, config);
+  const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
+  const answer = await usingService(await findService(config), rootKey, (ask) =>
+    isAll ? askAll(ask, endpoint, body) : ask(endpoint.path, body),
+  );
+  io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));
+  if (!isJson && endpoint.answer.secret !== undefined) io.err('This secret is shown only once. Store it now.\n');
+  return isRefusal(answer) ? EXIT.NOT_VALID : EXIT.OK;
+}
+
+function hasSecret({ fields }: Endpoint): boolean {
+  return fields.some(({ kind }) => kind === 'secret');
+}
+
+function asksFirst({ asksFirst: when }: Endpoint, body: Record<string, unknown>): boolean {
+  return when === 'always' || (when === 'withoutOverlap' && body['overlapMs'] === 0);
+}
+
+function question({ summary, asksFirst: when }: Endpoint, operand: string): string {
+  const what = summary.replace(/\.$/, '');
+  const ending = when === 'withoutOverlap' ? ', and end the old one at once' : '';
+  return operand === '' ? `${what}${ending}` : `${what}${ending}: ${operand}`;
+}
+
+/** Page after page. The list of events has a cursor on its last page too, which is empty. */
+async function askAll(ask: Ask, endpoint: Endpoint, body: object): Promise<object> {
+  const records: object[] = [];
+  let page = await ask<{ readonly cursor?: string }>(endpoint.path, body);
+  let found = recordsOf(endpoint, page);
+  records.push(...found);
+  while (page.cursor !== undefined && found.length > 0) {
+    page = await ask<{ readonly cursor?: string }>(endpoint.path, { ...body, cursor: page.cursor });
+    found = recordsOf(endpoint, page);
+    records.push(...found);
+  }
+  const { cursor: _cursor, ...rest } = page;
+  return { ...rest, [endpoint.answer.list ?? 'records']: records };
+}
+
+/** A key that is not valid, or a limit that is reached. */
+function isRefusal(answer: object): boolean {
+  const { valid, success } = answer as { valid?: unknown; success?: unknown };
+  return valid === false || success === false;
+}
+
+function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
+  const table: Record<string, FlagTable[string]> = {};
+  for (const field of fields) {
+    if (field.operand !== undefined) continue;
+    const { flag, off, meaning, isRequired, isList, window } = field;
+    const required = isRequired === true && flag !== 'duration' ? ' (required)' : '';
+    const words =
+      field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.join(', ')}.` : '';
+    const rate = window === undefined ? '' : ` 10/s is --${flag} 10 --${window} 1s.`;
+    table[flag] = {
+      value: valueName(field),
+      meaning: `${meaning}${words}${rate}${required}`,
+      ...(isList === true ? { isRepeatable: true } : {}),
+    };
+    if (off !== undefined) table[off] = { value: null, meaning: `The opposite of --${flag}.` };
+  }
+  const clearable = fields.filter(isClearable).map(({ flag }) => flag);
+  if (clearable.length > 0)
+    table['clear'] = { value: 'FIELD', meaning: `Remove a field: ${clearable.join(', ')}.`, isRepeatable: true };
+  if (fields.some(({ member }) => member === 'cursor')) table['all'] = { value: null, meaning: 'List all pages.' };
+  return { ...table, ...(when === undefined ? {} : YES_FLAG) };
+}
+
+function flagNames({ fields }: Endpoint): FlagNames {
+  return Object.fromEntries(
+    fields.flatMap((field) => [
+      [field.member, nameOf(field)],
+      ...(field.byId === undefined ? [] : [[field.byId.member, nameOf(field)]]),
+    ]),
+  ) as FlagNames;
+}
+
+function quoted(word: string): string {
+  return /^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,0 +1,119 @@
+import { duration, type Kind } from '../../config/kinds.ts';
+import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../../core/bounds.ts';
+import { repeatable } from '../../core/errors.ts';
+import { idPattern } from '../../core/ids.ts';
+import { type CliError, misused } from '../cliError.ts';
+import { parseObject, parseTime, TIME_WORDS } from '../flagValues.ts';
+import type { EndpointField } from './endpoint.ts';
+
+/** What one value of a flag or an argument means in the request. */
+export function parseValue(field: EndpointField, text: string): unknown {
+  return PARSERS[field.kind](field, text);
+}
+
+type Parser = (field: EndpointField, text: string) => unknown;
+
+const PARSERS: Readonly<Record<EndpointField['kind'], Parser>> = {
+  text: (_, text) => text,
+  secret: (_, text) => text,
+  switch: (_, text) => text === 'true',
+  count: parseCount,
+  choice: parseChoice,
+  duration: (field, text) => parsed(field, text, duration(field.min ?? 0, field.max ?? MAX_COUNT)),
+  time(field, text) {
+    const unixMs = parseTime(text);
+    if (unixMs === null) throw wrong(field, TIME_WORDS, text);
+    return unixMs;
+  },
+  json: parseJson,
+  jsonOrText: (field, text) => (isJson(text) ? parseJson(field, text) : text),
+  reference: (field, text) => (isJson(text) ? parseJson(field, text) : toReference(text)),
+  rate: parseRate,
+  namedRate: parseRate,
+  refill: parseRefill,
+};
+
+export function nameOf({ flag, operand }: EndpointField): string {
+  return operand?.replaceAll(/[[\]]/g, '') ?? `--${flag}`;
+}
+
+function wrong(field: EndpointField, expected: string, text: string): CliError {
+  // Keys to import hold their secrets.
+  const shown = field.member === 'keys' && field.kind === 'json' ? 'other text (not shown)' : repeatable(text);
+  return misused(`${nameOf(field)} must be ${expected}, got ${shown}.`);
+}
+
+function parsed<T>(field: EndpointField, text: string, kind: Kind<T>): T {
+  const outcome = kind.parse(text);
+  if ('problem' in outcome) throw misused(`${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.`);
+  return outcome.value;
+}
+
+function parseCount(field: EndpointField, text: string): number {
+  const { min = 0, max = MAX_COUNT } = field;
+  const number = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (number >= min && number <= max) return number;
+  throw wrong(field, `a whole number from ${min} to ${max}`, text);
+}
+
+function parseChoice(field: EndpointField, text: string): string {
+  const { choices = [] } = field;
+  if (choices.includes(text)) return text;
+  throw wrong(field, `one of ${choices.join(', ')}`, text);
+}
+
+function isJson(text: string): boolean {
+  return text.trimStart().startsWith('{');
+}
+
+function parseJson(field: EndpointField, text: string): object {
+  const outcome = parseObject(text);
+  if ('problem' in outcome) throw wrong(field, outcome.problem, text);
+  return outcome.value;
+}
+
+const REFERENCE_IDS = [idPattern('perm'), idPattern('role')].map((pattern) => new RegExp(pattern));
+
+function toReference(text: string): object {
+  return REFERENCE_IDS.some((pattern) => pattern.test(text)) ? { id: text } : { name: text };
+}
+
+const RATE = /^(?:(.*)=)?(\d{1,16})\/(\d*(?:ms|s|m|h|d))(?:,(local|strict))?$/s;
+const RATE_WORDS = 'a limit such as 10/s or 100/5m,strict, or a JSON object';
+const NAMED_RATE_WORDS = 'a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object';
+const WINDOW = duration(MIN_WINDOW_MS, MAX_WINDOW_MS);
+
+/** `10/s`, or `requests=100/5m,strict` for a limit with a name. */
+function parseRate(field: EndpointField, text: string): object {
+  if (isJson(text)) return parseJson(field, text);
+  const [, name, limit, window, mode] = RATE.exec(text) ?? [];
+  const isNamed = field.kind === 'namedRate';
+  if (limit === undefined || window === undefined || (name !== undefined) !== isNamed)
+    throw wrong(field, isNamed ? NAMED_RATE_WORDS : RATE_WORDS, text);
+  return {
+    ...(name === undefined ? {} : { name }),
+    limit: Number(limit),
+    duration: parseWindow(field, window, text),
+    ...(mode === undefined ? {} : { async: mode === 'local' }),
+  };
+}
+
+/** The limit and the window of `10/s`. Null: the text is only a number. */
+export function splitRate(field: EndpointField, text: string): { limit: string; windowMs: number } | null {
+  const at = text.indexOf('/');
+  return at === -1 ? null : { limit: text.slice(0, at), windowMs: parseWindow(field, text.slice(at + 1), text) };
+}
+
+/** `s` is a second, and `5m` five minutes. */
+function parseWindow(field: EndpointField, window: string, text: string): number {
+  const outcome = WINDOW.parse(/^\d/.test(window) ? window : `1${window}`);
+  if ('value' in outcome) return outcome.value;
+  throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.`);
+}
+
+function parseRefill(field: EndpointField, text: string): object {
+  if (isJson(text)) return parseJson(field, text);
+  const [, interval, amount] = /^(hourly|daily|weekly|monthly):(\d{1,15})$/.exec(text) ?? [];
+  if (interval !== undefined) return { interval, amount: Number(amount) };
+  throw wrong(field, 'an interval and an amount such as daily:100 or monthly:1000, or a JSON object', text);
+}

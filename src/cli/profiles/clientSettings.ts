@@ -1,0 +1,42 @@
+import { misused } from '../cliError.ts';
+import type { Flags } from '../flags.ts';
+import type { Io } from '../io.ts';
+import { PROFILE_VARIABLE, readSettings, type Settings } from '../settings.ts';
+import { findProfile, type Profile, readProfiles } from './profileFile.ts';
+
+/** Settings that say which service is meant. With one of them, the current profile is not used. */
+const WHERE = ['url', 'data', 'host', 'port', 'database-url', 'root-key'];
+const WHERE_VARIABLES = WHERE.map((flag) => `KEYSTILE_${flag.toUpperCase().replaceAll('-', '_')}`);
+
+/** The settings of a command that talks to a service: those of a profile, when one is named or nothing else says where. */
+export async function readClientSettings(io: Io, flags: Flags): Promise<Settings> {
+  const profile = chosenProfile(io, flags);
+  if (profile === null) return readSettings(io, flags);
+  const { KEYSTILE_ROOT_KEY_FILE: _file, ...environment } = io.environment;
+  const own = { ...environment, KEYSTILE_URL: profile.url, KEYSTILE_ROOT_KEY: profile.rootKey };
+  return readSettings({ ...io, environment: own }, flags);
+}
+
+function chosenProfile(io: Io, flags: Flags): Profile | null {
+  const [flag, variable] = [flags.text('profile'), io.environment[PROFILE_VARIABLE]];
+  if (flag !== undefined) {
+    if (flags.has('url')) throw misused('--profile and --url exclude each other. Give only one of them.');
+    return findProfile(readProfiles(io), flag, '--profile');
+  }
+  if (variable !== undefined && !flags.has('url')) {
+    if (io.environment['KEYSTILE_URL'] !== undefined)
+      throw misused(`${PROFILE_VARIABLE} and KEYSTILE_URL exclude each other. Unset one of them, or use --profile.`);
+    return findProfile(readProfiles(io), variable, PROFILE_VARIABLE);
+  }
+  return saysWhere(io, flags) ? null : currentProfile(io);
+}
+
+function saysWhere({ environment }: Io, flags: Flags): boolean {
+  const isSet = (name: string): boolean => environment[name] !== undefined || environment[`${name}_FILE`] !== undefined;
+  return flags.has('env-file') || WHERE.some((flag) => flags.has(flag)) || WHERE_VARIABLES.some(isSet);
+}
+
+function currentProfile(io: Io): Profile | null {
+  const { current, profiles } = readProfiles(io);
+  return current === null ? null : (profiles.get(current) ?? null);
+}

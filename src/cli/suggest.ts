@@ -1,0 +1,39 @@
+import { isOneEditAway, nearestName } from '../core/nearest.ts';
+import { type CliError, misused } from './cliError.ts';
+import type { Command } from './command.ts';
+
+/** Says that a command is unknown, and which one was probably meant. */
+export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
+  const written = second === undefined ? first : `${first} ${second}`;
+  const noun = nearestNoun(first, commands);
+  const near = noun === null ? null : nearestOf(noun, second, commands);
+  const list =
+    noun === null || near !== null
+      ? 'keystile --help lists them all.'
+      : `keystile ${noun} --help lists the commands of ${noun}.`;
+  return misused(`Unknown command ${JSON.stringify(written)}. ${near === null ? list : `Did you mean "${near}"?`}`);
+}
+
+function nearestNoun(first: string, commands: readonly Command[]): string | null {
+  const nouns = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
+  return nouns.includes(first) ? first : nearestName(first, nouns);
+}
+
+/** The command of this noun whose verb is nearest. Null: the noun has several, and none is near. */
+function nearestOf(noun: string, second: string | undefined, commands: readonly Command[]): string | null {
+  const own = commands.filter(({ name }) => name === noun || name.startsWith(`${noun} `));
+  if (own.some(({ name }) => name === noun)) return noun;
+  const verbs = own.map(({ name, isDestructive }) => ({ verb: name.slice(noun.length + 1), isDestructive }));
+  const harmless = verbs.filter(({ isDestructive }) => isDestructive !== true).map(({ verb }) => verb);
+  const destructive = verbs.filter(({ isDestructive }) => isDestructive === true).map(({ verb }) => verb);
+  const near = second === undefined ? null : nearestVerb(second, harmless, destructive);
+  return near === null ? null : `${noun} ${near}`;
+}
+
+/** What takes something away is suggested only to whoever has nearly written it. */
+function nearestVerb(written: string, harmless: readonly string[], destructive: readonly string[]): string | null {
+  const meant = destructive.find((verb) => verb === written || isOneEditAway(written, verb));
+  const near = nearestName(written, harmless);
+  if (meant === undefined) return near;
+  return near !== null && isOneEditAway(written, near) ? near : meant;
+}

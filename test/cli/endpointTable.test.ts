@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'bun:test';
+
+import { ALL_COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/allCommands.ts';
+import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { toBody } from '../../src/cli/endpoint/body.ts';
+import endpoints from '../../src/cli/endpoint/endpoints.json';
+import { parseFlags } from '../../src/cli/flags.ts';
+import { COMMON_FLAGS } from '../../src/cli/help.ts';
+import { SETTING_FLAGS } from '../../src/cli/settings.ts';
+import { createReservation } from '../../src/http/routes/reservations.create.ts';
+import { ROUTES } from '../../src/http/routes/routeTable.ts';
+import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
+import { fieldsOf } from '../../tools/scripts/endpointFields.ts';
+import { endpointTable } from '../../tools/scripts/endpointTable.ts';
+
+const TABLE = endpointTable();
+
+describe('the command line has every endpoint', () => {
+  test('each endpoint has one command', () => {
+    const paths = [...ROUTES, verifyKey, createReservation].map(({ path }) => path.replace('/v1/', ''));
+    const commanded = ALL_COMMANDS.flatMap(({ endpoint }) => endpoint ?? []);
+    expect(commanded.toSorted()).toEqual(paths.toSorted());
+  });
+
+  test('no two commands have one name', () => {
+    const names = ALL_COMMANDS.map(({ name }) => name);
+    expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+  });
+
+  test('src/cli/endpoint/endpoints.json equals the routes; if not, run `npm run docs`', () => {
+    expect(endpoints as unknown).toEqual(JSON.parse(JSON.stringify(TABLE)));
+  });
+
+  test('no flag hides a setting or a flag that every command has', () => {
+    const taken = { ...SETTING_FLAGS, ...COMMON_FLAGS };
+    const hiding = ALL_COMMANDS.filter(({ name }) => name !== 'serve').flatMap(({ name, flags }) =>
+      Object.keys(flags).flatMap((flag) => (flag in taken ? `${name} --${flag}` : [])),
+    );
+    expect(hiding).toEqual([]);
+  });
+
+  test('a number of milliseconds is a duration or a time', () => {
+    const requests = new Map(ROUTES.map(({ path, request }) => [path.replace('/v1/', ''), request]));
+    const plain = TABLE.flatMap(({ path, fields }) => {
+      const { properties = {} } = (requests.get(path) ?? {}) as {
+        properties?: Record<string, { description?: string }>;
+      };
+      const isMs = (member: string): boolean => /milliseconds/.test(properties[member]?.description ?? '');
+      return fields.filter(({ kind, member }) => kind === 'count' && isMs(member)).map(({ flag }) => `${path} ${flag}`);
+    });
+    expect(plain).toEqual([]);
+  });
+
+  test('what deletes, revokes or ends asks first, and nothing that only reads does', () => {
+    const commands = ALL_COMMANDS.filter(({ endpoint }) => endpoint !== undefined);
+    const destructive = commands.filter(({ isDestructive }) => isDestructive === true);
+    expect(destructive.filter(({ flags }) => !('yes' in flags))).toEqual([]);
+    const named = commands.filter(({ name }) => /\b(?:delete|revoke|end)\b/.test(name)).map(({ name }) => name);
+    expect(destructive.map(({ name }) => name)).toEqual(named);
+    expect(TABLE.filter(({ isRead, asksFirst }) => isRead && asksFirst !== undefined)).toEqual([]);
+  });
+});
+
+describe('the example of each endpoint, as the help shows it, makes the request that the documentation shows', () => {
+  const examples = new Map(
+    [...ROUTES, createReservation].map(({ path, example }) => [path.replace('/v1/', ''), example.request]),
+  );
+  test.each(TABLE.map((endpoint) => [endpoint.command, endpoint] as const))('%s', (_, endpoint) => {
+    const command = ENDPOINT_COMMANDS.find(({ name }) => name === endpoint.command);
+    const { flags, operands } = parseFlags(endpoint.example, { ...command?.flags });
+    const request = examples.get(endpoint.path) as { readonly key?: string };
+    const secret = request.key === undefined ? {} : { secret: request.key };
+    expect(toBody(endpoint, { flags, operands, ...secret })).toEqual(request);
+  });
+});
+
+/** Fields that a command written by hand sets in its own way, or that have no use there. */
+const SET_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
+  'api list': ['limit', 'cursor'],
+  audit: ['start', 'end'],
+  'key create': ['enable', 'ratelimits', 'ip-allowlist', 'recoverable'],
+  'key list': ['external-id'],
+  'key update': ['ratelimits', 'ip-allowlist', 'recoverable'],
+  'root-key create': ['permission'],
+  usage: ['all', 'per', 'start', 'end', 'format', 'limit', 'cursor'],
+  'webhook create': ['webhook-url'],
+};
+
+test('a command that is written by hand sets every field of its endpoint', () => {
+  const missing = COMMANDS.flatMap(({ name, endpoint, flags, operands }) => {
+    const route = ROUTES.find(({ path }) => path === `/v1/${endpoint}`);
+    if (route === undefined || name === 'import') return [];
+    const fields = fieldsOf(name, route.request).filter(
+      ({ operand }) => operand === undefined || operands.length === 0,
+    );
+    const own = [...Object.keys(flags), ...(SET_OTHERWISE[name] ?? [])];
+    return fields.filter(({ flag }) => !own.includes(flag)).map(({ flag }) => `${name} --${flag}`);
+  });
+  expect(missing).toEqual([]);
+});
+
+test('every command that is written by hand is there', () => {
+  for (const command of COMMANDS) expect(ALL_COMMANDS).toContain(command);
+});

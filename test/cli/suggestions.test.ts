@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'bun:test';
+
+import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
+import { unknownCommand } from '../../src/cli/suggest.ts';
+import { isOneEditAway } from '../../src/core/nearest.ts';
+
+const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));
+const DESTRUCTIVE = new Set(ALL_COMMANDS.filter(({ isDestructive }) => isDestructive === true).map(({ name }) => name));
+
+function suggestionFor(words: string): string | null {
+  const [first = '', second] = words.split(' ');
+  return /Did you mean "(.*)"\?$/.exec(unknownCommand(first, second, ALL_COMMANDS).message)?.[1] ?? null;
+}
+
+/** The text with one mistake: a character left out, doubled, replaced, or swapped with the next. */
+function misspelled(text: string): string[] {
+  return Array.from(text, (character, i) => {
+    const [before, after] = [text.slice(0, i), text.slice(i + 1)];
+    const swapped = `${before}${after.charAt(0)}${character}${after.slice(1)}`;
+    return [
+      before + after,
+      before + character + character + after,
+      `${before}x${after}`,
+      `${before}e${after}`,
+      swapped,
+    ];
+  })
+    .flat()
+    .filter((each) => each !== '' && each !== text);
+}
+
+describe('suggestions', () => {
+  test('no mistake in a harmless command leads to one that takes something away', () => {
+    const led: string[] = [];
+    for (const name of NAMES) {
+      if (DESTRUCTIVE.has(name)) continue;
+      const [noun = '', verb] = name.split(' ');
+      const typos = [
+        ...(verb === undefined ? [] : misspelled(verb).map((typo) => `${noun} ${typo}`)),
+        ...misspelled(noun).map((typo) => [typo, verb ?? []].flat().join(' ')),
+      ];
+      for (const typo of typos) {
+        const near = NAMES.has(typo) ? null : suggestionFor(typo);
+        if (near !== null && DESTRUCTIVE.has(near)) led.push(`${typo} -> ${near}`);
+      }
+    }
+    expect(led).toEqual([]);
+  });
+
+  test.each([
+    ['key gett', 'key get'],
+    ['key delte', 'key delete'],
+    ['identities get', 'identity get'],
+    ['rols list', 'role list'],
+    ['webhook deliverys', 'webhook deliveries'],
+    ['audt', 'audit'],
+    ['usage week', 'usage'],
+    ['key destroy', null],
+    ['plan remove', null],
+  ])('%s suggests %p', (written, near) => expect(suggestionFor(written)).toBe(near));
+
+  test('a noun with an unknown verb names the help of the noun', () => {
+    expect(unknownCommand('plan', 'frobnicate', ALL_COMMANDS).message).toBe(
+      'Unknown command "plan frobnicate". keystile plan --help lists the commands of plan.',
+    );
+  });
+
+  test('one edit is a character more, less or other, or two swapped', () => {
+    const near = ['delete', 'delet', 'deletee', 'dlete', 'deltee', 'xelete', 'edlete'];
+    expect(near.filter((word) => !isOneEditAway(word, 'delete'))).toEqual([]);
+    expect(['get', 'dele', 'release', 'deleeett', ''].filter((word) => isOneEditAway(word, 'delete'))).toEqual([]);
+  });
+});

@@ -1,0 +1,173 @@
+import { idPattern } from '../../src/core/ids.ts';
+import { showDuration } from '../../src/config/kinds.ts';
+import { COMMON_FLAGS } from '../../src/cli/help.ts';
+import { SETTING_FLAGS } from '../../src/cli/settings.ts';
+import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
+import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
+
+/** The part of JSON Schema that requests and answers use. */
+export interface Schema {
+  readonly type?: string;
+  readonly description?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+}
+
+/** Two members that name one thing, by its id or otherwise. They are one flag. */
+const PAIRS = [
+  { id: 'identityId', other: 'externalId', flag: 'identity', pattern: idPattern('id') },
+  { id: 'namespaceId', other: 'namespaceName', flag: 'namespace', pattern: idPattern('ns') },
+  { id: 'roleId', other: 'name', flag: 'role', pattern: idPattern('role') },
+] as const;
+
+/** Fields that older programs send. A new command needs none of them. */
+const OLD = /It has no effect|^Older |The same as `tag`|cannot be decrypted/;
+
+export function fieldsOf(command: string, { properties = {}, required = [] }: Schema): EndpointField[] {
+  const members = Object.keys(properties).filter((member) => !OLD.test(properties[member]?.description ?? ''));
+  const pairs = PAIRS.filter(({ id, other }) => members.includes(id) && members.includes(other));
+  const fields = members.flatMap((member): EndpointField[] => {
+    const pair = pairs.find(({ id, other }) => id === member || other === member);
+    if (pair?.id === member) return [];
+    const field = fieldOf(member, properties[member] ?? {}, members);
+    const more = { ...field, ...(required.includes(member) ? { isRequired: true as const } : {}) };
+    if (pair === undefined) return [more];
+    const meaning = `${more.meaning} Or an id: ${pair.pattern.slice(1).split('_')[0]}_...`;
+    return [{ ...more, flag: pair.flag, meaning, byId: { member: pair.id, pattern: pair.pattern } }];
+  });
+  const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, field));
+  return named.map((field) => ({ ...field, meaning: inFlags(field, named) }));
+}
+
+function fieldOf(member: string, schema: Schema, others: readonly string[]): EndpointField {
+  const { description = '' } = schema;
+  const choices = schema.anyOf ?? [schema];
+  const isNullable = choices.some(({ type }) => type === 'null');
+  const real = choices.filter(({ type }) => type !== 'null');
+  const list = real.find(({ type }) => type === 'array');
+  const one = list === undefined ? real : [list.items ?? {}];
+  const kind = kindOf(member, one, description);
+  const { enum: values, minimum, maximum } = one[0] ?? {};
+  return {
+    ...(kind === 'switch' ? switchOf(member, description) : { flag: flagOf(member, list !== undefined, others) }),
+    member,
+    kind,
+    meaning: description,
+    ...(isNullable ? { isNullable } : {}),
+    ...(list === undefined ? {} : { isList: true }),
+    ...(!isNullable && description.includes('`[]`') ? { isEmptyable: true } : {}),
+    ...(kind === 'choice' ? { choices: (values ?? []).map(String) } : {}),
+    ...(minimum === undefined || kind === 'time' ? {} : { min: minimum }),
+    ...(maximum === undefined || kind === 'time' ? {} : { max: maximum }),
+  };
+}
+
+/** What is false unless it is said needs no flag for false. */
+function switchOf(member: string, description: string): { flag: string; off?: string } {
+  const { flag, off } = switchFlags(member);
+  return description.includes('false when absent') && member !== 'async' ? { flag } : { flag, off };
+}
+
+function kindOf(member: string, schemas: readonly Schema[], description: string): FieldKind {
+  const [first = {}, ...more] = schemas;
+  if (more.length > 0) return 'jsonOrText';
+  if (first.enum !== undefined) return 'choice';
+  if (first.type === 'integer') return numberKind(member, description);
+  if (first.type === 'boolean') return 'switch';
+  if (first.type === 'string') return member === 'key' ? 'secret' : 'text';
+  return objectKind(first);
+}
+
+export function numberKind(member: string, description: string): 'time' | 'duration' | 'count' {
+  if (/unix milliseconds/.test(description)) return 'time';
+  return /Ms$|^duration$/.test(member) ? 'duration' : 'count';
+}
+
+function objectKind({ properties = {}, required = [] }: Schema): FieldKind {
+  const has = (...names: string[]): boolean => names.every((name) => name in properties);
+  if (has('interval', 'amount')) return 'refill';
+  if (has('limit', 'duration') && !has('identifier')) return has('name') ? 'namedRate' : 'rate';
+  if (has('id', 'name') && required.length === 0) return 'reference';
+  return 'json';
+}
+
+/** `10/s` sets a limit and its window. */
+function withWindow(fields: readonly EndpointField[]): EndpointField[] {
+  const hasWindow = fields.some(({ member }) => member === 'duration');
+  return fields.map((field) => (field.member === 'limit' && hasWindow ? { ...field, window: 'duration' } : field));
+}
+
+/** The one field that names what the command is about is its argument. */
+function withOperand(command: string, fields: readonly EndpointField[]): EndpointField[] {
+  const [noun = '', verb = ''] = command.split(' ');
+  const isAboutIdentity = noun === 'identity' || noun === 'portal';
+  const found =
+    fields.find(({ kind }) => kind === 'secret') ??
+    fields.find(({ flag, member, kind }) => flag === noun && member.endsWith('Id') && kind === 'text') ??
+    fields.find(({ flag }) => (isAboutIdentity && flag === 'identity') || (noun === 'role' && flag === 'role')) ??
+    fields.find(({ member }) => member === 'identifier') ??
+    fields.find(({ member }) => verb === 'create' && (member === 'externalId' || member === 'name'));
+  return fields.map((field) => (field === found ? { ...field, operand: operandName(field) } : field));
+}
+
+function operandName({ flag, member, kind, byId, isRequired, isNullable }: EndpointField): string {
+  if (kind === 'secret') return '[KEY]';
+  const name = byId === undefined && flag !== 'external-id' && member.endsWith('Id') ? 'ID' : flag.toUpperCase();
+  const isOptional = byId === undefined && (isRequired !== true || isNullable === true);
+  return isOptional ? `[${name.replaceAll('-', '_')}]` : name.replaceAll('-', '_');
+}
+
+/** A flag that is also a setting gets the noun before it. */
+function withFreeFlag(command: string, field: EndpointField): EndpointField {
+  const isTaken = field.flag in SETTING_FLAGS || field.flag in COMMON_FLAGS;
+  return isTaken ? { ...field, flag: `${command.split(' ')[0]}-${field.flag}` } : field;
+}
+
+/** The words of the field, with the names of flags in place of members of the request. */
+function inFlags(field: EndpointField, fields: readonly EndpointField[]): string {
+  const named = field.meaning
+    .replaceAll(/,? in (?:unix )?milliseconds\b/g, '')
+    .replaceAll('null or `[]`', 'null')
+    .replaceAll('`[]`', `--clear ${field.flag}`)
+    .replaceAll(/`([^`]+)`/g, (_, word: string) => nameIn(word, fields))
+    .replaceAll(/\bnull(?= |:|,)/g, `--clear ${field.flag}`);
+  const words = field.kind === 'switch' ? switchWords(field, named) : named;
+  return withoutTwins(field.kind === 'duration' ? durationWords(words) : words).trim();
+}
+
+function switchWords({ flag, off }: EndpointField, meaning: string): string {
+  const named = meaning
+    .replaceAll(/\btrue(?=:)/g, `--${flag}`)
+    .replaceAll(/\bfalse(?=:)/g, `--${off ?? `no-${flag}`}`)
+    .replaceAll(/\bfalse(?= when absent)/g, off === undefined ? 'false' : `--${off}`)
+    .replaceAll(/\btrue(?= when absent)/g, `--${flag}`)
+    .replace(new RegExp(`^--${flag}: `), '');
+  const words = off === undefined ? named.replace(/ false when absent:?[^.]*\.?/, '') : named;
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** Milliseconds as people write them: `2592000000 (30 days)` is `30 days`. */
+function durationWords(meaning: string): string {
+  return meaning
+    .replaceAll(/\b\d{4,} \(([^)]*)\)/g, '$1')
+    .replaceAll(/\b\d{4,}\b/g, (number) => showDuration(Number(number)));
+}
+
+/** Two members of one flag are named once. */
+function withoutTwins(text: string): string {
+  return text
+    .replaceAll(/(?<![\w-])(--[a-z-]+|[A-Z]{2,})(?:,| and| or) \1(?![\w-])/g, '$1')
+    .replaceAll(/one of (--[a-z-]+), (--[a-z-]+)(?=\.)/g, 'one of $1 and $2')
+    .replaceAll(/ ?Give (?:either|one of) (?:--[a-z-]+|[A-Z]+)\./g, '');
+}
+
+export function nameIn(word: string, fields: readonly EndpointField[]): string {
+  const found = fields.find(({ member, byId }) => member === word || byId?.member === word);
+  if (found === undefined) return commandNamed(word) ?? word;
+  return found.operand?.replaceAll(/[[\]]/g, '') ?? `--${found.flag}`;
+}
