@@ -1,8 +1,9 @@
 import { type Origin, secret, type Variable, variable } from './variable.ts';
+import { BACKUP_VARIABLES } from './backupVariables.ts';
+import { PORTAL_VARIABLES } from './portalVariables.ts';
 import {
   addressBlocks,
   choice,
-  color,
   count,
   duration,
   encryptionKeys,
@@ -10,7 +11,6 @@ import {
   origins,
   type Pepper,
   peppers,
-  pictureFile,
   port,
   publicUrl,
   text,
@@ -55,20 +55,7 @@ export const VARIABLES = {
     null,
     'Serve the dashboard at /dashboard. Default: on if the service listens on a loopback address, off otherwise.',
   ),
-  portalName: variable(
-    'PORTAL_NAME',
-    text,
-    'API keys',
-    "The name on the customers' page, such as that of your product.",
-  ),
-  portalColor: variable('PORTAL_COLOR', color, '#0b57d0', "The colour of the customers' page."),
-  portalLogo: variable('PORTAL_LOGO', pictureFile, null, "A picture for the customers' page, at most 256 KiB."),
-  portalReturnOrigins: variable(
-    'PORTAL_RETURN_ORIGINS',
-    origins,
-    null,
-    "Origins that the customers' page may lead back to, separated by commas; `*` allows all. None when absent.",
-  ),
+  ...PORTAL_VARIABLES,
   data: variable('DATA', text, './data', 'Folder of the embedded database; created with mode 0700.'),
   databaseUrl: secret(
     'DATABASE_URL',
@@ -264,24 +251,7 @@ export const VARIABLES = {
     '761d',
     'How long the lines of statements are kept for `usage.getStatement`. The default is 25 months.',
   ),
-  backupFolder: variable(
-    'BACKUP_FOLDER',
-    text,
-    null,
-    'Folder for scheduled backups of the embedded database; created with mode 0700. None are made when absent.',
-  ),
-  backupEvery: variable(
-    'BACKUP_EVERY',
-    duration(60_000, 30 * DAY_MS),
-    '1d',
-    'The time from one scheduled backup to the next.',
-  ),
-  backupKeep: variable(
-    'BACKUP_KEEP',
-    count(1, 10_000),
-    '7',
-    'How many scheduled backups are kept. The oldest are removed after a new one is made.',
-  ),
+  ...BACKUP_VARIABLES,
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

@@ -20,6 +20,7 @@ function linesIn(path: string): number {
 describe('sizes', () => {
   /** Files over 250 lines, each with its reason. */
   const LONG: Readonly<Record<string, string>> = {
+    'compose.ts': 'the one place where everything is put together',
     'config/variables.ts': 'one table of every setting',
     'core/accountBook.ts': 'one account with everything that can happen to it',
     'core/records.ts': 'all records, one after the other',

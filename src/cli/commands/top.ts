@@ -15,6 +15,7 @@ export const top: Command = {
   name: 'top',
   summary: 'Show what the service does, as it happens. Ctrl-C ends it.',
   operands: [],
+  takesProfile: true,
   flags: { once: { value: null, meaning: 'Show it once. So does output that is no terminal.' } },
   examples: ['keystile top', 'keystile top --once --json'],
   async run(call) {
