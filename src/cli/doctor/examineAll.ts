@@ -31,7 +31,8 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
   ]);
   const [port, metricsPort, openFiles, certificate, ofDatabase] = parts;
   const { readiness, unasked } = running;
-  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, backups: unasked };
+  const backups = config.backupFolder === null ? null : unasked;
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, backups };
   return {
     config,
     settingProblems: [],

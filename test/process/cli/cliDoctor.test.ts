@@ -73,7 +73,7 @@ function openToOthers(data: string): void {
 
 async function withRootKeyUntilTomorrow(data: string): Promise<Record<string, string>> {
   const expires = String(Date.now() + DAY_MS);
-  await keystile(['root-key', 'create', '--name', 'ends', '--expires', expires], {
+  await keystile(['root-key', 'create', '--name', 'ends', '--right', '*', '--expires', expires], {
     environment: { ...CALM, KEYSTILE_DATA: data },
   });
   return {};
@@ -91,7 +91,7 @@ let made: TempFolder;
 beforeAll(async () => {
   made = new TempFolder();
   const environment = { ...CALM, KEYSTILE_DATA: made.join('data') };
-  expect((await keystile(['root-key', 'create', '--name', 'first'], { environment })).code).toBe(0);
+  expect((await keystile(['root-key', 'create', '--name', 'first', '--right', '*'], { environment })).code).toBe(0);
 });
 afterAll(() => made[Symbol.dispose]());
 
