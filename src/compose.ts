@@ -16,7 +16,7 @@ import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
-import { PostgresStorage } from './storage/postgres/storage.ts';
+import type { PostgresStorage } from './storage/postgres/storage.ts';
 import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
 import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
@@ -25,6 +25,9 @@ import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
 import { type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
 import { VERSION } from './version.ts';
+
+/** The client of PostgreSQL is a fifth of what a start loads: one without it leaves it out. */
+export const LOAD_POSTGRES = () => import('./storage/postgres/storage.ts');
 
 /** How long a target of a webhook may take to answer. */
 const WEBHOOK_TIMEOUT_MS = 10_000;
@@ -133,7 +136,8 @@ function scheduleBackups(
 export async function composeNode(surroundings: NodeSurroundings): Promise<Composed<PostgresStorage>> {
   const { config, system, log, monotonicMs, databaseUrl, location } = surroundings;
   const metrics = new HttpMetrics();
-  const storage = await PostgresStorage.open({
+  const { PostgresStorage: Shared } = await LOAD_POSTGRES();
+  const storage = await Shared.open({
     url: databaseUrl,
     node: newId(system, 'node'),
     location,

@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 
-import { compose, composeNode, type Composed, locationOf, type Surroundings } from '../compose.ts';
+import { compose, composeNode, LOAD_POSTGRES, type Composed, locationOf, type Surroundings } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
 import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import type { Task } from '../storage/port/tasks.ts';
-import { PostgresStorage } from '../storage/postgres/storage.ts';
+import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
 import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
@@ -113,11 +113,12 @@ async function joinNodes({ config, log, certificates }: StorageContext, database
     ...expiryOf(certificates),
   };
   const composed = await composeNode(surroundings);
+  const { PostgresStorage: Shared } = await LOAD_POSTGRES();
   return {
     composed,
     cluster: composed.storage,
     watch: (syncLagMs) => watchNode(composed.storage, log, syncLagMs),
-    where: `PostgreSQL at ${PostgresStorage.where(databaseUrl)} · location ${location}`,
+    where: `PostgreSQL at ${Shared.where(databaseUrl)} · location ${location}`,
     restored: null,
     serveCommandLine() {},
     stopCommandLine: async () => {},

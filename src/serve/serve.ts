@@ -26,7 +26,6 @@ import { listenApi, type Listening, type ListeningApi, listenMetrics } from './l
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
-import { openCertificates } from './openCertificates.ts';
 import { freePortAfter } from './tryPort.ts';
 
 export interface ServeOutput {
@@ -54,7 +53,8 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   // Signal handlers come before the banner: a person who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
   const size = connectionsThatFit(config, log);
-  const certificates = openCertificates(config, log);
+  const certificates =
+    config.tlsCert === null ? null : (await import('./openCertificates.ts')).openCertificates(config, log);
   const onBroken = (error: Error): void => {
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
