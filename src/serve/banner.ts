@@ -10,6 +10,8 @@ export interface BannerFacts {
   readonly where: string;
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
+  /** It has made-up data, in a folder that goes with it. */
+  readonly isDemo: boolean;
   readonly metrics: string | null;
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
@@ -34,7 +36,7 @@ export function banner(facts: BannerFacts): string {
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
     ...facts.warnings.map((warning) => `Warning: ${warning}`),
-    'Ctrl-C stops it; nothing is lost.',
+    facts.isDemo ? 'Ctrl-C stops it, and its data is gone then.' : 'Ctrl-C stops it; nothing is lost.',
   ];
   return lines.join('\n');
 }

@@ -136,6 +136,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       url: certificates === null ? url : (config.publicUrl ?? url),
       where: storage.where,
       restored: storage.restored,
+      isDemo,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       warnings,

@@ -49,7 +49,7 @@ export class Demo {
     const lines = this.#records.shown.map(({ code, key, asks }) => {
       return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
     });
-    return `This is a demo. Its data is gone when it stops.
+    return `This is a demo.
 Root key  ${rootKey}
 A key for each verdict:
 ${lines.join('\n')}
