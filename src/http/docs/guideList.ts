@@ -4,6 +4,7 @@ import { PROGRAM_FILES } from '../../programFiles.ts';
 export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Use it': [
     'protect-a-route',
+    'recipes',
     'keys',
     'credits',
     'reservations',
