@@ -46,8 +46,8 @@ export interface VerificationsQuery extends Period {
 export type Subject = { readonly keyId: string } | { readonly ownerId: string };
 
 /**
- * Answers questions about analytics. Before each answer the node writes its open counts, so these are included. A dashboard asks
- * all the time: for it, the node writes them only while they are few, and it sees the others when they are written anyway.
+ * Answers questions about analytics. Before each answer the node writes its open counts, so these are included. An open page
+ * asks all the time: for it, the node writes them only while they are few, and it sees the others when they are written anyway.
  */
 export class AnalyticsAdmin {
   readonly #storage: Storage;
@@ -160,7 +160,7 @@ export class AnalyticsAdmin {
   /** Writes the open counts of this node before they are read. */
   async #writeDown(actor: Actor): Promise<void> {
     try {
-      await (actor.via === 'dashboard' ? this.#writing.flushFew() : this.#writing.flush());
+      await (actor.via === undefined ? this.#writing.flush() : this.#writing.flushFew());
     } catch (error) {
       // The node repeats the write until its outcome is known. The caller has only asked a question: nothing is in doubt.
       throw error instanceof StorageOutcomeUnknown ? new StorageUnavailable(error.message) : error;
