@@ -1,4 +1,5 @@
 import type { Outgoing, OutgoingRequest, SendOutcome } from '../engine/admin/webhooks/outgoing.ts';
+import { post } from './post.ts';
 import { signatures } from './signature.ts';
 import { RefusedTarget, resolveTarget, type Target, type TargetRules } from './target.ts';
 
@@ -48,8 +49,6 @@ export class HttpOutgoing implements Outgoing {
   async #post(target: Target, request: OutgoingRequest, signal: AbortSignal): Promise<number> {
     const posting = { target, headers: this.#headers(request), body: request.body, signal, ca: this.#options.ca };
     const addresses = target.addresses.slice(0, MAX_ADDRESSES);
-    // Sockets and TLS of the runtime take long to load, and most services send nothing.
-    const { post } = await import('./post.ts');
     for (const [i, address] of addresses.entries()) {
       try {
         return await post({ ...posting, address });
