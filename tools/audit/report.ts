@@ -28,7 +28,7 @@ function notAsked(reason: string): AuditReport {
   return {
     lines: [
       `The registry did not answer (${reason}), so no package was compared with known vulnerabilities.`,
-      'Run npm run audit where npm reaches a registry that answers audits, such as https://registry.npmjs.org.',
+      'Run npm run audit where npm reaches a registry that answers audits.',
     ],
     code: 2,
   };

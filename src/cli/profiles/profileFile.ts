@@ -1,20 +1,9 @@
-import {
-  chmodSync,
-  closeSync,
-  existsSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  unlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 import { repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
+import { writeDurably } from '../../storage/sqlite/file/dataFolder.ts';
 import { failed, misused } from '../cliError.ts';
 import type { Io } from '../io.ts';
 
@@ -78,26 +67,12 @@ function parseProfiles(path: string, text: string): Profiles {
 export function writeProfiles(io: Io, { current, profiles }: Profiles): void {
   const path = profilePath(io);
   if (path === null) throw failed('Profiles need a home folder. Set HOME or XDG_CONFIG_HOME.');
-  const temporary = `${path}.${process.pid}.new`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeWhole(temporary, `${JSON.stringify({ current, profiles: Object.fromEntries(profiles) }, null, 2)}\n`);
-    renameSync(temporary, path);
+    writeDurably(path, `${JSON.stringify({ current, profiles: Object.fromEntries(profiles) }, null, 2)}\n`);
   } catch (error) {
-    if (existsSync(temporary)) unlinkSync(temporary);
     const code = (error as { code?: string }).code ?? String(error);
     throw failed(`The file ${path} of the profiles cannot be written (${code}). Nothing was stored.`);
-  }
-}
-
-function writeWhole(path: string, text: string): void {
-  const file = openSync(path, 'w', 0o600);
-  try {
-    chmodSync(path, 0o600);
-    writeFileSync(file, text);
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
   }
 }
 
