@@ -98,6 +98,22 @@ export function idsWithRight(rights: readonly string[], operation: Operation): s
   return rights.filter((right) => operationOf(right) === operation).map((right) => right.split('.')[1] ?? '');
 }
 
+/** Operations that give a key an owner. */
+export type OwnerOperation = 'api.create_key' | 'api.update_key';
+
+/** A root key that may do this in every api, or may create identities, may name any identity as the owner of a key. */
+export function mayNameAnyOwner(rights: readonly string[], operation: OwnerOperation): boolean {
+  return holdsRight(rights, operation, ALL_RIGHTS) || holdsRight(rights, 'identity.create_identity', ALL_RIGHTS);
+}
+
+/**
+ * Identities belong to no api, and a key of an identity reads its metadata and spends its credits. Therefore a root key of single
+ * apis needs a right on identities to name one: to create any, or to change this one.
+ */
+export function mayNameOwner(rights: readonly string[], operation: OwnerOperation, identityId: string): boolean {
+  return mayNameAnyOwner(rights, operation) || holdsRight(rights, 'identity.update_identity', identityId);
+}
+
 /** A root key with these rights may grant `right`: it has the right itself, or one that includes it. */
 export function coversRight(rights: readonly string[], right: string): boolean {
   if (rights.includes(ALL_RIGHTS) || rights.includes(right)) return true;

@@ -68,6 +68,27 @@ test('problems are told with what to do, and who runs low is named', async () =>
   await page.getByRole('listitem').filter({ hasText: 'Valid 1' }).waitFor();
 });
 
+test('a customer that runs low is named among many of nearly the same name, and no longer when it is deleted', async () => {
+  const name = 'team-1';
+  await server.ok('/v1/identities.createIdentity', { externalId: name, remaining: 2, alerts: { creditsBelow: 2 } });
+  for (let i = 0; i < 101; i++) await server.ok('/v1/identities.createIdentity', { externalId: `${name}${i}` });
+  const { key } = await server.createKey({ externalId: name });
+  await server.verify(key);
+  const low = table('Keys and customers that are about to run out or expire');
+  const row = low.getByRole('row', { name: new RegExp(`Customer ${name} Credits run low 1 left then`) });
+  await until('it is named', async () => {
+    await at.open('Try it');
+    await at.open('Overview');
+    await low.waitFor();
+    return (await row.count()) === 1;
+  });
+  await server.ok('/v1/identities.deleteIdentity', { externalId: name, keys: 'delete' });
+  await at.open('Try it');
+  await at.open('Overview');
+  await low.waitFor();
+  expect(await row.count()).toBe(0);
+});
+
 test('the page does not pile up requests: with slow answers it waits for them', async () => {
   let open = 0;
   let most = 0;

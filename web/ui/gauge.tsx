@@ -61,7 +61,7 @@ function LimitGauge({ of: { name, limit, duration: windowMs, async, used, reset 
         <rect class="left" x="0" y="8" width={(WIDTH * leftMs) / windowMs} height="2" />
       </svg>
       <p class="hint" title={new Date(reset).toISOString()}>
-        {leftMs === 0 ? 'Not in use' : `Resets in ${clock(leftMs)}`}
+        {leftMs === 0 ? 'Starts with the next use' : `Resets in ${clock(leftMs)}`}
       </p>
     </>
   );

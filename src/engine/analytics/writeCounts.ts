@@ -60,7 +60,7 @@ export class CountWriting {
     }
   }
 
-  /** Like `flush` when one slice is enough. Otherwise nothing is done: each slice is work that verifications have to wait for. */
+  /** Like `flush` when the open counts are few. Otherwise nothing is done: each slice is work that verifications have to wait for. */
   async flushFew(): Promise<void> {
     if (this.#context.openCounts.length <= this.#context.sliceSize) await this.flush();
   }

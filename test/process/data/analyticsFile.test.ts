@@ -102,7 +102,7 @@ describe('the file of the analytics', () => {
     expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);
   });
 
-  test('damaged, or of a newer program: the start is refused with a sentence that names it', async () => {
+  test('damaged, or of a newer or a much older program: the start is refused with a sentence that names it', async () => {
     using folder = new TempFolder();
     const path = folder.join('analytics.db');
     writeFileSync(path, 'this is no database, whatever its name says; it is long enough to be looked at');
@@ -112,10 +112,18 @@ describe('the file of the analytics', () => {
       `The analytics in ${path} cannot be opened (SQLITE_NOTADB: file is not a database). Move the file away to begin without counts.\n`,
     );
     rmSync(path);
-    {
-      using newer = new Database(path, { create: true });
-      newer.run('PRAGMA user_version = 99');
-    }
+    const writtenBy = (version: number, applicationId: number): void => {
+      using written = new Database(path, { create: true });
+      written.run(`PRAGMA user_version = ${version}`);
+      written.run(`PRAGMA application_id = ${applicationId}`);
+    };
+    writtenBy(1, 0);
+    const older = await offline(folder.path, ['root-key', 'list']);
+    expect([older.code, older.out]).toEqual([1, '']);
+    expect(older.err).toContain(
+      `The analytics in ${path} were written by a program before 0.1.0. Move the file away to begin without counts.`,
+    );
+    writtenBy(99, 0x4b455941);
     const refused = await offline(folder.path, ['root-key', 'list']);
     expect([refused.code, refused.out]).toEqual([1, '']);
     expect(refused.err).toContain(`The analytics in ${path} have schema version 99, and this program knows up to 1.`);

@@ -7,8 +7,10 @@ import { compare, type Comparison, type Pace, type Side, warmUp } from '../pairs
 import type { RequestPool } from '../requests.ts';
 
 const DASHBOARDS = 10;
-/** How long one real page is watched to learn what it asks for. */
-const WATCHED_MS = 10_000;
+/** How long one real page is watched to learn what it asks for: as long as the pause of what it asks for most rarely. */
+const WATCHED_MS = 60_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** Rounds this many times as long as usual: a page asks every few seconds. */
 const TIMES = 8;
 
@@ -22,7 +24,7 @@ interface Recorded {
 }
 
 export interface DashboardsResult {
-  /** With ten dashboards open, against none. */
+  /** With ten dashboards open on the service, against ten on another one. */
   readonly comparison: Comparison;
   /** Requests of one dashboard per second. */
   readonly asksPerSecond: number;
@@ -87,13 +89,19 @@ async function recordOverview(url: string): Promise<readonly Recorded[]> {
   }
 }
 
+/** A page that asks for the last hour asks from one minute later on after a minute. Here every `start` is a whole minute an hour ago. */
+function startingNow(body: string | null): string | null {
+  const start = Math.floor((Date.now() - HOUR_MS) / MINUTE_MS) * MINUTE_MS;
+  return body === null ? null : body.replace(/"start":\d+/, `"start":${start}`);
+}
+
 /** Sends what was recorded again and again, for each dashboard from another moment on. Answers what ends it. */
 function openDashboards(recorded: readonly Recorded[]): () => void {
   const timers = new Set<ReturnType<typeof setTimeout>>();
   const ended = new AbortController();
   const send = async ({ url, method, headers, body }: Recorded): Promise<void> => {
     const kept = Object.entries(headers).filter(([name]) => !/^(?::|content-length|host|connection)/.test(name));
-    const init = { method, headers: Object.fromEntries(kept), body, signal: ended.signal };
+    const init = { method, headers: Object.fromEntries(kept), body: startingNow(body), signal: ended.signal };
     const answer = await fetch(url, init).catch(() => null);
     await answer?.arrayBuffer().catch(() => null);
     if (answer !== null && !answer.ok) throw new Error(`A dashboard was answered ${answer.status}.`);

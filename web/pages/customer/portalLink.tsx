@@ -2,9 +2,11 @@ import { useState } from 'preact/hooks';
 
 import type { Api } from '../../../sdk/src/generated/api.ts';
 import { ACTION_OPERATIONS, PORTAL_ACTIONS, type PortalAction } from '../../../src/core/portalSession.ts';
-import { keystile, may } from '../../client.ts';
+import { mayNameOwner } from '../../../src/core/rights.ts';
+import { keystile, may, session } from '../../client.ts';
 import { CheckList } from '../../ui/edit/checkList.tsx';
-import { DialogButton, Form, SelectField, textOf } from '../../ui/form.tsx';
+import { DialogButton, Form } from '../../ui/form.tsx';
+import { Select } from '../../ui/select.tsx';
 import { Copyable, Empty, Showing } from '../../ui/show.tsx';
 import { useApis } from '../useApis.ts';
 
@@ -29,15 +31,22 @@ function LinkForm({ identityId }: { readonly identityId: string }) {
     );
   return (
     <Showing loaded={apis}>
-      {(known) =>
-        known.length === 0 ? (
-          <Empty>The page shows the keys of an api. There is none yet.</Empty>
+      {(known) => {
+        const readable = known.filter(({ id }) => may('api.read_key', id));
+        return readable.length === 0 ? (
+          <Empty>The page shows the keys of an api. There is none whose keys you may read.</Empty>
         ) : (
-          <Fields apis={known} identityId={identityId} onMade={setLink} />
-        )
-      }
+          <Fields apis={readable} identityId={identityId} onMade={setLink} />
+        );
+      }}
     </Showing>
   );
+}
+
+/** The link can allow what this root key may do itself. */
+function mayAllow(action: PortalAction, apiId: string, identityId: string): boolean {
+  if (!ACTION_OPERATIONS[action].every((operation) => may(operation, apiId))) return false;
+  return action !== 'create' || mayNameOwner(session.value?.permissions ?? [], 'api.create_key', identityId);
 }
 
 function Fields({
@@ -49,24 +58,23 @@ function Fields({
   readonly identityId: string;
   readonly onMade: (link: string) => void;
 }) {
-  const [allow, setAllow] = useState<readonly PortalAction[]>([]);
-  const offered = PORTAL_ACTIONS.filter((action) => ACTION_OPERATIONS[action].every((right) => may(right)));
+  const [apiId, setApiId] = useState(apis[0]?.id ?? '');
+  const [chosen, setChosen] = useState<readonly PortalAction[]>([]);
+  const offered = PORTAL_ACTIONS.filter((action) => mayAllow(action, apiId, identityId));
+  // What was chosen for one api may not be allowed in another.
+  const allow = offered.filter((action) => chosen.includes(action));
   return (
     <Form
       button="Make the link"
-      onSend={async (data) => {
-        const { url } = await keystile.portal.createSession({ identityId, apiId: textOf(data, 'api') ?? '', allow });
+      onSend={async () => {
+        const { url } = await keystile.portal.createSession({ identityId, apiId, allow });
         onMade(url);
       }}
     >
-      <SelectField label="Api" name="api" options={apis.map(({ id, name }) => [id, name])} />
+      <Select label="Api" value={apiId} options={apis.map(({ id, name }) => [id, name])} onChoose={setApiId} />
       <fieldset>
         <legend>What the customer may do with its keys</legend>
-        <CheckList
-          options={offered}
-          chosen={allow}
-          onChoose={(chosen) => setAllow(chosen as readonly PortalAction[])}
-        />
+        <CheckList options={offered} chosen={allow} onChoose={(now) => setChosen(now as readonly PortalAction[])} />
       </fieldset>
     </Form>
   );

@@ -1,13 +1,15 @@
+import { KeystileError } from '../../../sdk/src/errors.ts';
 import type { Event } from '../../../sdk/src/generated/api.ts';
-import { may, session } from '../../client.ts';
+import { keystile, may, session } from '../../client.ts';
 import { nowMs } from '../../clock.ts';
-import { listCustomers, listEvents, listKeys } from '../../paged.ts';
+import { listEvents, listKeys } from '../../paged.ts';
 import { customerPath, hrefOf, toPart } from '../../router.ts';
 import { Ago, Badge, Count, Empty, Showing } from '../../ui/show.tsx';
 import { Table } from '../../ui/table.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 
-const TYPES = ['key.expiring', 'credits.low', 'credits.exhausted', 'credits.refilled', 'key.deleted'] as const;
+const DELETED = ['key.deleted', 'identity.deleted'] as const;
+const TYPES = ['key.expiring', 'credits.low', 'credits.exhausted', 'credits.refilled', ...DELETED] as const;
 const SHOWN = 10;
 const EVERY_MS = 60_000;
 const PAGE = 100;
@@ -66,14 +68,25 @@ async function isStillSo({ type, data }: Notice): Promise<boolean> {
   const { keyId, apiId = '', externalId } = data;
   if (keyId !== undefined && !(may('api.read_key', apiId) && may('api.read_api', apiId))) return true;
   if (keyId === undefined && (externalId === undefined || !may('identity.read_identity', '*'))) return true;
-  // Searches find nothing where a record was deleted. To ask for it would be an error.
-  const found =
-    keyId === undefined
-      ? (await listCustomers({ search: externalId })).identities.find((each) => each.externalId === externalId)
-      : (await listKeys({ apiId, search: keyId, limit: 1 })).keys.find(({ id }) => id === keyId);
+  const found = keyId === undefined ? await customerNow(externalId ?? '') : await keyNow(apiId, keyId);
   if (found === undefined) return false;
   if (type === 'key.expiring') return 'expires' in found && found.expires === data.expires;
   return found.remaining !== undefined && found.remaining <= (data.remaining ?? 0);
+}
+
+/** A search finds nothing where the key was deleted. To ask for it would be an error. */
+async function keyNow(apiId: string, keyId: string) {
+  return (await listKeys({ apiId, search: keyId, limit: 1 })).keys.find(({ id }) => id === keyId);
+}
+
+/** Events tell of deleted customers, too. Only one that is being deleted is asked for and not found. */
+async function customerNow(externalId: string) {
+  try {
+    return await keystile.identities.get({ externalId });
+  } catch (error) {
+    if (error instanceof KeystileError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
 }
 
 function note(notices: Map<string, Notice>, { type, time, data }: Event): void {
@@ -82,8 +95,9 @@ function note(notices: Map<string, Notice>, { type, time, data }: Event): void {
   const kind = type === 'key.expiring' ? 'expires' : 'credits';
   const name = `${kind} ${holder}`;
   notices.delete(name);
-  if (type === 'key.deleted') notices.delete(`expires ${holder}`);
-  if (type === 'credits.refilled' || type === 'key.deleted') return;
+  const isDeleted = DELETED.some((each) => each === type);
+  if (isDeleted) notices.delete(`expires ${holder}`);
+  if (isDeleted || type === 'credits.refilled') return;
   notices.set(name, { holder, type, time, data: told });
   for (const oldest of notices.keys()) {
     if (notices.size <= MAX_HOLDERS) return;

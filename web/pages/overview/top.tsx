@@ -94,8 +94,9 @@ function mayList(apiId: string): boolean {
 
 /** By its name, where the key is still there and may be read. */
 async function keyRow({ apiId, keyId = '', total, valid }: CountsOfApi): Promise<TopRow> {
-  // A search finds nothing where the key was deleted. To ask for it would be an error.
-  const found = mayList(apiId) ? (await listKeys({ apiId, search: keyId, limit: 1 })).keys[0] : undefined;
+  // A search finds nothing where the key was deleted. To ask for it would be an error. Without an answer, the id is shown.
+  const search = mayList(apiId) ? listKeys({ apiId, search: keyId, limit: 1 }).catch(() => null) : null;
+  const found = (await search)?.keys[0];
   return {
     href: `/keys/${toPart(keyId)}`,
     name: (found?.id === keyId ? found.name : undefined) ?? keyId,

@@ -17,7 +17,7 @@ import {
   type TimeGroup,
   timesOf,
 } from './timeRange.ts';
-import { SharedAnswers } from './sharedAnswers.ts';
+import { SharedAnswers, type Sharing } from './sharedAnswers.ts';
 import { KeyReader } from '../keys/keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
@@ -26,9 +26,9 @@ export type Group = (typeof GROUPS)[number];
 
 /** The largest number of rows that are read for one answer. */
 const MAX_READ_ROWS = 100_000;
-/** How long dashboards share an answer at least: one about times, which shall move, and any other. */
-const SHARED_BY_TIME_MS = 2_000;
-const SHARED_MS = 30_000;
+/** How long open pages share an answer: one about times, which shall move, and any other. */
+const BY_TIME: Sharing = { leastMs: 2_000, mostMs: 10_000 };
+const NOT_BY_TIME: Sharing = { leastMs: 30_000, mostMs: 120_000 };
 const READING_DEEDS = ['api.read_analytics', 'api.read_api'] as const;
 
 export interface VerificationsQuery extends Period {
@@ -54,7 +54,7 @@ export class AnalyticsAdmin {
   readonly #reader: KeyReader;
   readonly #writing: Pick<CountWriting, 'flush' | 'flushFew'>;
   readonly #retention: Retention;
-  /** Open dashboards ask the same all the time. */
+  /** Open pages ask the same all the time. */
   readonly #shared: SharedAnswers<readonly VerificationRow[]>;
 
   constructor(context: AdminContext, writing: Pick<CountWriting, 'flush' | 'flushFew'>, retention: Retention) {
@@ -66,16 +66,25 @@ export class AnalyticsAdmin {
   }
 
   async getVerifications(actor: Actor, query: VerificationsQuery): Promise<readonly VerificationRow[]> {
-    this.#requireReading(actor, query.apiId);
-    if (actor.via !== 'dashboard') return this.#answer(actor, query);
-    const isByTime = query.groupBy.every((group) => (TIME_GROUPS as readonly Group[]).includes(group));
-    const leastMs = isByTime ? SHARED_BY_TIME_MS : SHARED_MS;
-    return this.#shared.get(JSON.stringify(query), leastMs, () => this.#answer(actor, query));
+    const { apiId, groupBy } = query;
+    this.#requireReading(actor, apiId);
+    if ((await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+    const isByTime = groupBy.every((group) => (TIME_GROUPS as readonly Group[]).includes(group));
+    return this.#share(actor, query, isByTime ? BY_TIME : NOT_BY_TIME, () => this.#answer(actor, query));
+  }
+
+  /** Pages share answers. Every other caller gets its own. What the actor may read is checked before. */
+  #share(
+    actor: Actor,
+    question: object,
+    sharing: Sharing,
+    ask: () => Promise<readonly VerificationRow[]>,
+  ): Promise<readonly VerificationRow[]> {
+    return actor.via === undefined ? ask() : this.#shared.get(JSON.stringify(question), sharing, ask);
   }
 
   async #answer(actor: Actor, query: VerificationsQuery): Promise<readonly VerificationRow[]> {
-    const { apiId, groupBy, limit } = query;
-    if ((await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
+    const { groupBy, limit } = query;
     const time = TIME_GROUPS.find((group) => groupBy.includes(group)) ?? null;
     const range = this.#range(query, time);
     const times = time !== null && groupBy.length === 1 ? timesOf(time, range) : null;
@@ -97,9 +106,18 @@ export class AnalyticsAdmin {
     subject: Subject,
     { granularity, ...period }: Period & { readonly granularity: 'hour' | 'day' },
   ): Promise<readonly VerificationRow[]> {
-    const { apiIds, ...query } =
+    const of =
       'keyId' in subject ? await this.#ofKey(actor, subject.keyId) : await this.#ofOwner(actor, subject.ownerId);
     const range = rangeOf(granularity, period, this.#kept());
+    return this.#share(actor, { ...of, ...range }, BY_TIME, () => this.#answerOf(actor, of, granularity, range));
+  }
+
+  async #answerOf(
+    actor: Actor,
+    { apiIds, ...query }: OfSubject,
+    granularity: TimeGroup,
+    range: Range,
+  ): Promise<readonly VerificationRow[]> {
     const times = timesOf(granularity, range);
     await this.#writeDown(actor);
     const rows: AnalyticsRow[] = [];

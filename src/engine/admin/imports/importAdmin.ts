@@ -1,13 +1,8 @@
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import { mayNameAnyOwner } from '../../../core/rights.ts';
 import type { ImportBatch, ImportProgress } from '../../../storage/port/imports.ts';
-import {
-  mayNameAnyOwner,
-  requireEverywhere,
-  requireOn,
-  requireOwner,
-  requireSomewhere,
-} from '../change/requireRight.ts';
+import { requireEverywhere, requireOn, requireOwner, requireSomewhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { ImportQueue } from './importQueue.ts';
@@ -97,7 +92,7 @@ export class ImportAdmin {
 
   /** The actor may name the owners of these keys. Checked at once, and again when the keys are created. */
   async #requireOwners(actor: Actor, items: readonly ImportedKey[]): Promise<void> {
-    if (mayNameAnyOwner(actor, 'api.create_key')) return;
+    if (mayNameAnyOwner(actor.rights, 'api.create_key')) return;
     for (const externalId of new Set(items.flatMap(({ patch }) => patch.externalId ?? []))) {
       const known = await this.#context.storage.records.findIdentity(externalId);
       requireOwner(actor, 'api.create_key', known?.id ?? null);

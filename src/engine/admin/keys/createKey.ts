@@ -2,9 +2,10 @@ import { alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { BLANK_IDENTITY, BLANK_KEY } from '../../../core/blankRecords.ts';
 import { type ApiRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type KeyRecord } from '../../../core/records.ts';
+import type { OwnerOperation } from '../../../core/rights.ts';
 import { identityWords, searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';
-import { type OwnerOperation, requireEverywhere, requireOwner } from '../change/requireRight.ts';
+import { requireEverywhere, requireOwner } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';

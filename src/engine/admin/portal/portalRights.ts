@@ -1,6 +1,5 @@
 import { ACTION_OPERATIONS, type PortalSessionRecord } from '../../../core/portalSession.ts';
-import { coversRight, type Operation, rightTo } from '../../../core/rights.ts';
-import { mayNameAnyOwner } from '../change/requireRight.ts';
+import { coversRight, mayNameAnyOwner, type Operation, rightTo } from '../../../core/rights.ts';
 
 /** Roles and permissions that new keys are to have are those of the link, not of the customer. */
 const GRANTING: readonly Operation[] = [
@@ -23,6 +22,6 @@ export function portalRights(
   const naming = rightTo('identity.update_identity', identityId);
   if (allow.includes('create')) wanted.push(naming, ...GRANTING.map((each) => rightTo(each, '*')));
   // A root key that may name any owner may name this one.
-  const mayName = mayNameAnyOwner({ rights }, 'api.create_key');
+  const mayName = mayNameAnyOwner(rights, 'api.create_key');
   return [...new Set(wanted)].filter((right) => coversRight(rights, right) || (mayName && right === naming));
 }

@@ -45,6 +45,9 @@ const SCHEMA = `
     ('key_counts', 'key_counts_of_key', '10000000 1000 500 1');
   `;
 
+/** Every file of ours has this number, "KEYA". Those of programs before 0.1.0 have none, and may have other columns. */
+const APPLICATION_ID = 0x4b455941;
+
 /** Forward migrations. */
 const MIGRATIONS: readonly string[] = [SCHEMA];
 
@@ -53,6 +56,12 @@ export const ANALYTICS_VERSION = MIGRATIONS.length;
 /** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
 export function prepareAnalytics(db: Database, path: string): void {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
+  const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
+  if (user_version > 0 && application_id !== APPLICATION_ID) {
+    throw new FolderError(
+      `The analytics in ${path} were written by a program before 0.1.0. Move the file away to begin without counts.`,
+    );
+  }
   if (user_version > MIGRATIONS.length) {
     throw new FolderError(
       `The analytics in ${path} have schema version ${user_version}, and this program knows up to ${MIGRATIONS.length}. ` +
@@ -62,6 +71,7 @@ export function prepareAnalytics(db: Database, path: string): void {
   for (let version = user_version; version < MIGRATIONS.length; version++) {
     db.transaction(() => {
       db.run(MIGRATIONS[version] ?? '');
+      db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
       db.run(`PRAGMA user_version = ${version + 1}`);
     }).immediate();
   }

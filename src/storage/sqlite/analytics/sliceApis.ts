@@ -2,12 +2,11 @@ import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { SUMS } from '../../sql/analytics/countColumns.ts';
 import { sumByApi } from '../../sql/analytics/packedCounts.ts';
 
-/** Counts of one slice by minute, api and tags: a list of rows, which SQLite reads without help. */
-
 export const ADD_SLICE = 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)';
 
 const COLUMNS = ['minute_ms', 'api_id', 'tags', ...SUMS];
 
+/** The counts of one slice by minute, api and tags, as a JSON list of rows: SQLite's own functions read it. */
 export function packApis(counts: CountColumns): string {
   return JSON.stringify(
     sumByApi(counts).map(({ minuteMs, apiId, tags, counts: byCode, credits }) => [

@@ -10,7 +10,7 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Every database of ours has this number, "KEYZ". Those of programs before 0.1.0 lack it. */
+/** Every database of ours has this number, "KEYZ". Those of programs before 0.1.0 have another one, or none. */
 const APPLICATION_ID = 0x4b45595a;
 
 export function readSchemaVersion(db: Database): number {
