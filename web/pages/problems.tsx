@@ -1,5 +1,5 @@
 import type { Problem } from '../../sdk/src/generated/api.ts';
-import { Badge } from '../ui/show.tsx';
+import { Badge, Copyable } from '../ui/show.tsx';
 
 /** What is wrong, and what to do; or that all is well. */
 export function Problems({ of: problems }: { readonly of: readonly Problem[] }) {
@@ -11,10 +11,10 @@ export function Problems({ of: problems }: { readonly of: readonly Problem[] }) 
     );
   return (
     <ul class="problems" aria-label="Problems">
-      {problems.map(({ name, severity, text, fix }) => (
+      {problems.map(({ name, severity, text, fix, command }) => (
         <li key={name} class={severity === 'problem' ? 'notice wrong' : 'notice'}>
           <Badge kind={severity === 'problem' ? 'bad' : 'plain'}>{severity === 'problem' ? 'Problem' : 'Advice'}</Badge>{' '}
-          {text} <strong>{fix}</strong>
+          {text} <strong>{fix}</strong> <Copyable text={command} label={`the command for ${name}`} />
         </li>
       ))}
     </ul>
