@@ -16,6 +16,8 @@ export interface BannerFacts {
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
   readonly activeRootKeys: number;
+  /** How the user can call the command line. */
+  readonly program: string;
   /** What is risky about the address, each with what to do. */
   readonly warnings: readonly string[];
   /** The token signs in once; null = there is none to show. null: the dashboard is off. */
@@ -52,14 +54,14 @@ function restoredLine({ madeAtMs, restoredAtMs }: RestoredNote): string {
   return `  Restored  ${shown(restoredAtMs)} from a backup of ${shown(madeAtMs)}; what changed in between is missing`;
 }
 
-function rootKeyLine({ newRootKey, activeRootKeys }: BannerFacts): string {
+function rootKeyLine({ newRootKey, activeRootKeys, program }: BannerFacts): string {
   if (newRootKey !== null) {
     return 'shown' in newRootKey
       ? `  Root key  ${newRootKey.shown.padEnd(28)} shown this once`
       : `  Root key  saved in ${newRootKey.path} (only its owner can read it)`;
   }
   const count = activeRootKeys === 1 ? '1 root key' : `${activeRootKeys} root keys`;
-  return `  Root key  ${count}; to create another: npm run -s keystile root-key create`;
+  return `  Root key  ${count}; to create another: ${program} root-key create`;
 }
 
 function pasteLines(url: string, rootKey: FirstRootKey, verifyAuth: string): string[] {

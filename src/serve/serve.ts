@@ -37,6 +37,8 @@ export interface ServeOutput {
   readonly isTerminal: boolean;
   /** The banner is printed to a terminal: a person sees it, and nothing keeps it. */
   readonly showsSecrets: boolean;
+  /** How the user can call the command line, such as `npx keystile`. */
+  readonly program: string;
 }
 
 /** Runs the service until a signal stops it. Returns the exit code. */
@@ -141,10 +143,11 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       newRootKey,
       warnings,
       dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
+      program: output.program,
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
-  const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url }) : null;
+  const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url, program: output.program }) : null;
   if (demo !== null) output.print(demo.describe());
   return {
     async stop() {

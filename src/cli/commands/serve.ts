@@ -11,6 +11,7 @@ import { Digester, realSystem } from '../../system.ts';
 import type { Command } from '../command.ts';
 import { CliError, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
+import { programName } from '../output/programName.ts';
 import { readSettings } from '../settings.ts';
 import { jsonLine, record } from '../output/show.ts';
 
@@ -42,6 +43,7 @@ export const serve: Command = {
         logLine: (line: string) => io.err(`${line}\n`),
         isTerminal: io.isTerminal,
         showsSecrets: io.showsSecrets,
+        program: programName(io.environment),
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {

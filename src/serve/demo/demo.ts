@@ -12,6 +12,8 @@ export interface DemoContext {
   readonly service: Service;
   readonly rootKey: string;
   readonly url: string;
+  /** How the user can call the command line. */
+  readonly program: string;
 }
 
 /** A service with something to look at: records of a small business, a month of counts, and a trickle of verifications. */
@@ -45,7 +47,7 @@ export class Demo {
 
   /** What a newcomer can try. */
   describe(): string {
-    const { url, rootKey } = this.#context;
+    const { url, rootKey, program } = this.#context;
     const lines = this.#records.shown.map(({ code, key, asks }) => {
       return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
     });
@@ -55,7 +57,7 @@ A key for each verdict:
 ${lines.join('\n')}
 Try one, or watch what happens:
   curl -s ${url}/v1/keys.verifyKey -H 'Content-Type: application/json' -d '{"key":"${this.#records.shown[0]?.key ?? ''}"}'
-  KEYSTILE_URL=${url} KEYSTILE_ROOT_KEY=${rootKey} keystile top`;
+  KEYSTILE_URL=${url} KEYSTILE_ROOT_KEY=${rootKey} ${program} top`;
   }
 
   stop(): void {
