@@ -68,9 +68,7 @@ describe('the command line has every endpoint', () => {
 });
 
 describe('the example of each endpoint, as the help shows it, makes the request that the documentation shows', () => {
-  const examples = new Map(
-    [...ROUTES].map(({ path, example }) => [path.replace('/v1/', ''), example.request]),
-  );
+  const examples = new Map([...ROUTES].map(({ path, example }) => [path.replace('/v1/', ''), example.request]));
   test.each(TABLE.map((endpoint) => [endpoint.command, endpoint] as const))('%s', (_, endpoint) => {
     const command = ENDPOINT_COMMANDS.find(({ name }) => name === endpoint.command);
     const { flags, operands } = parseFlags(endpoint.example, { ...command?.flags });

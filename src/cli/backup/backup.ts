@@ -9,7 +9,8 @@ import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
 import { type CopyContents, inspectCopy } from '../../storage/sqlite/backup/inspectCopy.ts';
 import { makeBackup, type MadeBackup } from '../../storage/sqlite/backup/makeBackup.ts';
 import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
-import { realFolder, refuseExisting, type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
+import { type Restored, restoreBackup } from '../../storage/sqlite/backup/restoreBackup.ts';
+import { realFolder, refuseFolder } from '../../storage/sqlite/backup/restoreTarget.ts';
 import { Digester, realSystem, wallClockMs } from '../../system.ts';
 import { VERSION } from '../../version.ts';
 import type { Io } from '../io.ts';
@@ -93,7 +94,7 @@ interface RestoreCall {
 
 export async function restore(call: RestoreCall): Promise<Restored & { readonly madeAtMs: number }> {
   await using backup = await BackupFile.open(call.file);
-  if (!call.movesAside) refuseExisting(call.data);
+  refuseFolder(call.data, call.movesAside);
   const { madeAtMs } = backup.header;
   call.accept(madeAtMs);
   const { randomBytes } = realSystem(new Digester(null));

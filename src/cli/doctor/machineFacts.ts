@@ -8,6 +8,7 @@ import { localUrl } from '../../core/localUrl.ts';
 import type { FolderEntry, FolderFact, OpenFilesFact, PortFact } from '../../doctor/facts.ts';
 import { fitConnections, limitFor, readOpenFileLimit, reservedFiles } from '../../serve/openFiles.ts';
 import { freePortAfter, tryPort } from '../../serve/tryPort.ts';
+import { isOfService } from '../../storage/sqlite/file/dataFolder.ts';
 import { tryLocalTrust } from '../trust.ts';
 import { type AtAddress, whoIsAt, whoseMetricsAreAt } from './askAddress.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -68,15 +69,12 @@ export function readOpenFiles(
   return { limit, fitting, needed: limitFor(connections, reserved) };
 }
 
-/** What the service and its commands write there. Others may put files beside it, such as lost+found of a disk. */
-const OF_SERVICE = /^(keystile\.db|analytics\.db|owner\.|control\.sock|commit-number|encryption-key|root-key)/;
-
 /** The folder, and what the service has in it. */
 export function readFolder(path: string): FolderFact {
   const top = readEntry(path, '.', constants.R_OK | constants.W_OK | constants.X_OK);
   if (top === null || !statSync(path).isDirectory()) return null;
   if (!top.isAccessible) return [top];
-  const names = readdirSync(path).filter((name) => OF_SERVICE.test(name));
+  const names = readdirSync(path).filter(isOfService);
   const entries = names.map((name) => readEntry(join(path, name), name, constants.R_OK | constants.W_OK));
   return [top, ...entries.filter((entry) => entry !== null)];
 }

@@ -7,6 +7,9 @@ import { remainingIn } from '../documentation/offline.ts';
 import { Child, PROGRAM, runToEnd, type TempFolder } from '../process.ts';
 import { copyOf, create, makeOriginal, type Original } from './original.ts';
 
+/** As much of a backup as --force asks for. */
+const OLDER = 'keystile-backup 1\nan older one';
+
 let original: Original;
 
 beforeAll(async () => {
@@ -27,8 +30,8 @@ describe('a backup that cannot be made leaves nothing', () => {
     expect((await create(folder, 'none/a.backup')).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it, or name a file in another folder.\n`,
     );
-    expect((await create(folder, 'a.backup/b.backup')).err).toMatch(
-      /^The backup \S+ was not made \(ENOTDIR.*\)\. Nothing is left of it\. /,
+    expect((await create(folder, 'a.backup/b.backup')).err).toBe(
+      `${folder.join('a.backup')} is not a folder. Name a file in a folder.\n`,
     );
     rmSync(folder.join('data/analytics.db'));
     expect((await create(folder, 'b.backup')).err).toBe(
@@ -65,11 +68,16 @@ describe('a backup that cannot be made leaves nothing', () => {
 
   test('--force replaces a file, and only by a whole one', async () => {
     using folder = copyOf(original);
-    writeFileSync(folder.join('a.backup'), 'an older one');
+    writeFileSync(folder.join('a.backup'), OLDER);
     writeFileSync(folder.join('data/analytics.db'), 'damaged: no database at all, and longer than a header of one');
     const failed = await create(folder, 'a.backup', '--force');
-    expect([failed.code, failed.err]).toEqual([1, expect.stringContaining('Nothing is left of it. Check the disk')]);
-    expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe('an older one');
+    expect([failed.code, failed.err]).toEqual([
+      1,
+      expect.stringContaining(
+        `Nothing is left of it. The file ${folder.join('data/analytics.db')} is damaged. It holds counts only. Stop the service, move the file and those that begin with its name away, start the service, which then begins without counts, and make the backup again.\n`,
+      ),
+    ]);
+    expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe(OLDER);
     cpSync(original.folder.join('data/analytics.db'), folder.join('data/analytics.db'));
     expect((await create(folder, 'a.backup', '--force')).code).toBe(0);
     expect((await keystile(['backup', 'verify', folder.join('a.backup')])).code).toBe(0);
@@ -87,7 +95,7 @@ describe('a disk that takes no more', () => {
     async (blocks) => {
       using folder = copyOf(original);
       const settings = { KEYSTILE_DATA: folder.join('data') };
-      writeFileSync(folder.join('a.backup'), 'an older one');
+      writeFileSync(folder.join('a.backup'), OLDER);
       const command = limited(blocks, ['backup', 'create', folder.join('a.backup'), '--force']);
       const { code, stdout, stderr } = await runToEnd({ command, settings });
       expect([code, stdout, stderr]).toEqual([
@@ -96,7 +104,7 @@ describe('a disk that takes no more', () => {
         expect.stringMatching(/^The backup \S+ was not made \(.*\)\. Nothing is left of it\. /),
       ]);
       expect(readdirSync(folder.path).sort()).toEqual(['a.backup', 'data']);
-      expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe('an older one');
+      expect(readFileSync(folder.join('a.backup'), 'utf8')).toBe(OLDER);
     },
   );
 

@@ -47,7 +47,7 @@ function shown(unixMs: number): string {
 function missing(): string {
   return (
     `The backup was made ${shown(madeAtMs)}. Credits that were spent after that come back, ` +
-    'and keys that were revoked after that are valid again.'
+    'and keys and root keys that were revoked after that are valid again.'
   );
 }
 
@@ -170,7 +170,9 @@ describe('a restore', () => {
     expect((await restore('--data', folder.join('a/b/data'), '--accept')).code).toBe(0);
     expect(await remainingIn(folder.join('a/b/data'), made.keyId)).toBe(10);
     writeFileSync(folder.join('file'), '');
-    expect((await restore('--data', folder.join('file'), '--accept')).err).toContain(`${folder.join('file')} exists.`);
+    expect((await restore('--data', folder.join('file'), '--accept')).err).toContain(
+      `${folder.join('file')} is a file`,
+    );
     const { code, err } = await restore('--data', folder.join('file/data'), '--accept');
     expect([code, err]).toEqual([
       1,

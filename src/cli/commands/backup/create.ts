@@ -11,7 +11,7 @@ export const backupCreate: Command = {
   name: 'backup create',
   summary: 'Copy the data folder into one file, also while the service runs.',
   operands: ['FILE'],
-  flags: { force: { value: null, meaning: 'Replace FILE if it exists.' } },
+  flags: { force: { value: null, meaning: 'Replace FILE if it is an older backup.' } },
   examples: ['keystile backup create /backups/keystile.backup', 'keystile backup create latest.backup --force --json'],
   async run({ io, flags, operands: [file = ''], isJson }) {
     if (file === STDIN) throw misused('backup create writes a file, not standard output. Name a file instead of -.');

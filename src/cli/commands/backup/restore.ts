@@ -12,7 +12,10 @@ export const backupRestore: Command = {
   summary: 'Make a data folder from a backup. What changed after the backup was made is missing in it.',
   operands: ['FILE'],
   flags: {
-    accept: { value: null, meaning: 'Accept that later spends come back and keys revoked later are valid again.' },
+    accept: {
+      value: null,
+      meaning: 'Accept that later spends come back, and keys and root keys revoked later are valid again.',
+    },
     force: { value: null, meaning: 'Move an existing data folder aside. Nothing of it is deleted.' },
   },
   examples: ['keystile backup restore /backups/keystile.backup --data /var/lib/keystile --accept'],
@@ -49,6 +52,6 @@ export const backupRestore: Command = {
 function whatIsMissing(madeAtMs: number): string {
   return (
     `The backup was made ${showTime(madeAtMs)}. Credits that were spent after that come back, ` +
-    'and keys that were revoked after that are valid again.'
+    'and keys and root keys that were revoked after that are valid again.'
   );
 }

@@ -3,9 +3,11 @@ import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 import { flushFolder } from '../file/dataFolder.ts';
-import { toWriteFailure } from '../file/writeFailure.ts';
+import { isDamagedFile } from '../file/inspectFolder.ts';
+import { toWriteFailure, type WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
 import { BackupError } from './backupError.ts';
+import { refuseTarget } from './backupTarget.ts';
 import { BackupWriter } from './backupWriter.ts';
 import { type CopyContents, inspectCopy } from './inspectCopy.ts';
 import { makePartialFolder } from './partialFolder.ts';
@@ -24,7 +26,7 @@ export interface BackupOptions {
   readonly folder: string;
   /** The file to make. */
   readonly file: string;
-  /** Replace an existing file. */
+  /** Replace an older backup. */
   readonly replaces: boolean;
   readonly nowMs: number;
   /** The version of this program. */
@@ -49,16 +51,18 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const file = resolve(options.file);
   let partial: string | null = null;
   try {
-    refuseTarget(file, options);
+    refuseTarget(options);
     const sizes = sourceSizes(options.folder);
     await refuseSmallDisk(dirname(file), sizes);
     partial = makePartialFolder(file);
     const contents = await fill(partial, sizes, options);
+    // The copy took time: what is at its place now may be another file.
+    refuseTarget(options);
     renameSync(join(partial, 'backup'), file);
     flushFolder(dirname(file));
     return { file, bytes: statSync(file).size, madeAtMs: options.nowMs, contents };
   } catch (error) {
-    throw toBackupError(file, error);
+    throw toBackupError(options, error);
   } finally {
     if (partial !== null) rmSync(partial, { recursive: true, force: true });
   }
@@ -115,15 +119,6 @@ function sourceSizes(folder: string): Sizes {
   return { main: sizeOf(path), analytics: sizeOf(analyticsPath) };
 }
 
-function refuseTarget(file: string, { replaces }: BackupOptions): void {
-  if (!existsSync(dirname(file)))
-    throw new BackupError(`The folder ${dirname(file)} does not exist. Create it, or name a file in another folder.`);
-  const target = statSync(file, { throwIfNoEntry: false });
-  if (target?.isDirectory() === true) throw new BackupError(`${file} is a folder. Name a file in it.`);
-  if (target !== undefined && !replaces)
-    throw new BackupError(`${file} exists. Name another file, or replace it with --force.`);
-}
-
 /** The copies and the file made of them are on disk at the same time. A disk that is filled would stop the service. */
 async function refuseSmallDisk(folder: string, { main, analytics }: Sizes): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
@@ -135,10 +130,18 @@ async function refuseSmallDisk(folder: string, { main, analytics }: Sizes): Prom
   );
 }
 
-function toBackupError(file: string, error: unknown): Error {
+function toBackupError({ file, folder }: BackupOptions, error: unknown): Error {
   if (error instanceof BackupError) return error;
   const failure = toWriteFailure(error);
-  const advice =
-    failure.kind === 'full' ? 'Make space, or name a file on another disk.' : 'Check the disk and the data folder.';
-  return new BackupError(`The backup ${file} was not made (${failure.message}). Nothing is left of it. ${advice}`);
+  const told = `The backup ${resolve(file)} was not made (${failure.message}). Nothing is left of it.`;
+  return new BackupError(`${told} ${adviceFor(failure, sourcePaths(folder).analyticsPath)}`);
+}
+
+function adviceFor({ kind, message }: WriteFailure, analyticsPath: string): string {
+  if (kind === 'full') return 'Make space, or name a file on another disk.';
+  if (/\b(SQLITE_READONLY\w*|SQLITE_CANTOPEN\w*|EACCES|EPERM)\b/.test(message))
+    return 'Run the command as the user of the data folder: reading its databases needs the right to write there.';
+  if (kind === 'broken' && isDamagedFile(analyticsPath))
+    return `The file ${analyticsPath} is damaged. It holds counts only. Stop the service, move the file and those that begin with its name away, start the service, which then begins without counts, and make the backup again.`;
+  return 'Check the disk and the data folder.';
 }

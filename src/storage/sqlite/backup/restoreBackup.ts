@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
-import { existsSync, readdirSync, realpathSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { renameSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 
 import {
   DataFolder,
@@ -18,6 +18,7 @@ import { BackupError } from './backupError.ts';
 import type { BackupFile } from './backupFile.ts';
 import { type CopyContents, inspectCopy } from './inspectCopy.ts';
 import { makePartialFolder } from './partialFolder.ts';
+import { giveToOwner, isFree, readOwnerFiles, realFolder, refuseFolder } from './restoreTarget.ts';
 
 export interface RestoreOptions {
   /** The data folder to make. */
@@ -37,33 +38,20 @@ export interface Restored {
   readonly contents: CopyContents;
 }
 
-/** A link keeps its place: the folder that it leads to is restored. */
-export function realFolder(path: string): string {
-  return existsSync(path) ? realpathSync(path) : resolve(path);
-}
-
-/** Refuses a data folder that is there, unless it is empty. Changes nothing. */
-export function refuseExisting(path: string): void {
-  const folder = realFolder(path);
-  if (isFree(folder)) return;
-  throw new BackupError(
-    `The data folder ${folder} exists. Name another one with --data, or move it aside with --force. Nothing is deleted.`,
-  );
-}
-
 /**
  * Makes a data folder from a backup. It is built beside its place and takes it when it is whole. An existing folder keeps its files and
  * gets another name.
  */
 export async function restoreBackup(backup: BackupFile, options: RestoreOptions): Promise<Restored> {
   const folder = realFolder(options.folder);
-  if (!options.movesAside) refuseExisting(folder);
+  refuseFolder(options.folder, options.movesAside);
   const owner = findOwner(folder);
   if (owner !== null) throw new FolderOwned(folder, owner);
   let partial: string | null = null;
   try {
     partial = makePartialFolder(folder);
     const contents = await build(backup, partial, options);
+    giveToOwner(partial, folder);
     const movedTo = takePlace(partial, folder, options);
     return { folder, movedTo, contents };
   } catch (error) {
@@ -122,12 +110,16 @@ function takePlace(partial: string, folder: string, { owner, nowMs }: RestoreOpt
   }
   const movedTo = `${folder}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-')}`;
   // Fails while another process owns the folder: it would go on writing there.
+  const note = readOwnerFiles(folder);
   const owned = DataFolder.own(folder, owner);
+  let isMoved = false;
   try {
     renameSync(folder, movedTo);
     orMoveBack(() => renameSync(partial, folder), { movedTo, folder });
+    isMoved = true;
   } finally {
     owned.release();
+    if (!isMoved) note.putBack();
   }
   flushFolder(dirname(folder));
   return movedTo;
@@ -142,16 +134,6 @@ function orMoveBack(
   } catch (error) {
     renameSync(movedTo, folder);
     throw error;
-  }
-}
-
-function isFree(folder: string): boolean {
-  if (!existsSync(folder)) return true;
-  try {
-    return readdirSync(folder).length === 0;
-  } catch {
-    // A file, or a folder that this user may not read.
-    return false;
   }
 }
 

@@ -43,6 +43,13 @@ export interface Owner {
   readonly tlsCert?: string;
 }
 
+/** What the service and its commands write into a data folder. Others may put files beside it, such as lost+found of a disk. */
+const OF_SERVICE = /^(keystile\.db|analytics\.db|owner\.|control\.sock|commit-number|encryption-key|root-key)/;
+
+export function isOfService(name: string): boolean {
+  return OF_SERVICE.test(name);
+}
+
 /** `findOwner` of another process holds the lock for an instant: that must not refuse a start. */
 const OWN_PATIENCE_MS = 500;
 

@@ -7,6 +7,7 @@ import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { FolderError } from './dataFolder.ts';
 import { refuseCopy } from './folderNote.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
+import { isDamage } from './writeFailure.ts';
 
 /** What a look at a data folder tells, while a server uses it or not. */
 export interface InspectedFolder {
@@ -38,6 +39,17 @@ export async function inspectFolder(folder: string): Promise<InspectedFolder> {
     return { schema, copyRefusal: copyRefusal(db, folder), records: await inspectRecords(readerOf(db)) };
   } finally {
     db.close();
+  }
+}
+
+/** Whether SQLite finds the file damaged, read from end to end. Changes nothing. */
+export function isDamagedFile(path: string): boolean {
+  try {
+    using db = openUnchanged(path);
+    const { quick_check: found } = db.query('PRAGMA quick_check(1)').get() as { quick_check: string };
+    return found !== 'ok';
+  } catch (error) {
+    return isDamage(error);
   }
 }
 
