@@ -19,6 +19,18 @@ export const text: Kind<string> = {
   parse: (value) => (value === '' ? wrong('must not be empty') : { value }),
 };
 
+/** A file by its path. Whoever gives what it holds instead does not see that repeated: it may be a private key. */
+export function fileOf(content: string): Kind<string> {
+  return {
+    label: 'file',
+    parse(value) {
+      if (value === '') return wrong('must not be empty');
+      const isContent = value.includes('-----BEGIN') || value.includes('\n');
+      return isContent ? { problem: `must name a file, and holds the ${content} itself`, item: '' } : { value };
+    },
+  };
+}
+
 export const port: Kind<number> = {
   label: 'port',
   parse(value) {

@@ -98,11 +98,15 @@ function findText(
   try {
     return { text: sources.readFile(path).trim(), from: `${name}_FILE`, origin: 'file' };
   } catch (error) {
-    problems.push(
-      `The file ${path} of ${name}_FILE cannot be read (${(error as { code?: string }).code ?? String(error)}).`,
-    );
+    problems.push(unreadable(name, path, (error as { code?: string }).code ?? 'it cannot be opened'));
     return null;
   }
+}
+
+/** What does not look like a path may be the secret itself, and is not repeated. */
+function unreadable(name: string, path: string, reason: string): string {
+  if (/^\.{0,2}\/[^\n]*[^=\n]$/.test(path)) return `The file ${path} of ${name}_FILE cannot be read (${reason}).`;
+  return `${name}_FILE must name a file, and none with this name can be read (${reason}). To give the value itself, set ${name}.`;
 }
 
 /** Problems of settings that are right by themselves. Settings with a problem of their own are absent here. */

@@ -7,6 +7,7 @@ import {
   count,
   duration,
   encryptionKeys,
+  fileOf,
   flag,
   origins,
   type Pepper,
@@ -32,13 +33,13 @@ export const VARIABLES = {
   ),
   tlsCert: variable(
     'TLS_CERT',
-    text,
+    fileOf('certificate'),
     null,
     'File with the certificate of the service in PEM form, followed by those of its authorities. With it, the service speaks HTTPS only. New files are used for new connections within seconds.',
   ),
   tlsKey: variable(
     'TLS_KEY',
-    text,
+    fileOf('key'),
     null,
     'File with the private key of the certificate in PEM form, without a passphrase.',
   ),

@@ -95,6 +95,31 @@ describe('reading the configuration', () => {
     );
   });
 
+  test('a private key or a secret in the place of a path is refused, and not repeated', () => {
+    const pem = '-----BEGIN PRIVATE KEY-----\nMIIB+s3cret\n-----END PRIVATE KEY-----';
+    expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: pem })).toEqual([
+      'KEYSTILE_TLS_KEY must name a file, and holds the key itself.',
+    ]);
+    expect(problems({ KEYSTILE_TLS_CERT: 'a\nb', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
+      'KEYSTILE_TLS_CERT must name a file, and holds the certificate itself.',
+    ]);
+    const absent = (name: string): string =>
+      `${name}_FILE must name a file, and none with this name can be read (ENOENT). To give the value itself, set ${name}.`;
+    const readFile = (): string => {
+      throw Object.assign(new Error(), { code: 'ENOENT' });
+    };
+    const environment = {
+      KEYSTILE_DATABASE_URL_FILE: 'postgres://keystile:s3cret@db/keystile',
+      KEYSTILE_PEPPER_FILE: '1:s3cret-s3cret-s3cret',
+      KEYSTILE_ENCRYPTION_KEY_FILE: `/${'s3cret'.repeat(7)}=`,
+    };
+    expect(readConfig({ environment, flags: {}, readFile }).problems).toEqual([
+      absent('KEYSTILE_DATABASE_URL'),
+      absent('KEYSTILE_PEPPER'),
+      absent('KEYSTILE_ENCRYPTION_KEY'),
+    ]);
+  });
+
   test('a certificate needs its key, a key its certificate, and both need the front', () => {
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem' })).toEqual([
       'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both, or none.',
