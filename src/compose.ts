@@ -5,6 +5,7 @@ import { localUrl } from './core/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
 import { type DatabaseFacts, embeddedFacts, sharedFacts } from './doctor/databaseFacts.ts';
+import type { CertificateFact } from './doctor/facts.ts';
 import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
@@ -41,8 +42,8 @@ export interface Surroundings {
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
-  /** When the certificate in use expires. Absent: the service has none. */
-  readonly certificateExpiresAtMs?: () => number;
+  /** How the certificate is doing. Absent: the service has none. */
+  readonly readCertificate?: () => CertificateFact;
 }
 
 export interface EmbeddedSurroundings extends Surroundings {
@@ -206,7 +207,6 @@ function assemble<S extends Storage>(
     retention: { minute: config.analyticsMinutes, hour: config.analyticsHours, day: config.analyticsDays },
     readStatus: () => status.read(),
   });
-  const certificateExpiresAtMs = surroundings.certificateExpiresAtMs ?? (() => null);
   const status = new StatusReader({
     engine,
     metrics,
@@ -214,7 +214,7 @@ function assemble<S extends Storage>(
     database: facts,
     version: VERSION,
     monotonicMs,
-    certificateExpiresAtMs,
+    readCertificate: surroundings.readCertificate ?? (() => null),
   });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),

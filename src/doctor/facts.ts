@@ -29,6 +29,16 @@ export interface BackupFact {
   readonly failure: string | null;
 }
 
+/** The certificate of this node, and the files that the settings name. */
+export interface CertificateFact {
+  /** When the one in use expires; null = none is in use, because the files cannot be used. */
+  readonly expiresAtMs: number | null;
+  /** Why the files cannot be used, and what to do; null = they can. */
+  readonly problem: string | null;
+  /** The permission bits of the file with the private key; null = unknown. */
+  readonly keyMode: number | null;
+}
+
 /** An address that the service listens on. */
 export interface PortFact {
   readonly port: number;
@@ -132,8 +142,8 @@ export interface Facts {
   readonly backups: BackupFact | null;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
-  /** When the certificate of this node expires; null = it speaks plain HTTP. */
-  readonly certificateExpiresAtMs: number | null;
+  /** null = this node speaks plain HTTP. */
+  readonly certificate: CertificateFact | null;
 }
 
 export type FactName = keyof Facts;
@@ -164,7 +174,7 @@ export const FACT_NAMES = Object.keys({
   walBytes: true,
   backups: true,
   oldestTransactionMs: true,
-  certificateExpiresAtMs: true,
+  certificate: true,
 } satisfies Record<FactName, true>) as FactName[];
 
 /** A fact that could not be read, and why: it ends the sentence "not checked because". */

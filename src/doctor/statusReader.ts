@@ -5,7 +5,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { HttpMetrics } from '../http/answer/metrics.ts';
 import type { DatabaseFacts } from './databaseFacts.ts';
 import { examine, toStatus } from './examine.ts';
-import { type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
+import { type CertificateFact, type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
 import { RecentWork } from './recentWork.ts';
 import { webhookFacts } from './webhookFacts.ts';
 
@@ -35,8 +35,8 @@ export interface StatusContext {
   readonly database: DatabaseFacts;
   readonly version: string;
   readonly monotonicMs: () => number;
-  /** When the certificate in use expires; null = the service has none. */
-  readonly certificateExpiresAtMs: () => number | null;
+  /** null = the service speaks plain HTTP. */
+  readonly readCertificate: () => CertificateFact | null;
 }
 
 /** Reads how the service is doing. Nothing is counted or kept for it while nobody asks. */
@@ -71,7 +71,7 @@ export class StatusReader {
   }
 
   async #gather(nodes: readonly NodeStatus[]): Promise<GatheredFacts> {
-    const { engine, config, database, certificateExpiresAtMs } = this.#context;
+    const { engine, config, database, readCertificate } = this.#context;
     const { ledger, warnings, webhooks, records } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
     const unread = (): NotKnown => new NotKnown('the database does not answer');
@@ -99,7 +99,7 @@ export class StatusReader {
       walBytes: database.walBytes(),
       backups,
       oldestTransactionMs,
-      certificateExpiresAtMs: certificateExpiresAtMs(),
+      certificate: readCertificate(),
     };
   }
 }

@@ -44,9 +44,9 @@ export function openStorage(context: StorageContext, onBroken: (error: Error) =>
   return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl);
 }
 
-/** How the status learns when the certificate expires. */
-function expiryOf(certificates: CertificateFiles | null): Pick<Surroundings, 'certificateExpiresAtMs'> {
-  return certificates === null ? {} : { certificateExpiresAtMs: () => certificates.inUse.expiresAtMs };
+/** How the status learns of the certificate. */
+function certificateOf(certificates: CertificateFiles | null): Pick<Surroundings, 'readCertificate'> {
+  return certificates === null ? {} : { readCertificate: () => certificates.readState() };
 }
 
 async function openFolder(
@@ -66,7 +66,7 @@ async function openFolder(
     monotonicMs,
     onBroken,
     system: realSystem(digester),
-    ...expiryOf(certificates),
+    ...certificateOf(certificates),
   };
   const composed = await compose(surroundings).catch((error: unknown) => {
     folder.release();
@@ -110,7 +110,7 @@ async function joinNodes({ config, log, certificates }: StorageContext, database
     databaseUrl,
     location,
     upgrades: true,
-    ...expiryOf(certificates),
+    ...certificateOf(certificates),
   };
   const composed = await composeNode(surroundings);
   const { PostgresStorage: Shared } = await LOAD_POSTGRES();

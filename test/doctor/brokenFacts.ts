@@ -1,5 +1,7 @@
 import type { Facts } from '../../src/doctor/facts.ts';
-import { configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY, TOP } from './facts.ts';
+import { CERTIFICATE, configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY, TOP } from './facts.ts';
+
+const WITH_TLS = configOf({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' });
 
 /** Each check, broken once: the facts, what its text must tell, and the command that it must name. */
 export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: string, command: string]>> = {
@@ -88,8 +90,8 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   ],
   certificate: [
     {
-      certificateExpiresAtMs: 1_000_000 + DAY_MS,
-      config: configOf({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' }),
+      certificate: { ...CERTIFICATE, expiresAtMs: 1_000_000 + DAY_MS },
+      config: WITH_TLS,
     },
     'expires in 24 hours',
     'openssl x509 -noout -dates -in cert.pem',
@@ -154,6 +156,8 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   ],
 };
 
+const UNUSABLE = { ...CERTIFICATE, problem: 'The key does not fit.' };
+
 /** More ways in which one check can be broken. */
 export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, tells: string])[] = [
   ['data-folder', { folder: null }, 'There is no data folder ./data.'],
@@ -173,5 +177,30 @@ export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, 
   ['open-files', { openFiles: { limit: 100, fitting: 0, needed: 21_140 } }, 'the service does not start'],
   ['machine-clock', { machineClockMs: -90_000 }, '90 seconds ahead of the database'],
   ['expiring-root-keys', { rootKeys: [ROOT_KEY, { ...ROOT_KEY, expiresAtMs: 0 }] }, 'expired 17 minutes ago'],
+  [
+    'certificate',
+    { certificate: UNUSABLE, config: WITH_TLS },
+    'The key does not fit. The certificate before stays in use, and expires in 15 days.',
+  ],
+  [
+    'certificate',
+    { certificate: { ...UNUSABLE, expiresAtMs: 999_000 }, config: WITH_TLS },
+    'The key does not fit. The certificate before stays in use, and has expired.',
+  ],
+  [
+    'certificate',
+    { certificate: { ...UNUSABLE, expiresAtMs: null }, config: WITH_TLS },
+    'The key does not fit. The service does not start with these files.',
+  ],
+  [
+    'certificate',
+    { certificate: { ...CERTIFICATE, keyMode: 0o640 }, config: WITH_TLS },
+    'The group of the file can read or change the private key key.pem (mode 640).',
+  ],
+  [
+    'certificate',
+    { certificate: { ...CERTIFICATE, keyMode: 0o644 }, config: WITH_TLS },
+    'Everyone on this machine can read or change the private key key.pem (mode 644).',
+  ],
   ['database', { databaseFailure: 'x.', config: configOf({ KEYSTILE_DATABASE_URL: 'postgres://a/b' }) }, 'x.'],
 ];

@@ -38,6 +38,8 @@ export const FREE = { port: 7878, state: 'free', reason: '', free: 7879 } as con
 export const TOP = { name: '.', mode: 0o755, uid: 1000, isOwn: true, isAccessible: true };
 export const FILE = { name: 'keystile.db', mode: 0o600, uid: 1000, isOwn: true, isAccessible: true };
 
+export const CERTIFICATE = { expiresAtMs: 1_000_000 + 15 * DAY_MS, problem: null, keyMode: 0o600 };
+
 /** All is well. */
 export const WELL: Facts = {
   nowMs: 1_000_000,
@@ -65,5 +67,5 @@ export const WELL: Facts = {
   walBytes: 4 * MIB,
   backups: { folder: '/backups', everyMs: 400_000, newestAtMs: 200_000, failure: null },
   oldestTransactionMs: 100,
-  certificateExpiresAtMs: 1_000_000 + 15 * DAY_MS,
+  certificate: CERTIFICATE,
 };

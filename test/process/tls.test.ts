@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { ISSUED } from '../support/certificates.ts';
 import { SELF_SIGNED } from '../support/selfSigned.ts';
 import { keystile, SILENT_PORT } from './cli/cliRun.ts';
+import { examined } from './cli/doctorRun.ts';
 import { PROGRAM, runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
 
@@ -54,6 +55,23 @@ describe('a service with a certificate', () => {
     ]) {
       const ran = await keystile(['api', 'list'], { environment: { ...environment, ...settings } });
       expect(ran).toMatchObject({ code: 0, err: '' });
+    }
+  });
+
+  test('tells of new files that cannot be used, while the certificate before stays in use', async () => {
+    const settings = { ...environment, KEYSTILE_PORT: String(server.port), KEYSTILE_MAX_CONNECTIONS: '100' };
+    writeFileSync(SELF.KEYSTILE_TLS_KEY, ISSUED.key);
+    try {
+      const found = await examined(settings);
+      expect([found.code, found.with('problem')]).toEqual([1, ['certificate']]);
+      expect(found.find('certificate')).toMatchObject({
+        text: expect.stringMatching(
+          /does not fit the certificate .* The certificate before stays in use, and expires in/,
+        ),
+        command: `ls -l ${SELF.KEYSTILE_TLS_CERT} ${SELF.KEYSTILE_TLS_KEY}`,
+      });
+    } finally {
+      writeFileSync(SELF.KEYSTILE_TLS_KEY, SELF_SIGNED.key);
     }
   });
 

@@ -5,6 +5,7 @@ import type { Config } from '../../config/variables.ts';
 import { ONE_PROCESS, readDisk } from '../../doctor/databaseFacts.ts';
 import { type FactName, type Facts, type FolderFact, noneKnown, NotKnown } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
+import { analyticsRefusal } from '../../storage/sqlite/analytics/inspectAnalytics.ts';
 import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
 import { wallClockMs } from '../../system.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -85,7 +86,7 @@ async function fileFacts(data: string): Promise<FileFacts> {
     return unread(path, error);
   }
   const { schema, copyRefusal, records } = found;
-  const known = { databaseFailure: null, schema, copyRefusal };
+  const known = { databaseFailure: analyticsRefusal(data), schema, copyRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
     ...known,

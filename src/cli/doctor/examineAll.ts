@@ -24,7 +24,7 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
     orNoneKnown(['port'], async () => ({ port: await readPort(config, running) })),
     orNoneKnown(['metricsPort'], async () => ({ metricsPort: await readMetricsPort(config, running) })),
     orNoneKnown(['openFiles'], async () => ({ openFiles: readOpenFiles(config, running) })),
-    orNoneKnown(['certificateExpiresAtMs'], async () => ({ certificateExpiresAtMs: readCertificate(config) })),
+    orNoneKnown(['certificate'], async () => ({ certificate: readCertificate(config) })),
     orNoneKnown(DATABASE_FACTS, () =>
       databaseUrl === null ? gatherEmbedded(config, running) : gatherShared(config, databaseUrl),
     ),

@@ -1,14 +1,15 @@
-import { X509Certificate } from 'node:crypto';
-import { constants, readdirSync, readFileSync, statSync } from 'node:fs';
+import { constants, readdirSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { localUrl } from '../../core/localUrl.ts';
-import type { FolderEntry, FolderFact, OpenFilesFact, PortFact } from '../../doctor/facts.ts';
+import type { CertificateFact, FolderEntry, FolderFact, OpenFilesFact, PortFact } from '../../doctor/facts.ts';
 import { fitConnections, limitFor, readOpenFileLimit, reservedFiles } from '../../serve/openFiles.ts';
+import { tryCertificate } from '../../serve/tls/certificate.ts';
 import { freePortAfter, tryPort } from '../../serve/tryPort.ts';
 import { isOfService } from '../../storage/sqlite/file/dataFolder.ts';
+import { wallClockMs } from '../../system.ts';
 import { tryLocalTrust } from '../trust.ts';
 import { type AtAddress, whoIsAt, whoseMetricsAreAt } from './askAddress.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -34,9 +35,10 @@ export async function readMetricsPort(
   return portState(host, port, who);
 }
 
-/** When the certificate that the settings name expires; null = they name none. */
-export function readCertificate({ tlsCert }: Config): number | null {
-  return tlsCert === null ? null : Date.parse(new X509Certificate(readFileSync(tlsCert)).validTo);
+/** The certificate that the settings name; null = they name none. */
+export function readCertificate({ tlsCert, tlsKey }: Config): CertificateFact | null {
+  if (tlsCert === null || tlsKey === null) return null;
+  return tryCertificate({ certPath: tlsCert, keyPath: tlsKey }, wallClockMs());
 }
 
 function anyPort(): PortFact {

@@ -19,6 +19,16 @@ export interface CertificateTexts {
   readonly key: string;
 }
 
+/** How a certificate is doing. */
+export interface CertificateState {
+  /** When the one in use expires; null = none is in use, because the files cannot be used. */
+  readonly expiresAtMs: number | null;
+  /** Why the files cannot be used, and what to do; null = they can. */
+  readonly problem: string | null;
+  /** The permission bits of the file with the key; null = unknown. */
+  readonly keyMode: number | null;
+}
+
 /** The files cannot be used. The message tells the operator why, and what to do. */
 export class CertificateProblem extends Error {
   override readonly name = 'CertificateProblem';
@@ -53,6 +63,26 @@ export function checkCertificate(
     throw new CertificateProblem(
       `${file} cannot be used (${reasonOf(error)}). Check that the file is whole, with every certificate behind the first.`,
     );
+  }
+}
+
+/** What a start with these files would find. */
+export function tryCertificate(paths: CertificatePaths, nowMs: number): CertificateState {
+  const keyMode = keyModeOf(paths);
+  try {
+    return { expiresAtMs: checkCertificate(paths, readTexts(paths), nowMs).expiresAtMs, problem: null, keyMode };
+  } catch (error) {
+    if (!(error instanceof CertificateProblem)) throw error;
+    return { expiresAtMs: null, problem: error.message, keyMode };
+  }
+}
+
+/** Who may read the private key, as permission bits; null = unknown. */
+export function keyModeOf({ keyPath }: CertificatePaths): number | null {
+  try {
+    return statSync(keyPath).mode & 0o777;
+  } catch {
+    return null;
   }
 }
 

@@ -6,7 +6,9 @@ import {
   CertificateProblem,
   type CertificateTexts,
   checkCertificate,
+  type CertificateState,
   instant,
+  keyModeOf,
   readTexts,
 } from './certificate.ts';
 
@@ -40,6 +42,13 @@ export class CertificateFiles {
 
   get inUse(): ServerCertificate {
     return this.#inUse;
+  }
+
+  /** Looks at the files first: what the status tells is not as old as the last look. */
+  readState(): CertificateState {
+    this.look();
+    const keyMode = keyModeOf(this.#context.paths);
+    return { expiresAtMs: this.#inUse.expiresAtMs, problem: this.#problem, keyMode };
   }
 
   readonly task: Task = {

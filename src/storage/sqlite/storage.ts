@@ -20,6 +20,7 @@ import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
 import { prepareAnalytics } from './analytics/analyticsFile.ts';
+import { unopened } from './analytics/inspectAnalytics.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
 import { CommitNumberFile, refuseLostCommits } from './ledger/commitNumber.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
@@ -231,9 +232,7 @@ function openAnalytics(db: Database, path: string): void {
     prepareAnalytics(analytics, path);
   } catch (error) {
     if (error instanceof FolderError) throw error;
-    throw new FolderError(
-      `The analytics in ${path} cannot be opened (${toWriteFailure(error).message}). Move the file away to begin without counts.`,
-    );
+    throw unopened(path, error);
   } finally {
     analytics?.close();
   }

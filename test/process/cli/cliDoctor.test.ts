@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { chmodSync, cpSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { EXPIRED, RENEWED } from '../../support/certificates.ts';
+import { SELF_SIGNED } from '../../support/selfSigned.ts';
 import { PROGRAM, runToEnd, TempFolder } from '../process.ts';
 import { keystile } from './cliRun.ts';
 import { type Examined, examined, snapshot, toExamined } from './doctorRun.ts';
@@ -21,8 +23,8 @@ function otherProgram(): Bun.Server<undefined> {
   return Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('not found', { status: 404 }) });
 }
 
-function change(data: string, sql: string): void {
-  const db = new Database(join(data, 'keystile.db'));
+function change(data: string, sql: string, file = 'keystile.db'): void {
+  const db = new Database(join(data, file));
   db.run(sql);
   db.close();
 }
@@ -37,6 +39,31 @@ type Harm = (data: string) => Promise<Record<string, string>> | Record<string, s
 const HARMS: readonly (readonly [name: string, tells: string, command: string, Harm])[] = [
   ['configuration', 'KEYSTILE_STALE_MAX', 'serve --show-config', () => ({ KEYSTILE_STALE_MAX: 'soon' })],
   ['database', 'is damaged', 'df -h', (data) => writeFileSync(join(data, 'keystile.db'), 'no database'.repeat(500))],
+  [
+    'database',
+    'analytics.db cannot be opened (SQLITE_NOTADB',
+    'df -h',
+    (data) => writeFileSync(join(data, 'analytics.db'), 'no database'.repeat(500), { mode: 0o600 }),
+  ],
+  [
+    'database',
+    'analytics.db have schema version 99, and this program knows up to 1',
+    'df -h',
+    (data) => change(data, 'PRAGMA user_version = 99', 'analytics.db'),
+  ],
+  [
+    'certificate',
+    'cannot be read (ENOENT). Check the path, and that the user of the service may read it. The service does not start',
+    'ls -l',
+    (data) => tlsOf(data, { cert: SELF_SIGNED.cert, key: null }),
+  ],
+  [
+    'certificate',
+    'does not fit the certificate',
+    'ls -l',
+    (data) => tlsOf(data, { cert: SELF_SIGNED.cert, key: RENEWED.key }),
+  ],
+  ['certificate', 'expired at 2021-01-01', 'ls -l', (data) => tlsOf(data, EXPIRED)],
   ['data-folder', 'keystile.db (mode 644)', 'chmod -R go-rwx', openToOthers],
   ['data-folder', 'There is no data folder', 'keystile serve', (data) => rmSync(data, { recursive: true })],
   [
@@ -65,6 +92,14 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
     (data) => change(data, `UPDATE audit_entries SET at_ms = ${Date.now() + DAY_MS}`),
   ],
 ];
+
+/** Files beside the data folder, and the settings that name them. */
+function tlsOf(data: string, { cert, key }: { cert: string; key: string | null }): Record<string, string> {
+  const files = { KEYSTILE_TLS_CERT: `${data}.crt`, KEYSTILE_TLS_KEY: `${data}.key` };
+  writeFileSync(files.KEYSTILE_TLS_CERT, cert);
+  if (key !== null) writeFileSync(files.KEYSTILE_TLS_KEY, key, { mode: 0o600 });
+  return files;
+}
 
 function openToOthers(data: string): void {
   chmodSync(data, 0o755);
@@ -133,6 +168,19 @@ describe('keystile doctor without a server', () => {
       command: expect.stringContaining(command),
     });
     expect(JSON.stringify(found.find('webhooks'))).not.toContain('s3cret');
+  });
+
+  test('a certificate with its key is well, and a key that others can read is advice', async () => {
+    const withMode = (mode: number): Promise<Examined> =>
+      examinedAfter((data) => {
+        const files = tlsOf(data, SELF_SIGNED);
+        chmodSync(`${data}.key`, mode);
+        return files;
+      });
+    expect((await withMode(0o600)).find('certificate')?.result).toBe('ok');
+    const found = await withMode(0o644);
+    expect([found.code, found.with('advice')]).toEqual([0, ['certificate']]);
+    expect(found.find('certificate')).toMatchObject({ command: expect.stringMatching(/^chmod 600 .*\.key$/) });
   });
 
   test('a port of another program is told with one that is free', async () => {

@@ -53,8 +53,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
-export function prepareAnalytics(db: Database, path: string): void {
+/** The version of the file, 0 = new; `db` is a connection to it. Refuses a file that this program does not know, and changes nothing. */
+export function analyticsVersion(db: Database, path: string): number {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
   if (user_version > 0 && application_id !== APPLICATION_ID) {
@@ -68,7 +68,12 @@ export function prepareAnalytics(db: Database, path: string): void {
         'Start it with the newer program that wrote them, or move the file away to begin without counts.',
     );
   }
-  for (let version = user_version; version < MIGRATIONS.length; version++) {
+  return user_version;
+}
+
+/** Brings the file, which may be new, to the newest version. */
+export function prepareAnalytics(db: Database, path: string): void {
+  for (let version = analyticsVersion(db, path); version < MIGRATIONS.length; version++) {
     db.transaction(() => {
       db.run(MIGRATIONS[version] ?? '');
       db.run(`PRAGMA application_id = ${APPLICATION_ID}`);

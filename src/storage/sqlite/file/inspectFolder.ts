@@ -63,7 +63,7 @@ export function walBytesOf(folder: string): number {
  * Without a log, the file is all there is, and SQLite is told that nobody changes it: it then takes no lock and makes no file. With
  * a log, it must not write the index of the log (`-shm`), which a running server shares: it reads that index, or makes its own in memory.
  */
-function openUnchanged(path: string): Database {
+export function openUnchanged(path: string): Database {
   const how = logBytes(path) === 0 ? 'immutable=1' : 'readonly_shm=1';
   const uri = `file:${encodeURI(resolve(path)).replaceAll('?', '%3f').replaceAll('#', '%23')}?${how}`;
   return new Database(uri, constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI);

@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { FolderError } from '../file/dataFolder.ts';
+import { openUnchanged } from '../file/inspectFolder.ts';
+import { isDamage, toWriteFailure } from '../file/writeFailure.ts';
+import { analyticsVersion } from './analyticsFile.ts';
+
+/** Why a start refuses analytics.db of this folder, and what to do; null = it does not. Changes no file. */
+export function analyticsRefusal(folder: string): string | null {
+  const path = join(folder, 'analytics.db');
+  // A start makes a new one.
+  if (!existsSync(path)) return null;
+  try {
+    using db = openUnchanged(path);
+    analyticsVersion(db, path);
+    return null;
+  } catch (error) {
+    if (error instanceof FolderError) return error.message;
+    // Such as a log that only a start can read.
+    return isDamage(error) ? unopened(path, error).message : null;
+  }
+}
+
+/** Of a file that cannot be opened. */
+export function unopened(path: string, error: unknown): FolderError {
+  return new FolderError(
+    `The analytics in ${path} cannot be opened (${toWriteFailure(error).message}). Move the file away to begin without counts.`,
+  );
+}
