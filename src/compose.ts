@@ -103,7 +103,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Embed
     () => [...given, ...key.find()],
     () => given[0] ?? key.findOrMake(),
   );
-  const backups = scheduleBackups(surroundings, storage.workspaceId);
+  const backups = scheduleBackups(surroundings, storage);
   const facts = embeddedFacts(storage, {
     id: newId(system, 'node'),
     location: locationOf(config),
@@ -119,7 +119,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Embed
 
 function scheduleBackups(
   { config, folder, system, log }: EmbeddedSurroundings,
-  workspaceId: string,
+  { workspaceId, folderId }: SqliteStorage,
 ): BackupSchedule | null {
   if (config.backupFolder === null) return null;
   return new BackupSchedule({
@@ -127,6 +127,7 @@ function scheduleBackups(
     everyMs: config.backupEvery,
     keep: config.backupKeep,
     workspaceId,
+    folderId,
     nowMs: system.nowMs,
     make: (file, nowMs) => makeBackup({ folder: folder.path, file, replaces: false, nowMs, program: VERSION }),
     log,

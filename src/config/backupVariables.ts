@@ -9,7 +9,7 @@ export const BACKUP_VARIABLES = {
     'BACKUP_FOLDER',
     text,
     null,
-    'Folder for scheduled backups of the embedded database; created with mode 0700. None are made when absent.',
+    'Folder for scheduled backups of the embedded database; created with mode 0700, but not the folders above it. None are made when absent.',
   ),
   backupEvery: variable(
     'BACKUP_EVERY',

@@ -9,6 +9,9 @@ export const ELSEWHERE = new NotKnown('the database is PostgreSQL, with a disk o
 /** Of what only a shared database tells. */
 export const ONE_PROCESS = new NotKnown('the database is embedded');
 
+/** Of a service that makes no backups by itself. */
+export const UNSCHEDULED = new NotKnown('no backups are scheduled (KEYSTILE_BACKUP_FOLDER)');
+
 export async function readDisk(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize } = await statfs(folder);
   return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
@@ -21,8 +24,7 @@ export interface DatabaseFacts {
   self(): NodeStatus;
   disk(): Promise<DiskSpace | NotKnown>;
   walBytes(): number | NotKnown;
-  /** null: the service makes no backups by itself. */
-  backups(): Promise<BackupFact | null>;
+  backups(): Promise<BackupFact | NotKnown>;
   oldestTransactionMs(): Promise<number | NotKnown>;
 }
 
@@ -59,7 +61,7 @@ export function embeddedFacts(
     nodes: async () => [self()],
     disk: () => readDisk(folder),
     walBytes: () => storage.walBytes,
-    backups: async () => (await backups?.readState()) ?? null,
+    backups: async () => (await backups?.readState()) ?? UNSCHEDULED,
     oldestTransactionMs: async () => ONE_PROCESS,
   };
 }
@@ -102,7 +104,7 @@ export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
     },
     disk: async () => ELSEWHERE,
     walBytes: () => ELSEWHERE,
-    backups: async () => null,
+    backups: async () => ELSEWHERE,
     oldestTransactionMs: () => storage.oldestTransactionMs(),
   };
 }

@@ -25,7 +25,9 @@ export interface BackupFact {
   readonly everyMs: number;
   /** null = there is none. */
   readonly newestAtMs: number | null;
-  /** Why the last one failed; null = it did not. */
+  /** Since when the first one is awaited; null = there was one, or no service makes them. */
+  readonly firstAwaitedSinceMs: number | null;
+  /** Why the last one failed, or the folder cannot be listed; null = neither. */
   readonly failure: string | null;
 }
 
@@ -138,8 +140,7 @@ export interface Facts {
   readonly disk: DiskSpace;
   /** The longer write-ahead log. */
   readonly walBytes: number;
-  /** null where the service makes no backups by itself. */
-  readonly backups: BackupFact | null;
+  readonly backups: BackupFact;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
   /** null = this node speaks plain HTTP. */

@@ -1,5 +1,5 @@
 import type { Facts } from '../../src/doctor/facts.ts';
-import { CERTIFICATE, configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY, TOP } from './facts.ts';
+import { BACKUPS, CERTIFICATE, configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY, TOP } from './facts.ts';
 
 const WITH_TLS = configOf({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' });
 
@@ -102,8 +102,8 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     'keystile webhook test wh_1',
   ],
   backups: [
-    { backups: { folder: '/backups', everyMs: 300_000, newestAtMs: 300_000, failure: 'The disk is full.' } },
-    'The last scheduled backup failed: The disk is full. The newest one is 12 minutes old.',
+    { backups: { ...BACKUPS, newestAtMs: 300_000, failure: 'The disk is full.' } },
+    'Scheduled backups fail: The disk is full. The newest one is 12 minutes old.',
     'keystile backup create keystile.backup',
   ],
   'working-root-key': [

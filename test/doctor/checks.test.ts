@@ -8,7 +8,7 @@ import { examine, toStatus } from '../../src/doctor/examine.ts';
 import { type Facts, noneKnown, NotKnown } from '../../src/doctor/facts.ts';
 import { OUTSIDE } from '../../src/doctor/statusReader.ts';
 import { BROKEN, VARIANTS } from './brokenFacts.ts';
-import { configOf, FILE, TOP, WELL } from './facts.ts';
+import { BACKUPS, configOf, FILE, TOP, WELL } from './facts.ts';
 
 const problemsOf = (facts: Partial<Facts>) => toStatus(examine({ ...WELL, ...facts })).problems;
 const namesOf = (found: readonly { readonly name: string }[]): string[] => found.map(({ name }) => name);
@@ -113,15 +113,21 @@ describe('checks', () => {
   });
 
   test('a backup that was due twice is missing, and one that failed is told even when there is none yet', () => {
-    const state = { folder: '/backups', everyMs: 300_000, newestAtMs: 340_000, failure: null };
+    const state = { ...BACKUPS, everyMs: 300_000, newestAtMs: 340_000 };
     const textsOf = (backups: Facts['backups']) => problemsOf({ backups }).map(({ text }) => text);
     expect(textsOf(state)).toEqual(['A backup is due every 5 minutes. The newest one is 11 minutes old.']);
     expect(textsOf({ ...state, newestAtMs: 340_001 })).toEqual([]);
-    expect(textsOf({ ...state, newestAtMs: null })).toEqual([]);
-    expect(textsOf({ ...state, newestAtMs: null, failure: 'No.' })).toEqual([
-      'The last scheduled backup failed: No. There is no backup yet.',
+    const none = { ...state, newestAtMs: null };
+    expect(textsOf({ ...none, firstAwaitedSinceMs: 340_001 })).toEqual([]);
+    expect(textsOf({ ...none, firstAwaitedSinceMs: 340_000 })).toEqual([
+      'A backup is due every 5 minutes. There is no backup yet.',
     ]);
-    expect(textsOf(null)).toEqual([]);
+    expect(textsOf(none)).toEqual([
+      'A backup is due every 5 minutes. There is no backup of this data folder in /backups.',
+    ]);
+    expect(textsOf({ ...none, firstAwaitedSinceMs: 340_001, failure: 'No.' })).toEqual([
+      'Scheduled backups fail: No. There is no backup yet.',
+    ]);
   });
 
   test('a webhook that is paused is told with its reason, and a public address behind TLS is none', () => {

@@ -40,6 +40,14 @@ export const FILE = { name: 'keystile.db', mode: 0o600, uid: 1000, isOwn: true, 
 
 export const CERTIFICATE = { expiresAtMs: 1_000_000 + 15 * DAY_MS, problem: null, keyMode: 0o600 };
 
+export const BACKUPS: Facts['backups'] = {
+  folder: '/backups',
+  everyMs: 400_000,
+  newestAtMs: 200_000,
+  firstAwaitedSinceMs: null,
+  failure: null,
+};
+
 /** All is well. */
 export const WELL: Facts = {
   nowMs: 1_000_000,
@@ -65,7 +73,7 @@ export const WELL: Facts = {
   otherTags: { refused: 3, lists: 0, bytes: 0 },
   disk: { freeBytes: 100_000 * MIB, totalBytes: 200_000 * MIB },
   walBytes: 4 * MIB,
-  backups: { folder: '/backups', everyMs: 400_000, newestAtMs: 200_000, failure: null },
+  backups: BACKUPS,
   oldestTransactionMs: 100,
   certificate: CERTIFICATE,
 };

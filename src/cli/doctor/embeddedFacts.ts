@@ -1,11 +1,20 @@
 import { constants, existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
-import { ONE_PROCESS, readDisk } from '../../doctor/databaseFacts.ts';
-import { type FactName, type Facts, type FolderFact, noneKnown, NotKnown } from '../../doctor/facts.ts';
+import { ONE_PROCESS, readDisk, UNSCHEDULED } from '../../doctor/databaseFacts.ts';
+import {
+  type BackupFact,
+  type FactName,
+  type Facts,
+  type FolderFact,
+  noneKnown,
+  NotKnown,
+} from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { analyticsRefusal } from '../../storage/sqlite/analytics/inspectAnalytics.ts';
+import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
+import { BackupSeries } from '../../storage/sqlite/backup/series.ts';
 import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
 import { wallClockMs } from '../../system.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -30,6 +39,7 @@ export const DATABASE_FACTS = [
   'disk',
   'walBytes',
   'oldestTransactionMs',
+  'backups',
 ] as const satisfies readonly FactName[];
 
 export type DatabaseGathered = { readonly [N in (typeof DATABASE_FACTS)[number]]: Facts[N] | NotKnown };
@@ -42,19 +52,28 @@ const OF_SHARED = [
   'oldestTransactionMs',
 ] as const satisfies readonly FactName[];
 
-const OF_FILE = ['databaseFailure', 'schema', 'copyRefusal', 'rootKeys', 'webhooks', 'machineClockMs'] as const;
+const OF_FILE = [
+  'databaseFailure',
+  'schema',
+  'copyRefusal',
+  'rootKeys',
+  'webhooks',
+  'machineClockMs',
+  'backups',
+] as const;
 
 /** Reads the data folder. It writes nothing there, whether a server runs or not. */
-export async function gatherEmbedded({ data }: Config, { unasked }: Running): Promise<DatabaseGathered> {
+export async function gatherEmbedded(config: Config, running: Running): Promise<DatabaseGathered> {
+  const { data } = config;
   const folder = await orNotKnown(data, async () => readFolder(data));
   const hidden = unreadable(data, folder);
-  const common = { ...noneKnown(OF_SHARED, ONE_PROCESS.because), nowMs: wallClockMs(), folder, nodes: unasked };
+  const common = { ...noneKnown(OF_SHARED, ONE_PROCESS.because), nowMs: wallClockMs(), folder, nodes: running.unasked };
   if (hidden !== null) return { ...common, ...noneKnown([...OF_FILE, 'disk', 'walBytes'], hidden) };
   return {
     ...common,
     disk: await orNotKnown(data, () => readDisk(data)),
     walBytes: await orNotKnown(data, async () => walBytesOf(data)),
-    ...(await fileFacts(data)),
+    ...(await fileFacts(config, running)),
   };
 }
 
@@ -75,7 +94,8 @@ async function orNotKnown<T>(path: string, read: () => Promise<T>): Promise<T | 
 
 type FileFacts = Pick<DatabaseGathered, (typeof OF_FILE)[number]>;
 
-async function fileFacts(data: string): Promise<FileFacts> {
+async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
+  const { data } = config;
   const path = join(data, 'keystile.db');
   if (!existsSync(path)) return noneKnown(OF_FILE, `there is no database in ${data} yet`);
   if (!isAccessible(path, constants.R_OK)) return noneKnown(OF_FILE, `this user has no access to ${path}`);
@@ -85,16 +105,35 @@ async function fileFacts(data: string): Promise<FileFacts> {
   } catch (error) {
     return unread(path, error);
   }
-  const { schema, copyRefusal, records } = found;
+  const { schema, copyRefusal, records, ids } = found;
   const known = { databaseFailure: analyticsRefusal(data), schema, copyRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
     ...known,
     rootKeys: records.rootKeys,
+    backups: await backupFacts(config, running, ids),
     webhooks: webhookFacts(records.webhooks, records.failing),
     // A change from the future shows that the clock was set back. How far it is ahead, nothing here tells.
     machineClockMs: Math.max(0, records.newestChangeMs - wallClockMs()),
   };
+}
+
+/** A running service tells of its own backups. Of one that is stopped, the folder tells. */
+async function backupFacts(
+  { backupFolder: folder, backupEvery: everyMs }: Config,
+  { outcomes, owner, unasked }: Running,
+  ids: InspectedFolder['ids'],
+): Promise<BackupFact | NotKnown> {
+  if (folder === null || outcomes.length > 0) return UNSCHEDULED;
+  if (owner !== null || ids === null) return unasked;
+  const state = { folder: resolve(folder), everyMs, firstAwaitedSinceMs: null };
+  try {
+    const newest = (await new BackupSeries(folder, ids).list(wallClockMs())).at(-1);
+    return { ...state, newestAtMs: newest?.atMs ?? null, failure: null };
+  } catch (error) {
+    if (!(error instanceof BackupError)) throw error;
+    return { ...state, newestAtMs: null, failure: error.message };
+  }
 }
 
 /** A file that is damaged is a problem. One that this user cannot open, or that only a start can read, is not known. */

@@ -31,8 +31,7 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
   ]);
   const [port, metricsPort, openFiles, certificate, ofDatabase] = parts;
   const { readiness, unasked } = running;
-  const backups = config.backupFolder === null ? null : unasked;
-  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, backups };
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked };
   return {
     config,
     settingProblems: [],

@@ -9,7 +9,7 @@ import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/
 import { wallClockMs } from '../../system.ts';
 import type { DatabaseGathered } from './embeddedFacts.ts';
 
-const OF_DISK = ['folder', 'disk', 'walBytes', 'copyRefusal'] as const;
+const OF_DISK = ['folder', 'disk', 'walBytes', 'copyRefusal', 'backups'] as const;
 const OF_CONTENTS = ['rootKeys', 'webhooks', 'nodes'] as const;
 const OF_SERVER = [
   'machineClockMs',

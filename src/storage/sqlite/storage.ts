@@ -68,6 +68,7 @@ export class SqliteStorage implements Storage {
   readonly localCounts: LocalCounts;
   readonly freshness = ALWAYS_FRESH;
   readonly workspaceId: string;
+  readonly folderId: string;
   readonly warnings: readonly string[] = [];
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
@@ -130,6 +131,7 @@ export class SqliteStorage implements Storage {
       writer,
       failed: (reason) => options.observe.noteFailed(reason),
     });
+    this.folderId = folderId;
     this.workspaceId = readWorkspaceId(db) ?? '';
     this.restored = readRestoredNote(db);
   }

@@ -39,10 +39,15 @@ async function run(): Promise<string | null> {
   );
 }
 
+/** How the names of this service begin. */
+function prefix(): string {
+  return `keystile-${service.storage.workspaceId}-${service.storage.folderId}-`;
+}
+
 /** The times of the backups in the folder. */
 function times(): string[] {
   return readdirSync(folder.join('backups'))
-    .map((name) => name.replace(`keystile-${service.storage.workspaceId}-2026-03-`, '').replace('-000Z.backup', ''))
+    .map((name) => name.replace(`${prefix()}2026-03-`, '').replace('-000Z.backup', ''))
     .sort();
 }
 
@@ -83,10 +88,16 @@ describe('scheduled backups', () => {
     expect(times()).toEqual(['15T12-00-00', '15T13-00-00']);
   });
 
-  test('files of others are left alone: of another installation, of a person, and what another process is making', async () => {
+  test('files of others are left alone: of another installation, of another copy of this one, of a person, and what another process is making', async () => {
     mkdirSync(folder.join('backups'));
-    const ours = `keystile-${service.storage.workspaceId}-2026-03-15T11-00-00-000Z.backup`;
-    const others = ['keystile-ws_other-2026-03-01T00-00-00-000Z.backup', 'mine.backup', `${ours}.partial-1`];
+    const ours = `${prefix()}2026-03-15T11-00-00-000Z.backup`;
+    const others = [
+      `keystile-${service.storage.workspaceId}-folder_other-2026-03-01T00-00-00-000Z.backup`,
+      `keystile-${service.storage.workspaceId}-2026-03-01T00-00-00-000Z.backup`,
+      'keystile-ws_other-2026-03-01T00-00-00-000Z.backup',
+      'mine.backup',
+      `${ours}.partial-1`,
+    ];
     for (const name of others) writeFileSync(folder.join('backups', name), '');
     // Left by a process that was killed: no process has this number.
     mkdirSync(folder.join('backups', `${ours}.partial-4194305`));
@@ -96,7 +107,7 @@ describe('scheduled backups', () => {
     }
     expect(times().filter((name) => /^15T[\d-]+$/.test(name))).toEqual(['15T14-00-00', '15T15-00-00']);
     expect(readdirSync(folder.join('backups'))).toEqual(expect.arrayContaining(others));
-    expect(readdirSync(folder.join('backups')).length).toBe(5);
+    expect(readdirSync(folder.join('backups')).length).toBe(7);
   });
 
   test('a clock that was wrong neither stops backups nor removes those that it has named', async () => {
@@ -116,10 +127,13 @@ describe('scheduled backups', () => {
     rmSync(folder.join('backups'), { recursive: true });
     writeFileSync(folder.join('backups'), 'in the way');
     service.clock.advance(HOUR_MS);
-    const reason = `The folder ${folder.join('backups')} of KEYSTILE_BACKUP_FOLDER cannot be used (EEXIST). Check that this user may write there.`;
+    const reason = `The folder ${folder.join('backups')} of KEYSTILE_BACKUP_FOLDER cannot be used (ENOTDIR). Check that it is a folder in which this user may write.`;
     expect(await run()).toBe(reason);
-    expect(await problems()).toEqual([`The last scheduled backup failed: ${reason} There is no backup yet.`]);
+    expect(await problems()).toEqual([
+      `Scheduled backups fail: ${reason} There is no backup of this data folder in ${folder.join('backups')}.`,
+    ]);
     rmSync(folder.join('backups'));
+    mkdirSync(folder.join('backups'));
     service.clock.advance(9 * 60_000);
     expect(await run()).toBeNull();
     expect((await problems()).length).toBe(1);
@@ -127,6 +141,47 @@ describe('scheduled backups', () => {
     expect(await run()).toBeNull();
     expect(times().length).toBe(1);
     expect(await problems()).toEqual([]);
+  });
+});
+
+describe('backups that are gone', () => {
+  test('are told at once, and a new one is made within a minute', async () => {
+    await run();
+    rmSync(folder.join('backups', `${prefix()}2026-03-15T12-00-00-000Z.backup`));
+    expect(await problems()).toEqual([
+      `A backup is due every 60 minutes. There is no backup of this data folder in ${folder.join('backups')}.`,
+    ]);
+    service.clock.advance(58_999);
+    await run();
+    expect(times()).toEqual([]);
+    service.clock.advance(1);
+    await run();
+    expect(times()).toEqual(['15T12-01-00']);
+    expect(await problems()).toEqual([]);
+  });
+
+  test('with their folder are told, and the folder of a disk that is not mounted is not made', async () => {
+    await run();
+    rmSync(folder.join('backups'), { recursive: true });
+    const reason = `The folder ${folder.join('backups')} of KEYSTILE_BACKUP_FOLDER cannot be used (ENOENT). Check that its disk is mounted, or make the folder.`;
+    expect((await problems())[0]).toStartWith(`Scheduled backups fail: ${reason}`);
+    service.clock.advance(60_000);
+    expect(await run()).toBe(reason);
+    expect(service.composed.backups?.ageMs).toBe(61_000);
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  test('a start makes the last folder of the path only', async () => {
+    using own = new TempFolder();
+    const settings = { KEYSTILE_BACKUP_FOLDER: own.join('disk/backups') };
+    const other = await TestService.start({ settings });
+    try {
+      const failed = await other.composed.backups?.run(TURN).catch((error: unknown) => String(error));
+      expect(failed).toContain('cannot be used (ENOENT). Check that its disk is mounted, or make the folder.');
+      expect(readdirSync(own.path)).toEqual([]);
+    } finally {
+      await other.close();
+    }
   });
 });
 

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { chmodSync, cpSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { EXPIRED, RENEWED } from '../../support/certificates.ts';
@@ -64,6 +64,21 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
     (data) => tlsOf(data, { cert: SELF_SIGNED.cert, key: RENEWED.key }),
   ],
   ['certificate', 'expired at 2021-01-01', 'ls -l', (data) => tlsOf(data, EXPIRED)],
+  [
+    'backups',
+    'There is no backup of this data folder in',
+    'ls -l',
+    (data) => {
+      mkdirSync(`${data}.backups`);
+      return { KEYSTILE_BACKUP_FOLDER: `${data}.backups` };
+    },
+  ],
+  [
+    'backups',
+    'cannot be used (ENOENT). Check that its disk is mounted',
+    'backup create',
+    (data) => ({ KEYSTILE_BACKUP_FOLDER: `${data}.backups` }),
+  ],
   ['data-folder', 'keystile.db (mode 644)', 'chmod -R go-rwx', openToOthers],
   ['data-folder', 'There is no data folder', 'keystile serve', (data) => rmSync(data, { recursive: true })],
   [
@@ -153,6 +168,7 @@ describe('keystile doctor without a server', () => {
       const found = await examined({ ...CALM, KEYSTILE_DATA: data });
       expect([found.code, found.isOk, found.with('problem'), found.with('advice')]).toEqual([0, true, [], []]);
       expect(found.find('queue')).toMatchObject({ result: 'not-checked', because: 'no server runs' });
+      expect(found.find('backups')).toMatchObject({ because: 'no backups are scheduled (KEYSTILE_BACKUP_FOLDER)' });
       expect(found.find('standby')).toMatchObject({ because: 'the database is embedded' });
       expect(found.with('ok').length).toBeGreaterThanOrEqual(16);
       expect(snapshot(data)).toEqual(before);

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { cpSync, existsSync, readdirSync, renameSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 import { DataFolder } from '../../../src/storage/sqlite/file/dataFolder.ts';
+import { until } from '../../../tools/cluster/wait.ts';
 import { TempFolder } from '../process.ts';
 import { ROOT_KEY, Server } from '../server.ts';
 import { examined, snapshot } from './doctorRun.ts';
@@ -18,7 +20,9 @@ describe('keystile doctor beside a server', () => {
   let here: Record<string, string>;
   beforeAll(async () => {
     folder = new TempFolder();
-    server = await Server.start(folder, { settings: { KEYSTILE_ACCEPT_LOST_COMMITS: 'on' } });
+    server = await Server.start(folder, {
+      settings: { KEYSTILE_ACCEPT_LOST_COMMITS: 'on', KEYSTILE_BACKUP_FOLDER: folder.join('backups') },
+    });
     here = {
       KEYSTILE_DATA: folder.join('data'),
       KEYSTILE_PORT: String(server.port),
@@ -37,6 +41,28 @@ describe('keystile doctor beside a server', () => {
     expect([found.code, found.with('problem'), found.with('advice')]).toEqual([1, ['lost-commits'], ['root-key']]);
     expect(found.with('not-checked')).toEqual(OF_SHARED);
     expect(found.find('lost-commits')).toMatchObject({ command: 'unset KEYSTILE_ACCEPT_LOST_COMMITS' });
+  });
+
+  test('its backups are told as it finds them, and by the files once it is stopped', async () => {
+    const backups = folder.join('backups');
+    const made = (): string[] =>
+      existsSync(backups) ? readdirSync(backups).filter((name) => name.endsWith('.backup')) : [];
+    await until('a backup is there', () => made().length > 0);
+    expect((await examined(here)).find('backups')?.result).toBe('ok');
+    renameSync(backups, `${backups}.away`);
+    try {
+      // A status is shared for a second.
+      let found = await examined(here);
+      await until('the status is new', async () => (found = await examined(here)).with('problem').includes('backups'));
+      expect(found.find('backups')).toMatchObject({ text: expect.stringContaining('cannot be used (ENOENT)') });
+    } finally {
+      renameSync(`${backups}.away`, backups);
+    }
+    // The same files, as if the server were stopped.
+    using stopped = new TempFolder();
+    cpSync(folder.join('data'), stopped.join('data'), { recursive: true, filter: (path) => !path.endsWith('.sock') });
+    const there = { ...here, KEYSTILE_DATA: stopped.join('data'), KEYSTILE_PORT: '0' };
+    expect((await examined({ ...there, KEYSTILE_BACKUP_FOLDER: backups })).find('backups')?.result).toBe('ok');
   });
 
   test('it is found by its data folder, whichever port is configured here', async () => {

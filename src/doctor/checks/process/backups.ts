@@ -1,4 +1,5 @@
 import { defineCheck, lasting, quoted } from '../../check.ts';
+import type { BackupFact } from '../../facts.ts';
 
 export const backups = defineCheck({
   name: 'backups',
@@ -6,23 +7,28 @@ export const backups = defineCheck({
   severity: 'problem',
   needs: ['backups', 'nowMs'],
   find({ backups: state, nowMs }) {
-    if (state === null) return null;
     const { folder, everyMs, newestAtMs, failure } = state;
-    const newest =
-      newestAtMs === null ? 'There is no backup yet.' : `The newest one is ${lasting(nowMs - newestAtMs)} old.`;
     if (failure !== null) {
       return {
-        text: `The last scheduled backup failed: ${failure} ${newest}`,
+        text: `Scheduled backups fail: ${failure} ${newestText(state, nowMs)}`,
         fix: `Correct the reason. The next one is tried within 10 minutes. Meanwhile, keystile backup create makes one in another folder.`,
         command: 'keystile backup create keystile.backup',
       };
     }
+    const sinceMs = newestAtMs ?? state.firstAwaitedSinceMs;
     // A run that was missed is no problem; a second one is.
-    if (newestAtMs === null || nowMs - newestAtMs < 2 * everyMs + 60_000) return null;
+    if (sinceMs !== null && nowMs - sinceMs < 2 * everyMs + 60_000) return null;
     return {
-      text: `A backup is due every ${lasting(everyMs)}. ${newest}`,
-      fix: `Check that nothing removes the files in ${folder}, and that the clock of the machine is right.`,
+      text: `A backup is due every ${lasting(everyMs)}. ${newestText(state, nowMs)}`,
+      fix: `Check that the service runs, that nothing removes the files in ${folder}, that its disk is the right one, and that the clock of the machine is right.`,
       command: `ls -l ${quoted(folder)}`,
     };
   },
 });
+
+function newestText({ folder, newestAtMs, firstAwaitedSinceMs }: BackupFact, nowMs: number): string {
+  if (newestAtMs !== null) return `The newest one is ${lasting(nowMs - newestAtMs)} old.`;
+  return firstAwaitedSinceMs === null
+    ? `There is no backup of this data folder in ${folder}.`
+    : 'There is no backup yet.';
+}

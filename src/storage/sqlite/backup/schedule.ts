@@ -1,25 +1,27 @@
 import { mkdirSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import type { Task, TaskLog, Turn } from '../../port/tasks.ts';
-import { BackupError } from './backupError.ts';
 import type { MadeBackup } from './makeBackup.ts';
 import { removeLeftovers } from './partialFolder.ts';
+import { BackupSeries, type Kept, unusable } from './series.ts';
 
 /** How often it asks whether a backup is due. Asking costs nothing. */
 const LOOK_EVERY_MS = 1_000;
+/** How often it lists the folder: somebody may have removed the files, or the disk. */
+const LIST_EVERY_MS = 60_000;
 /** After a failure it waits for so long, or for one period if that is shorter: a large copy that fails at its end is work, too. */
 const RETRY_AFTER_MS = 10 * 60_000;
 
 export interface ScheduleOptions {
-  /** Where the backups go. It is made when it is missing. */
+  /** Where the backups go. It is made at the start when it is missing, but not the folders above: they may be a disk that is not mounted. */
   readonly folder: string;
   readonly everyMs: number;
   /** How many are kept. */
   readonly keep: number;
-  /** Is in the names of the files: several installations can share a folder, and none removes the backups of another. */
   readonly workspaceId: string;
+  readonly folderId: string;
   readonly nowMs: () => number;
   readonly make: (file: string, nowMs: number) => Promise<MadeBackup>;
   readonly log: Pick<TaskLog, 'info'>;
@@ -31,13 +33,10 @@ export interface BackupState {
   readonly everyMs: number;
   /** null = there is none. */
   readonly newestAtMs: number | null;
-  /** Why the last one failed; null = it did not. */
+  /** Since when the first one is awaited; null = there was one, or no service makes them. */
+  readonly firstAwaitedSinceMs: number | null;
+  /** Why the last one failed, or the folder cannot be listed; null = neither. */
   readonly failure: string | null;
-}
-
-interface Kept {
-  readonly name: string;
-  readonly atMs: number;
 }
 
 /**
@@ -49,53 +48,73 @@ export class BackupSchedule implements Task {
   readonly name = 'making a backup';
   readonly everyMs = LOOK_EVERY_MS;
   readonly #options: ScheduleOptions;
-  /** The newest one, as last seen. */
+  readonly #series: BackupSeries;
+  readonly #startedAtMs: number;
+  /** The newest one, as last listed. */
   #newestAtMs: number | null = null;
+  #listedAtMs: number | null = null;
+  #hadOne = false;
   #failed: { readonly atMs: number; readonly reason: string } | null = null;
 
   constructor(options: ScheduleOptions) {
     this.#options = options;
+    this.#series = new BackupSeries(options.folder, options);
+    this.#startedAtMs = options.nowMs();
   }
 
   async run(turn: Turn): Promise<void> {
     const nowMs = this.#options.nowMs();
-    if (!this.#isDue(nowMs) || this.#rests(nowMs)) return;
+    if (this.#rests(nowMs) || !(this.#isDue(nowMs) || this.#isUnlisted(nowMs))) return;
     // A process that stops does not wait for the copy. What is left of it is removed later.
     await turn.until(this.#runDue(nowMs));
   }
 
-  /** How old the newest one is, as last seen; null = there is none. */
+  /** How old the newest one is, as last listed; null = there is none. */
   get ageMs(): number | null {
     return this.#newestAtMs === null ? null : Math.max(0, this.#options.nowMs() - this.#newestAtMs);
   }
 
   async readState(): Promise<BackupState> {
     const { folder, everyMs, nowMs } = this.#options;
-    const newest = (await this.#list(nowMs()).catch(() => [])).at(-1);
-    return { folder, everyMs, newestAtMs: newest?.atMs ?? null, failure: this.#failed?.reason ?? null };
+    const found = await this.#series.list(nowMs()).then(newestOf, reasonOf);
+    const unlisted = typeof found === 'string' ? found : null;
+    return {
+      folder: resolve(folder),
+      everyMs,
+      newestAtMs: typeof found === 'string' ? null : found,
+      firstAwaitedSinceMs: this.#hadOne ? null : this.#startedAtMs,
+      // Before the first run, the folder may still be missing.
+      failure: this.#failed?.reason ?? (this.#listedAtMs === null ? null : unlisted),
+    };
   }
 
   async #runDue(nowMs: number): Promise<void> {
     try {
-      this.#newestAtMs = (await this.#open(nowMs)).at(-1)?.atMs ?? null;
+      this.#note(newestOf(await this.#open(nowMs)));
+      this.#listedAtMs = nowMs;
       if (this.#isDue(nowMs)) await this.#make(nowMs);
       this.#failed = null;
     } catch (error) {
-      this.#failed = { atMs: nowMs, reason: error instanceof Error ? error.message : String(error) };
+      this.#failed = { atMs: nowMs, reason: reasonOf(error) };
       throw error;
     }
   }
 
   async #make(nowMs: number): Promise<void> {
     const { folder, make, log, keep } = this.#options;
-    const { file, bytes } = await make(join(folder, this.#nameAt(nowMs)), nowMs);
-    this.#newestAtMs = nowMs;
+    const { file, bytes } = await make(join(folder, this.#series.nameAt(nowMs)), nowMs);
+    this.#note(nowMs);
     log.info('a backup was made', { file, bytes });
-    const kept = await this.#list(nowMs);
+    const kept = await this.#series.list(nowMs);
     for (const { name } of kept.slice(0, Math.max(0, kept.length - keep))) {
       await rm(join(folder, name), { force: true });
       log.info('an old backup was removed', { file: resolve(folder, name) });
     }
+  }
+
+  #note(newestAtMs: number | null): void {
+    this.#newestAtMs = newestAtMs;
+    this.#hadOne ||= newestAtMs !== null;
   }
 
   #isDue(nowMs: number): boolean {
@@ -103,45 +122,41 @@ export class BackupSchedule implements Task {
     return newestAtMs === null || newestAtMs > nowMs || nowMs - newestAtMs >= this.#options.everyMs;
   }
 
+  #isUnlisted(nowMs: number): boolean {
+    const listedAtMs = this.#listedAtMs;
+    return listedAtMs === null || listedAtMs > nowMs || nowMs - listedAtMs >= LIST_EVERY_MS;
+  }
+
   #rests(nowMs: number): boolean {
     if (this.#failed === null || this.#failed.atMs > nowMs) return false;
     return nowMs - this.#failed.atMs < Math.min(RETRY_AFTER_MS, this.#options.everyMs);
   }
 
-  /** Makes the folder, removes what a killed process has left there, and lists the backups. */
+  /** Makes the folder at the start, removes what a killed process has left there, and lists the backups. */
   async #open(nowMs: number): Promise<readonly Kept[]> {
     const { folder } = this.#options;
+    if (this.#listedAtMs === null && this.#failed === null) makeFolder(folder);
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      removeLeftovers(folder, (result) => this.#timeOf(result) !== null);
-      return await this.#list(nowMs);
+      removeLeftovers(folder, (result) => this.#series.timeOf(result) !== null);
     } catch (error) {
-      const code = (error as { code?: string }).code ?? String(error);
-      throw new BackupError(
-        `The folder ${resolve(folder)} of KEYSTILE_BACKUP_FOLDER cannot be used (${code}). Check that this user may write there.`,
-      );
+      throw unusable(folder, error);
     }
+    return this.#series.list(nowMs);
   }
+}
 
-  /** Those of this installation up to now, the oldest first. */
-  async #list(nowMs: number): Promise<readonly Kept[]> {
-    const found = (await readdir(this.#options.folder)).flatMap((name) => {
-      const atMs = this.#timeOf(name);
-      return atMs === null || atMs > nowMs ? [] : [{ name, atMs }];
-    });
-    return found.toSorted((a, b) => a.atMs - b.atMs);
+function makeFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw unusable(folder, error);
   }
+}
 
-  #nameAt(nowMs: number): string {
-    return `keystile-${this.#options.workspaceId}-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-')}.backup`;
-  }
+function newestOf(kept: readonly Kept[]): number | null {
+  return kept.at(-1)?.atMs ?? null;
+}
 
-  /** null = this is not the name of a backup of this installation. */
-  #timeOf(name: string): number | null {
-    const [, day, hour, minute, second, milliseconds] =
-      /-(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)-(\d{3})Z\.backup$/.exec(name) ?? [];
-    if (day === undefined) return null;
-    const atMs = Date.parse(`${day}T${hour}:${minute}:${second}.${milliseconds}Z`);
-    return Number.isFinite(atMs) && this.#nameAt(atMs) === name ? atMs : null;
-  }
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

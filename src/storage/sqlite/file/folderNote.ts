@@ -67,7 +67,7 @@ export function claimFolder(db: Database, { folder, newId }: DataFolderIdentity)
   return id;
 }
 
-function readFolderId(db: Database): string | null {
+export function readFolderId(db: Database): string | null {
   const row = db.query("SELECT value FROM installation WHERE name = 'folder_id'").get() as { value: string } | null;
   return row?.value ?? null;
 }

@@ -5,7 +5,8 @@ import { join, resolve } from 'node:path';
 import { type InspectedRecords, inspectRecords } from '../../sql/inspectRecords.ts';
 import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { FolderError } from './dataFolder.ts';
-import { refuseCopy } from './folderNote.ts';
+import { readFolderId, refuseCopy } from './folderNote.ts';
+import { readWorkspaceId } from './installation.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
 import { isDamage } from './writeFailure.ts';
 
@@ -21,6 +22,8 @@ export interface InspectedFolder {
   readonly copyRefusal: string | null;
   /** Null: this program does not know the tables. */
   readonly records: InspectedRecords | null;
+  /** Whose backups are its own. Null: it has none yet, or this program does not know the tables. */
+  readonly ids: { readonly workspaceId: string; readonly folderId: string } | null;
 }
 
 /** A database in use answers at once, or never. */
@@ -35,8 +38,9 @@ export async function inspectFolder(folder: string): Promise<InspectedFolder> {
     const isForeign = isBeforeFirstRelease(db);
     // Each version of the embedded database is for its own program, and for newer ones, which migrate it.
     const schema = { version, compatibleFrom: version, own: SCHEMA_VERSION, isForeign };
-    if (isForeign || version !== SCHEMA_VERSION) return { schema, copyRefusal: null, records: null };
-    return { schema, copyRefusal: copyRefusal(db, folder), records: await inspectRecords(readerOf(db)) };
+    if (isForeign || version !== SCHEMA_VERSION) return { schema, copyRefusal: null, records: null, ids: null };
+    const records = await inspectRecords(readerOf(db));
+    return { schema, copyRefusal: copyRefusal(db, folder), records, ids: idsOf(db) };
   } finally {
     db.close();
   }
@@ -81,6 +85,11 @@ function copyRefusal(db: Database, folder: string): string | null {
     if (error instanceof FolderError) return error.message;
     throw error;
   }
+}
+
+function idsOf(db: Database): InspectedFolder['ids'] {
+  const [workspaceId, folderId] = [readWorkspaceId(db), readFolderId(db)];
+  return workspaceId === null || folderId === null ? null : { workspaceId, folderId };
 }
 
 function readerOf(db: Database): SqlReader {
