@@ -202,7 +202,7 @@ export const VARIABLES = {
     'MAX_VERIFICATIONS_PER_SECOND',
     count(1, 1_000_000),
     null,
-    'Keys that one root key may verify in a second on one node, with `KEYSTILE_VERIFY_AUTH` set to `required`. Default: no quota.',
+    'Keys that one root key may verify in a second on one node or, where verifying needs none, one address; of IPv6, one /64 block. Behind KEYSTILE_TRUSTED_PROXIES, the address of the client counts. Default: no quota.',
   ),
   analytics: variable('ANALYTICS', flag, 'on', 'Count verifications, and keep `lastUsedAt` of keys.'),
   analyticsMinutes: variable(

@@ -77,6 +77,14 @@ export function isIpv4(address: Address): boolean {
   return address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
 }
 
+/** A network gives one customer at least this block of IPv6 addresses. */
+const IPV6_GROUP_BYTES = 8;
+
+/** Addresses that are counted together have the same group: one of IPv4, or a /64 block of IPv6. */
+export function addressGroup(address: Address): string {
+  return (isIpv4(address) ? address : address.subarray(0, IPV6_GROUP_BYTES)).join('.');
+}
+
 /** The address as text. A run of zeros is not shortened to `::`. */
 export function showAddress(address: Address): string {
   if (isIpv4(address)) return address.slice(12).join('.');

@@ -114,7 +114,8 @@ export class Engine {
   readonly webhooks: WebhookAdmin;
   readonly webhookDeliveries: WebhookDeliveries;
   readonly deliverEvents: DeliverEvents;
-  readonly verificationQuota: VerificationQuota;
+  /** null = verifications are not bounded. */
+  readonly verificationQuota: VerificationQuota | null;
   readonly standalone: Standalone;
   readonly sweep: DueSweep;
   readonly expireReservations: ExpireReservations;
@@ -206,7 +207,8 @@ export class Engine {
     this.webhooks = new WebhookAdmin(webhookContext);
     this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);
     this.deliverEvents = new DeliverEvents(webhookContext);
-    this.verificationQuota = new VerificationQuota(quotas.verificationsPerSecond);
+    const { verificationsPerSecond } = quotas;
+    this.verificationQuota = verificationsPerSecond === null ? null : new VerificationQuota(verificationsPerSecond);
     this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
       maxPerNamespace: options.maxLimitsPerNamespace,

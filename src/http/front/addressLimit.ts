@@ -1,10 +1,8 @@
 import type { Memory, MemoryBudget } from './memoryBudget.ts';
-import { type Address, type AddressBlock, inBlock, isIpv4, parseAddress } from '../../core/address.ts';
+import { type AddressBlock, addressGroup, inBlock, parseAddress } from '../../core/address.ts';
 
 /** How many connections beyond the limit of an address get an answer that says so. Further ones are closed without an answer. */
 const REFUSALS = 16;
-/** A network gives one customer at least this block of IPv6 addresses. */
-const IPV6_GROUP_BYTES = 8;
 
 /** Counts the connections of each address, and what they hold, so that one cannot take all. */
 export class AddressLimit {
@@ -21,7 +19,7 @@ export class AddressLimit {
   nameOf(remoteAddress: string): string | null {
     const address = parseAddress(remoteAddress);
     if (address === null) return remoteAddress;
-    return this.#exempt.some((block) => inBlock(address, block)) ? null : groupOf(address);
+    return this.#exempt.some((block) => inBlock(address, block)) ? null : addressGroup(address);
   }
 
   enter(name: string | null): 'serve' | 'refuseAddress' | 'drop' {
@@ -43,8 +41,4 @@ export class AddressLimit {
     const address = name === null ? undefined : this.#addresses.get(name);
     return address === undefined ? budget : (address.memory ??= budget.share());
   }
-}
-
-function groupOf(address: Address): string {
-  return (isIpv4(address) ? address : address.subarray(0, IPV6_GROUP_BYTES)).join('.');
 }

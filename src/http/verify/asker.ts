@@ -1,7 +1,8 @@
-import type { Address } from '../../core/address.ts';
+import { type Address, addressGroup } from '../../core/address.ts';
 import { AppError } from '../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
+import type { QuotaHolder } from '../../engine/verify/verificationQuota.ts';
 import { authenticateRootKey, type RequestedBy } from '../authentication/authenticate.ts';
 import type { Asking, Service } from '../service.ts';
 
@@ -26,11 +27,17 @@ export class Asker implements Caller {
     return this.#service.addressOf(this.asking);
   }
 
-  /** Counts verifications against the quota of the root key. Throws when they are too many for this second. */
+  /** Counts verifications against the quota of the root key, or of the address. Throws when they are too many for this second. */
   take(count: number): void {
-    if (this.#rootKey === null) return;
     const { verificationQuota, storage } = this.#service.engine;
-    verificationQuota.take(this.#rootKey.id, count, storage.ledger.nowMs());
+    if (verificationQuota === null) return;
+    verificationQuota.take(this.#holder(), count, storage.ledger.nowMs());
+  }
+
+  #holder(): QuotaHolder {
+    if (this.#rootKey !== null) return { kind: 'root key', name: this.#rootKey.id };
+    const address = this.address();
+    return { kind: 'address', name: address === null ? 'unknown' : addressGroup(address) };
   }
 }
 

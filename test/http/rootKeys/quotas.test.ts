@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 
+import { VerificationQuota } from '../../../src/engine/verify/verificationQuota.ts';
 import { TestService } from '../../support/service.ts';
 import { tablesOf } from '../imports/imported.ts';
 
@@ -194,6 +195,34 @@ describe('KEYSTILE_MAX_VERIFICATIONS_PER_SECOND', () => {
     for (let i = 0; i < 3; i++) expect((await verify(key, rootKey)).status).toBe(200);
   });
 
+  test('where verifying needs no root key, each address is counted for itself, and a block of IPv6 together', async () => {
+    await start({ KEYSTILE_MAX_VERIFICATIONS_PER_SECOND: '3', KEYSTILE_TRUSTED_PROXIES: '10.0.0.1' });
+    const { key, keyId } = await service.createKey({ remaining: 20 });
+    const from = (peer: string, headers: Record<string, string> = {}) =>
+      service.call('/v1/keys.verifyKey', { key }, { rootKey: null, peer, headers });
+    for (let i = 0; i < 3; i++) expect((await from('192.0.2.1')).body.code).toBe('VALID');
+    const answer = await from('192.0.2.1');
+    expect([answer.status, answer.body.error.message]).toEqual([429, MESSAGE.replace('root key', 'address')]);
+    // The header of a peer that is no trusted proxy does not change who it is.
+    expect((await from('192.0.2.1', { 'x-forwarded-for': '192.0.2.9' })).status).toBe(429);
+    expect((await from('10.0.0.1', { 'x-forwarded-for': '192.0.2.1' })).status).toBe(429);
+    expect((await from('10.0.0.1', { 'x-forwarded-for': '192.0.2.2' })).status).toBe(200);
+    for (const host of ['1', '2', '3']) expect((await from(`2001:db8::${host}`)).status).toBe(200);
+    expect((await from('2001:db8::4')).status).toBe(429);
+    expect((await from('2001:db8:0:1::4')).status).toBe(200);
+    expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(12);
+    service.clock.advance(1000);
+    expect((await from('192.0.2.1')).status).toBe(200);
+  });
+
+  test('addresses without end take no memory: those beyond the ones that are counted share a quota', () => {
+    const quota = new VerificationQuota(1, 2);
+    const take = (name: string, nowMs = 0): void => quota.take({ kind: 'address', name }, 1, nowMs);
+    for (const name of ['a', 'b', 'c']) take(name);
+    expect(() => take('d')).toThrow('This address may verify 1 keys a second');
+    take('d', 1000);
+  });
+
   test('a clock that is set back begins another second', async () => {
     await start(settings);
     const { key } = await service.createKey();
@@ -201,11 +230,5 @@ describe('KEYSTILE_MAX_VERIFICATIONS_PER_SECOND', () => {
     for (let i = 0; i < 3; i++) await verify(key, rootKey);
     service.clock.advance(-5000);
     expect((await verify(key, rootKey)).status).toBe(200);
-  });
-
-  test('where verifying needs no root key it is not looked at', async () => {
-    await start({ KEYSTILE_MAX_VERIFICATIONS_PER_SECOND: '1' });
-    const { key } = await service.createKey();
-    for (let i = 0; i < 3; i++) expect((await verify(key, service.rootKey)).status).toBe(200);
   });
 });
