@@ -24,6 +24,7 @@ import { versions } from './checks/nodes/versions.ts';
 import { backups } from './checks/process/backups.ts';
 import { certificate } from './checks/process/certificate.ts';
 import { expiringRootKeys } from './checks/process/expiringRootKeys.ts';
+import { openVerification } from './checks/process/openVerification.ts';
 import { queue } from './checks/process/queue.ts';
 import { readiness } from './checks/process/readiness.ts';
 import { rootKey } from './checks/process/rootKey.ts';
@@ -53,6 +54,7 @@ export const CHECKS: readonly Check[] = [
   localCounts,
   tls,
   certificate,
+  openVerification,
   webhooks,
   backups,
   workingRootKey,

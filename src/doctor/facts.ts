@@ -92,8 +92,8 @@ export interface SchemaFact {
 export interface StandbyFact {
   /** The setting `synchronous_standby_names`; '' = commits wait for no standby. */
   readonly awaited: string;
-  /** Standbys that take part in commits; null = this user may not see it. */
-  readonly synchronous: number | null;
+  /** Standbys that take part in commits. */
+  readonly synchronous: number;
 }
 
 /** Whether the running service can answer. */

@@ -84,7 +84,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   freshness: [{ nodes: [{ ...NODE, freshnessAgeMs: 1_001 }] }, 'eu (1001 ms)', 'keystile nodes'],
   'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)', 'keystile nodes'],
   tls: [
-    { config: configOf({ KEYSTILE_HOST: '0.0.0.0' }) },
+    { config: configOf({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_VERIFY_AUTH: 'required' }) },
     'listens on 0.0.0.0 without TLS',
     'KEYSTILE_HOST=127.0.0.1 keystile serve',
   ],
@@ -95,6 +95,11 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     },
     'expires in 24 hours',
     'openssl x509 -noout -dates -in cert.pem',
+  ],
+  'open-verification': [
+    { config: configOf({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_PUBLIC_URL: 'https://keys.example' }) },
+    'listens on 0.0.0.0, and verifying needs no root key',
+    'KEYSTILE_VERIFY_AUTH=required keystile serve',
   ],
   webhooks: [
     { webhooks: [{ id: 'wh_1', host: 'a.example', pausedBecause: null, failingSinceMs: 1_000 }] },

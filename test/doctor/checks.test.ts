@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { standbyFact } from '../../src/cli/doctor/sharedFacts.ts';
 import { defineCheck } from '../../src/doctor/check.ts';
 import { CHECKS } from '../../src/doctor/checkTable.ts';
 import { examine, toStatus } from '../../src/doctor/examine.ts';
@@ -69,10 +70,30 @@ describe('checks', () => {
     expect([commandFor(true), commandFor(false)]).toEqual(['chmod -R u+rwX ./data', "sudo -u '#1000' keystile doctor"]);
   });
 
-  test('a newer schema that this program can use, and standbys that this user cannot see, are no problems', () => {
+  test('a newer schema that this program can use is no problem', () => {
     expect(problemsOf({ schema: { version: 3, compatibleFrom: 1, own: 1, isForeign: false } })).toEqual([]);
-    expect(problemsOf({ standby: { awaited: 'ANY 1 (a)', synchronous: null } })).toEqual([]);
     expect(problemsOf({ openFiles: { limit: null, fitting: 20_000, needed: 21_140 } })).toEqual([]);
+  });
+
+  test('as many standbys must be connected as commits wait for', () => {
+    const isFound = (awaited: string, synchronous: number): boolean =>
+      problemsOf({ standby: { awaited, synchronous } }).length > 0;
+    for (const two of ['FIRST 2 (a, b)', 'ANY 2 (a, b, c)', 'any 2(*)', ' 2 (a, b)']) {
+      expect([two, isFound(two, 1), isFound(two, 2)]).toEqual([two, true, false]);
+    }
+    for (const one of ['a, b', '*', 'FIRST 1 (a, b)', '"2 (x)"', 'any2']) {
+      expect([one, isFound(one, 0), isFound(one, 1)]).toEqual([one, true, false]);
+    }
+    expect(isFound('', 0)).toBe(false);
+    expect(problemsOf({ standby: { awaited: 'ANY 2 (a, b)', synchronous: 1 } })[0]?.text).toBe(
+      'PostgreSQL waits for 2 standbys with every commit (synchronous_standby_names = ANY 2 (a, b)), and 1 of them is connected: every spend is answered 503.',
+    );
+  });
+
+  test('standbys that this user may not see are not known, unless none is awaited', () => {
+    expect(standbyFact({ awaited: 'a', synchronous: null })).toBeInstanceOf(NotKnown);
+    expect(standbyFact({ awaited: 'a', synchronous: 1 })).toEqual({ awaited: 'a', synchronous: 1 });
+    expect(standbyFact({ awaited: '', synchronous: null })).toEqual({ awaited: '', synchronous: 0 });
   });
 
   test('a check without its facts says why it was not made, and is in no list of the status', () => {
@@ -133,10 +154,15 @@ describe('checks', () => {
   test('a webhook that is paused is told with its reason, and a public address behind TLS is none', () => {
     const paused = { id: 'wh_2', host: 'b.example', pausedBecause: 'it answered 500', failingSinceMs: null };
     expect(problemsOf({ webhooks: [paused] })[0]?.text).toContain('is paused (it answered 500)');
-    const config = configOf({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_PUBLIC_URL: 'https://keys.example' });
+    const config = configOf({
+      KEYSTILE_HOST: '0.0.0.0',
+      KEYSTILE_VERIFY_AUTH: 'required',
+      KEYSTILE_PUBLIC_URL: 'https://keys.example',
+    });
     expect(problemsOf({ config })).toEqual([]);
     const plain = configOf({
       KEYSTILE_HOST: '0.0.0.0',
+      KEYSTILE_VERIFY_AUTH: 'required',
       KEYSTILE_PUBLIC_URL: 'http://keys.example',
       KEYSTILE_TRUSTED_PROXIES: '10.0.0.1',
     });

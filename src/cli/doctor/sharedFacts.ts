@@ -1,6 +1,6 @@
 import type { Config } from '../../config/variables.ts';
 import { ELSEWHERE, nodeStatuses } from '../../doctor/databaseFacts.ts';
-import { noneKnown } from '../../doctor/facts.ts';
+import { noneKnown, NotKnown, type StandbyFact } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
 import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
@@ -43,11 +43,17 @@ function serverFacts(found: InspectedPostgres, { databasePool }: Config) {
     databaseFailure: null,
     databaseVersion: { found: found.version, oldest: OLDEST_VERSION },
     databaseWarnings: found.warnings,
-    standby: found.standby,
+    standby: standbyFact(found.standby),
     sessions: { free: found.freeSessions, needed: databasePool + OTHER_SESSIONS },
     schema: found.schema,
     oldestTransactionMs: found.oldestTransactionMs,
   };
+}
+
+/** Not every user may see the standbys. Where none is awaited, that does not matter. */
+export function standbyFact({ awaited, synchronous }: InspectedPostgres['standby']): StandbyFact | NotKnown {
+  if (synchronous !== null || awaited === '') return { awaited, synchronous: synchronous ?? 0 };
+  return new NotKnown('this user of PostgreSQL may not see its standbys: grant it pg_monitor');
 }
 
 function contentFacts({ contents, nowMs }: InspectedPostgres): Pick<DatabaseGathered, (typeof OF_CONTENTS)[number]> {

@@ -89,7 +89,12 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
   ],
   ['schema', 'before 0.1.0', 'keystile import', (data) => change(data, 'PRAGMA application_id = 7')],
   ['copied-database', 'is a copy', 'KEYSTILE_ACCEPT_LOST_COMMITS', (data) => rmSync(join(data, 'commit-number'))],
-  ['tls', '0.0.0.0 without TLS', 'KEYSTILE_HOST=127.0.0.1', () => ({ KEYSTILE_HOST: '0.0.0.0' })],
+  [
+    'tls',
+    '0.0.0.0 without TLS',
+    'KEYSTILE_HOST=127.0.0.1',
+    () => ({ KEYSTILE_HOST: '0.0.0.0', KEYSTILE_VERIFY_AUTH: 'required' }),
+  ],
   ['webhooks', 'a.example is paused (it answered 500)', 'webhook test wh_1', (data) => change(data, PAUSED_WEBHOOK)],
   [
     'working-root-key',
