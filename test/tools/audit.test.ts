@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 
+import { askNpm } from '../../tools/audit/askNpm.ts';
 import { type Lockfile, type Manifest, unlocked, unpinned, withoutChecksum } from '../../tools/audit/pinned.ts';
 import { auditReport } from '../../tools/audit/report.ts';
+import { TempFolder } from '../process/process.ts';
 
 const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'));
 const LOCKFILE = read('package-lock.json') as Lockfile;
@@ -75,6 +77,19 @@ describe('npm run audit', () => {
     const none = JSON.stringify({ vulnerabilities: {} });
     expect(auditReport(none, refused).code).toBe(2);
     expect(auditReport(none, none)).toEqual({ lines: ['No known vulnerability in any package.'], code: 0 });
+  });
+
+  test('without npm, and with a registry that hangs, it ends and says why', async () => {
+    const absent = await askNpm('.', [], { npm: '/nowhere/npm' });
+    expect(auditReport(absent, absent)).toMatchObject({
+      code: 2,
+      lines: [expect.stringContaining('(npm is not installed, or not in PATH)'), expect.any(String)],
+    });
+    using folder = new TempFolder();
+    const npm = folder.join('npm');
+    writeFileSync(npm, '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
+    const hanging = await askNpm(folder.path, [], { npm, withinMs: 50 });
+    expect(auditReport(hanging, hanging).lines[0]).toContain('(npm has no answer after 0.05 seconds)');
   });
 
   test('names each vulnerable package, why, and whether the service runs with it', () => {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 
 import { type Lockfile, type Manifest, unlocked, unpinned, withoutChecksum } from './pinned.ts';
+import { askNpm } from './askNpm.ts';
 import { auditReport } from './report.ts';
 
 /** Checks that every package is pinned, and asks the registry what is known against the pinned versions. */
@@ -21,16 +22,8 @@ async function pinningProblems(): Promise<string[]> {
   return [...ofWorkspaces.flat(), ...withoutChecksum(lockfile)];
 }
 
-async function askNpm(...options: string[]): Promise<string> {
-  const command = ['npm', 'audit', '--json', '--package-lock-only', ...options];
-  const child = Bun.spawn(command, { cwd: PROJECT, stdin: 'ignore', stdout: 'pipe', stderr: 'ignore' });
-  const text = await new Response(child.stdout).text();
-  await child.exited;
-  return text;
-}
-
 const problems = await pinningProblems();
-const report = auditReport(await askNpm(), await askNpm('--omit=dev'));
+const report = auditReport(await askNpm(PROJECT), await askNpm(PROJECT, ['--omit=dev']));
 const pinning = problems.length === 0 ? ['Every package has an exact version and a checksum.'] : problems;
 for (const line of [...pinning, ...report.lines]) console.log(line);
 process.exit(problems.length > 0 ? 1 : report.code);
