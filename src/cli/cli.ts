@@ -11,10 +11,9 @@ import { ALL_COMMANDS } from './allCommands.ts';
 import { CliError, misused } from './cliError.ts';
 import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
-import { COMMON_FLAGS, commandHelp, overview } from './help.ts';
+import { commandHelp, flagsOf, overview } from './help.ts';
 import type { Io } from './io.ts';
 import { unknownCommand } from './suggest.ts';
-import { SETTING_FLAGS } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
 
 /** Runs a command line and returns the exit code. */
@@ -38,7 +37,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   );
   if (command === undefined) return listCommands(words, io);
   const rest = words.slice(command.name.split(' ').length);
-  const { flags, operands } = parseFlags(rest, { ...command.flags, ...SETTING_FLAGS, ...COMMON_FLAGS });
+  const { flags, operands } = parseFlags(rest, flagsOf(command));
   if (flags.has('help')) {
     io.out(commandHelp(command));
     return EXIT.OK;

@@ -20,8 +20,10 @@ export interface Command {
   readonly operands: readonly string[];
   /** What the argument means. Absent: its name says it. */
   readonly operandMeaning?: string;
-  /** The flags of this command. Every command also accepts the settings and `COMMON_FLAGS`. */
+  /** The flags of this command. Every command also accepts `COMMON_FLAGS` and, unless `takesSettings` is false, the settings. */
   readonly flags: FlagTable;
+  /** False = the command reads no setting: their flags are refused. */
+  readonly takesSettings?: false;
   readonly examples: readonly string[];
   /** The endpoint that the command is for, such as `keys.rotateKey`. */
   readonly endpoint?: string;

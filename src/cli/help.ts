@@ -15,6 +15,13 @@ export const COMMON_FLAGS: FlagTable = {
   help: { value: null, meaning: 'Show this help.' },
 };
 
+/** All flags of a command. */
+export function flagsOf({ flags, takesSettings }: Command): FlagTable {
+  if (takesSettings !== false) return { ...flags, ...SETTING_FLAGS, ...COMMON_FLAGS };
+  const { 'env-file': _ofSettings, ...common } = COMMON_FLAGS;
+  return { ...flags, ...common };
+}
+
 /** The settings that matter for commands other than `serve`. */
 const CLIENT_SETTINGS = ['url', 'data', 'root-key'];
 
@@ -35,17 +42,18 @@ export function overview(commands: readonly Command[]): string {
 }
 
 export function commandHelp(command: Command): string {
-  const settings = Object.entries(SETTING_FLAGS).filter(
-    ([name]) => command.name === 'serve' || CLIENT_SETTINGS.includes(name),
-  );
+  const all = Object.entries(flagsOf(command));
+  const isShown = (name: string): boolean => command.name === 'serve' || CLIENT_SETTINGS.includes(name);
+  const settings = all.filter(([name]) => name in SETTING_FLAGS && isShown(name));
+  const own = all.filter(([name]) => !(name in SETTING_FLAGS));
   return [
     `${command.summary}\n${command.description === undefined ? '' : `${command.description}\n`}\nUsage: keystile ${synopsis(command)} [flags]\n`,
     command.operandMeaning === undefined
       ? ''
       : `\nArguments\n${indented(record([[command.operands.join(' '), command.operandMeaning]]))}`,
-    section('Flags', { ...command.flags, ...COMMON_FLAGS }),
+    section('Flags', Object.fromEntries(own)),
     section('Settings (flags or KEYSTILE_* variables)', Object.fromEntries(settings)),
-    command.name === 'serve' ? '' : '  keystile serve --help lists all settings.\n',
+    command.name === 'serve' || settings.length === 0 ? '' : '  keystile serve --help lists all settings.\n',
     `\nExamples\n${command.examples.map((line) => `  ${line}\n`).join('')}`,
   ].join('');
 }

@@ -26,8 +26,13 @@ function nearestOf(noun: string, second: string | undefined, commands: readonly 
   const verbs = own.map(({ name, isDestructive }) => ({ verb: name.slice(noun.length + 1), isDestructive }));
   const harmless = verbs.filter(({ isDestructive }) => isDestructive !== true).map(({ verb }) => verb);
   const destructive = verbs.filter(({ isDestructive }) => isDestructive === true).map(({ verb }) => verb);
-  const near = second === undefined ? null : nearestVerb(second, harmless, destructive);
+  const near = second === undefined ? null : (nearestVerb(second, harmless, destructive) ?? verbForFile(noun, own));
   return near === null ? null : `${noun} ${near}`;
+}
+
+/** A word that is near no verb may be the file that `create` makes: `keystile backup FILE`. */
+function verbForFile(noun: string, own: readonly Command[]): string | null {
+  return own.some(({ name, operands }) => name === `${noun} create` && operands[0] === 'FILE') ? 'create' : null;
 }
 
 /** What takes something away is suggested only to whoever has nearly written it. */

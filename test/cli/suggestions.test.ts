@@ -55,6 +55,8 @@ describe('suggestions', () => {
     ['webhook deliverys', 'webhook deliveries'],
     ['audt', 'audit'],
     ['usage week', 'usage'],
+    ['backup keys.backup', 'backup create'],
+    ['backup restor', 'backup restore'],
     ['key destroy', null],
     ['plan remove', null],
   ])('%s suggests %p', (written, near) => expect(suggestionFor(written)).toBe(near));

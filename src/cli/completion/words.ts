@@ -1,5 +1,5 @@
 import type { Command } from '../command.ts';
-import { COMMON_FLAGS } from '../help.ts';
+import { flagsOf } from '../help.ts';
 import { SETTING_FLAGS } from '../settings.ts';
 
 /** What can be typed, as every shell needs it. */
@@ -43,19 +43,21 @@ function nounMeaning(own: readonly Completed[]): string {
   return alone?.meaning ?? own.map(({ verb }) => verb).join(', ');
 }
 
-function toCompleted({ name, summary, flags, operands }: Command): Completed {
+function toCompleted(command: Command): Completed {
+  const { name, summary, operands } = command;
   const [noun = '', verb = ''] = name.split(' ');
-  const settings = Object.entries(SETTING_FLAGS).filter(([flag]) => noun === 'serve' || USUAL_SETTINGS.includes(flag));
-  const all = { ...flags, ...Object.fromEntries(settings), ...COMMON_FLAGS };
+  const isUsual = (flag: string): boolean => noun === 'serve' || USUAL_SETTINGS.includes(flag);
   return {
     noun,
     verb,
     meaning: firstSentence(summary),
-    flags: Object.entries(all).map(([text, { value, meaning }]) => ({
-      text,
-      meaning: firstSentence(meaning),
-      values: value === null ? null : value.includes('|') ? value.split('|') : [],
-    })),
+    flags: Object.entries(flagsOf(command))
+      .filter(([flag]) => !(flag in SETTING_FLAGS) || isUsual(flag))
+      .map(([text, { value, meaning }]) => ({
+        text,
+        meaning: firstSentence(meaning),
+        values: value === null ? null : value.includes('|') ? value.split('|') : [],
+      })),
     takesFile: operands.some((operand) => operand.includes('FILE')),
   };
 }

@@ -133,6 +133,16 @@ test('a backup whose checksum is right, but whose database is damaged, is refuse
   }
 });
 
+test('a check of a backup reads no setting, and refuses flags that it would ignore', async () => {
+  for (const flag of ['--port', '--data', '--force', '--env-file']) {
+    expect(await keystile(['backup', 'verify', original.folder.join('a.backup'), flag, 'x'])).toEqual({
+      code: 2,
+      out: '',
+      err: `Unknown flag ${flag}. --help lists them all.\n`,
+    });
+  }
+});
+
 /** The database of the folder, after a statement. */
 function changed(folder: TempFolder, sql: string): Uint8Array {
   const path = folder.join('data/keystile.db');

@@ -9,6 +9,7 @@ export const backupVerify: Command = {
   summary: 'Read a backup from end to end, and show when it was made and what is in it.',
   operands: ['FILE'],
   flags: {},
+  takesSettings: false,
   examples: ['keystile backup verify /backups/keystile.backup'],
   async run({ io, operands: [file = ''], isJson }) {
     const { verifyBackup } = await LOAD.backup();
