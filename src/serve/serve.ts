@@ -237,5 +237,7 @@ const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, Storag
 
 function toCannotStart(error: unknown): unknown {
   const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
-  return isForOperator ? new CannotStart((error as Error).message) : error;
+  if (!isForOperator) return error;
+  const isAway = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+  return new CannotStart((error as Error).message, isAway || (error instanceof FolderError && error.isTemporary));
 }

@@ -230,7 +230,7 @@ describe('what stands in the way', () => {
     expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
     expect(statSync(folder.join('data/control.sock')).mode & 0o777).toBe(0o600);
     const second = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
-    expect([second.code, second.stdout]).toEqual([78, '']);
+    expect([second.code, second.stdout]).toEqual([75, '']);
     expect(second.stderr).toStartWith(
       `The data folder ${folder.join('data')} is in use by process ${server.child.pid} on `,
     );

@@ -47,7 +47,8 @@ export const serve: Command = {
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
-      if (error instanceof CannotStart) throw new CliError(EXIT.CANNOT_START, [error.message]);
+      if (error instanceof CannotStart)
+        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [error.message]);
       throw error;
     } finally {
       if (isDemo) rmSync(config.data, { recursive: true, force: true });

@@ -218,7 +218,8 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   } catch (error) {
     db?.close();
     if (error instanceof FolderError) throw error;
-    throw new FolderError(`The database ${path} cannot be opened (${toWriteFailure(error).message}).`);
+    const { kind, message } = toWriteFailure(error);
+    throw new FolderError(`The database ${path} cannot be opened (${message}).`, kind === 'full');
   }
 }
 
@@ -231,8 +232,10 @@ function openAnalytics(db: Database, path: string): void {
     prepareAnalytics(analytics, path);
   } catch (error) {
     if (error instanceof FolderError) throw error;
+    const { kind, message } = toWriteFailure(error);
+    if (kind === 'full') throw new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);
     throw new FolderError(
-      `The analytics in ${path} cannot be opened (${toWriteFailure(error).message}). Move the file away to begin without counts.`,
+      `The analytics in ${path} cannot be opened (${message}). Move the file away to begin without counts.`,
     );
   } finally {
     analytics?.close();
