@@ -140,7 +140,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     throw new FolderError(
-      `The data folder ${path} cannot be created or written (${code}). Try: KEYSTILE_DATA=/another/folder npm start`,
+      `The data folder ${path} cannot be created or written (${code}). Set KEYSTILE_DATA to another folder.`,
     );
   }
 }
