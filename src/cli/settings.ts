@@ -22,10 +22,11 @@ const SETTINGS = Object.keys(VARIABLES) as Setting[];
 /** Every setting as a flag. */
 export const SETTING_FLAGS: FlagTable = Object.fromEntries(
   SETTINGS.map((setting) => {
-    const { kind, meaning } = VARIABLES[setting];
+    const { kind, meaning, fallback } = VARIABLES[setting];
+    const unlessGiven = fallback === null ? '' : ` Default: ${fallback}.`;
     const more =
       'isSecret' in VARIABLES[setting] ? ' Other users can see arguments: - reads it from standard input.' : '';
-    return [flagWord(setting), { value: kind.label, meaning: meaning + more }];
+    return [flagWord(setting), { value: kind.label, meaning: meaning + unlessGiven + more }];
   }),
 );
 
