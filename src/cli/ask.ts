@@ -1,3 +1,4 @@
+import type { Config } from '../config/variables.ts';
 import type { Issue } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import type { Call } from './command.ts';
@@ -10,9 +11,14 @@ import { readClientSettings } from './profiles/clientSettings.ts';
 /** Sends one request to the service and returns its answer. Every endpoint accepts POST. */
 export type Ask = <T extends object>(method: string, body: object) => Promise<T>;
 
-/** Finds the service, runs `work` with the root key, and closes the connection. */
-export async function withService<T>({ io, flags }: Call, work: (ask: Ask) => Promise<T>): Promise<T> {
+/** Finds the service, runs `work` with the root key, and closes the connection. `before` runs before a root key is asked for. */
+export async function withService<T>(
+  { io, flags }: Call,
+  work: (ask: Ask) => Promise<T>,
+  before: (config: Config) => Promise<void> = async () => {},
+): Promise<T> {
   const { config } = await readClientSettings(io, flags);
+  await before(config);
   const rootKey = await loadRootKey(io, config);
   return usingService(await findService(config), rootKey, work);
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts';
+import { AppError, repeatable } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
@@ -61,6 +61,11 @@ function commandWords(words: readonly string[], name: string): string {
  */
 function listCommands(words: readonly string[], io: Io): number {
   const [first, second] = words.filter((word) => !word.startsWith('-'));
+  const [flag = ''] = words;
+  if (flag.startsWith('-') && !['--help', '-h'].includes(flag)) {
+    const name = repeatable(flag.split('=')[0] ?? '');
+    throw misused(`Flags stand behind the command: keystile COMMAND [flags], got ${name} first. See keystile --help.`);
+  }
   const group = ALL_COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
   if (first !== undefined && (group.length === 0 || second !== undefined))
     throw unknownCommand(first, second, ALL_COMMANDS);

@@ -42,6 +42,14 @@ export async function findService(config: Config): Promise<ServiceConnection> {
   return connection ?? overHttp(url, trust);
 }
 
+/** A service that runs. `sentence` says why one is needed. */
+export async function findRunningService(config: Config, sentence: string): Promise<ServiceConnection> {
+  const connection = await findService(config);
+  if (!('engine' in connection)) return connection;
+  await connection.close();
+  throw failed(`${sentence} Start it with keystile serve.`);
+}
+
 function overHttp(url: string, trust: Trust | null): ServiceConnection {
   return {
     url,

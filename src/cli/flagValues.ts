@@ -1,6 +1,7 @@
 import { count, duration, type Kind, type Parsed } from '../config/kinds.ts';
 import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
+import { wallClockMs } from '../system.ts';
 import { misused } from './cliError.ts';
 import type { Flags } from './flags.ts';
 
@@ -25,25 +26,27 @@ export function kindFlag<T>(flags: Flags, name: string, kind: Kind<T>): T | unde
 const DATE = /^(\d{4})-(\d\d)-(\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 export const TIME_WORDS = 'unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z';
+/** With a time span, from now on or back. */
+export const SPAN_WORDS = `a time span such as 30d or 24h, ${TIME_WORDS}`;
 
 export function timeFlag(flags: Flags, name: string): number | undefined {
   const text = flags.text(name);
   if (text === undefined) return undefined;
-  const unixMs = parseTime(text);
-  if (unixMs === null) throw misused(`--${name} must be ${TIME_WORDS}, got ${repeatable(text)}.`);
+  const unixMs = parseTimeOrSpan(name, text);
+  if (unixMs === null) throw misused(`--${name} must be ${SPAN_WORDS}, got ${repeatable(text)}.`);
   return unixMs;
 }
 
-const UNIT_MS = { h: 3_600_000, d: 86_400_000 };
+const MAX_SPAN_MS = 100 * 366 * 86_400_000;
+/** A number without a unit is a time. */
+const SPAN = /[a-z]$/;
 
-/** A time, or how long before `nowMs` it was. */
-export function sinceFlag(flags: Flags, name: string, nowMs: number): number | undefined {
-  const text = flags.text(name);
-  if (text === undefined) return undefined;
-  const [, number, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
-  const unixMs = number === undefined ? parseTime(text) : nowMs - Number(number) * UNIT_MS[unit as 'h' | 'd'];
-  if (unixMs !== null) return Math.max(0, unixMs);
-  throw misused(`--${name} must be a time span such as 7d or 24h, ${TIME_WORDS}, got ${repeatable(text)}.`);
+/** A time, or how far it is from now: ahead for what expires, else back. `name` is that of the flag or field. */
+export function parseTimeOrSpan(name: string, text: string): number | null {
+  const outcome = SPAN.test(text) ? duration(0, MAX_SPAN_MS).parse(text) : null;
+  if (outcome === null || !('value' in outcome)) return parseTime(text);
+  const nowMs = wallClockMs();
+  return name.startsWith('expires') ? nowMs + outcome.value : Math.max(0, nowMs - outcome.value);
 }
 
 /** Parses unix milliseconds or a date. A time of day needs a zone, because two machines would read it differently. */

@@ -22,10 +22,11 @@ const SETTINGS = Object.keys(VARIABLES) as Setting[];
 /** Every setting as a flag. */
 export const SETTING_FLAGS: FlagTable = Object.fromEntries(
   SETTINGS.map((setting) => {
-    const { kind, meaning } = VARIABLES[setting];
+    const { kind, meaning, fallback } = VARIABLES[setting];
+    const unlessGiven = fallback === null ? '' : ` Default: ${fallback}.`;
     const more =
       'isSecret' in VARIABLES[setting] ? ' Other users can see arguments: - reads it from standard input.' : '';
-    return [flagWord(setting), { value: kind.label, meaning: meaning + more }];
+    return [flagWord(setting), { value: kind.label, meaning: meaning + unlessGiven + more }];
   }),
 );
 
@@ -69,7 +70,10 @@ async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Settin
 /** The real environment takes precedence, also when it sets NAME_FILE and the env file sets NAME, or the other way round. */
 function withEnvFile(environment: Io['environment'], path: string | undefined): Io['environment'] {
   if (path === undefined) return environment;
-  const fromFile = Object.entries(parseEnvFile(path)).filter(([name]) => {
+  const written = parseEnvFile(path);
+  if (PROFILE_VARIABLE in written)
+    throw misused(`${PROFILE_VARIABLE} has no effect in the file of --env-file. Set it in the environment.`);
+  const fromFile = Object.entries(written).filter(([name]) => {
     const twin = name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`;
     return environment[name] === undefined && environment[twin] === undefined;
   });

@@ -4,13 +4,14 @@ import type { Command } from './command.ts';
 
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
-  const written = second === undefined ? first : `${first} ${second}`;
   const noun = nearestNoun(first, commands);
   const near = noun === null ? null : nearestOf(noun, second, commands);
   const list =
     noun === null || near !== null
       ? 'keystile --help lists them all.'
       : `keystile ${noun} --help lists the commands of ${noun}.`;
+  // A second word behind no noun may be a secret: keystile verify KEY.
+  const written = noun === null || second === undefined ? first : `${first} ${second}`;
   return misused(`Unknown command ${JSON.stringify(written)}. ${near === null ? list : `Did you mean "${near}"?`}`);
 }
 

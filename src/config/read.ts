@@ -44,8 +44,17 @@ export function readConfig(sources: ConfigSources): ConfigReading {
         );
     }
   }
-  problems.push(...contradictions({ ...config, origins } as Partial<Config>));
+  const found = contradictions({ ...config, origins } as Partial<Config>);
+  problems.push(...found.map((problem) => namingFlags(problem, origins)));
   return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
+}
+
+/** A setting that was given as a flag is named by the flag. */
+function namingFlags(problem: string, origins: Partial<Record<Setting, Origin>>): string {
+  return problem.replaceAll(/KEYSTILE_[A-Z_]+/g, (name) => {
+    const setting = SETTINGS.find((each) => VARIABLES[each].name === name);
+    return setting !== undefined && origins[setting] === 'flag' ? flagName(setting) : name;
+  });
 }
 
 /** Shows what was given, unless it is a secret. */

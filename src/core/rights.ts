@@ -1,3 +1,5 @@
+import { repeatable } from './errors.ts';
+
 /**
  * A right of a root key is a string `resource.id.action`, where the id may be `*`. The right `*` allows everything. A root key
  * sees only what it has rights on; everything else answers NOT_FOUND.
@@ -126,6 +128,10 @@ function needsWildcard(operation: string): boolean {
   return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^service\.read_status$|^event\.read_event$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
     operation,
   );
+}
+
+export function unknownRight(text: string): string {
+  return `Unknown right ${repeatable(text)}. Rights look like "*" or "api.*.create_key".`;
 }
 
 export function isRight(text: string): boolean {

@@ -9,6 +9,8 @@ export const EXIT = {
   NOT_VALID: 3,
   /** The disk or the database file failed while the service was running (EX_IOERR). */
   DISK_FAILED: 74,
+  /** The service cannot start for now: the database is away, the disk is full, or another process owns the folder (EX_TEMPFAIL). */
+  TRY_LATER: 75,
   /** The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). */
   CANNOT_START: 78,
 } as const;

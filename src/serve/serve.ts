@@ -105,7 +105,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   await requireDestination(service.engine.rootKeys, destination);
   // The node is in the list of nodes before it answers its first request.
   await cluster?.sayHello(null);
-  const api = orPortTaken(config, () => listenApi(service, size, certificates));
+  const api = orPortTaken(config, output.program, () => listenApi(service, size, certificates));
   const url = localUrl(config.host, api.port, certificates !== null);
   orCannotListen(config, () => storage.serveCommandLine(url));
   const ofEngine = engineTasks({
@@ -201,18 +201,18 @@ function tryMetrics(
   }
 }
 
-function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
+function orPortTaken(config: Config, program: string, listen: () => ListeningApi): ListeningApi {
   try {
     return listen();
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     if (code === 'EADDRINUSE') {
       const free = freePortAfter(config.host, config.port);
-      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} npm start`);
+      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} ${program} serve`);
     }
     if (code === 'EACCES') {
       throw new CannotStart(
-        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 npm start`,
+        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 ${program} serve`,
       );
     }
     throw new CannotStart(
@@ -237,5 +237,7 @@ const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, Storag
 
 function toCannotStart(error: unknown): unknown {
   const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
-  return isForOperator ? new CannotStart((error as Error).message) : error;
+  if (!isForOperator) return error;
+  const isAway = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+  return new CannotStart((error as Error).message, isAway || (error instanceof FolderError && error.isTemporary));
 }

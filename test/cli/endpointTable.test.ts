@@ -10,6 +10,7 @@ import { parseFlags } from '../../src/cli/flags.ts';
 import { COMMON_FLAGS } from '../../src/cli/help.ts';
 import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
+import { createReservation } from '../../src/http/routes/reservations.create.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { fieldsOf } from '../../tools/scripts/endpointFields.ts';
 import { endpointTable } from '../../tools/scripts/endpointTable.ts';
@@ -68,7 +69,9 @@ describe('the command line has every endpoint', () => {
 });
 
 describe('the example of each endpoint, as the help shows it, makes the request that the documentation shows', () => {
-  const examples = new Map([...ROUTES].map(({ path, example }) => [path.replace('/v1/', ''), example.request]));
+  const examples = new Map(
+    [...ROUTES, createReservation].map(({ path, example }) => [path.replace('/v1/', ''), example.request]),
+  );
   test.each(TABLE.map((endpoint) => [endpoint.command, endpoint] as const))('%s', (_, endpoint) => {
     const command = ENDPOINT_COMMANDS.find(({ name }) => name === endpoint.command);
     const { flags, operands } = parseFlags(endpoint.example, { ...command?.flags });

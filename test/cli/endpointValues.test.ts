@@ -54,7 +54,7 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ['limit take bob --limit x/s', '--limit must be a whole number from 1 to 9007199254740991, got "x".'],
     [
       'credit grant --identity a --amount 1 --reason x --idempotency-key 12345678 --expires-at soon',
-      '--expires-at must be unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "soon".',
+      '--expires-at must be a time span such as 30d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "soon".',
     ],
     [
       'key create-many --key demo_secret',

@@ -165,7 +165,9 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     test(`--expires ${text} is not a time`, async () => {
       const { code, err } = await run('key', 'update', 'key_1', '--expires', text);
       expect(code).toBe(2);
-      expect(err).toMatch(/^--expires must be unix milliseconds or a date such as 2030-12-31 /);
+      expect(err).toMatch(
+        /^--expires must be a time span such as 30d or 24h, unix milliseconds or a date such as 2030-12-31 /,
+      );
     });
   }
 
@@ -177,10 +179,25 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     expect(half.err).not.toContain('key get');
   });
 
+  test.each([
+    [['--data', 'x', 'key', 'list'], '--data'],
+    [['-x'], '-x'],
+    [['--port=1', 'serve'], '--port'],
+  ])('flags before the command are named: %j', async (words, flag) => {
+    const { code, err } = await run(...words);
+    expect([code, err]).toEqual([
+      2,
+      expect.stringContaining(
+        `Flags stand behind the command: keystile COMMAND [flags], got ${JSON.stringify(flag)} first. See keystile --help.`,
+      ),
+    ]);
+  });
+
   test('an error does not repeat what may be a secret', async () => {
     const secret = 'root_of_all_that_must_not_be_shown';
     const tries = [
       ['key', 'verify', 'one', secret],
+      ['verify', secret],
       ['api', 'list', `--rot-key=${secret}`],
       ['serve', '--metrics-token', secret, '--metrics-token', secret],
     ];

@@ -120,6 +120,12 @@ describe('reading the configuration', () => {
     ]);
   });
 
+  test('a setting that was given as a flag is named by the flag', () => {
+    expect(readConfig({ environment: {}, flags: { tlsCert: 'cert.pem' }, readFile: () => '' }).problems).toEqual([
+      '--tls-cert is set without KEYSTILE_TLS_KEY. Set both, or none.',
+    ]);
+  });
+
   test('a certificate needs its key, a key its certificate, and both need the front', () => {
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem' })).toEqual([
       'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both, or none.',

@@ -1,15 +1,17 @@
 import { expect, test } from 'bun:test';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { until } from '../../tools/cluster/wait.ts';
-import { Child, PROGRAM, runToEnd, SERVE } from './process.ts';
+import { Child, PROGRAM, runToEnd, SERVE, TempFolder } from './process.ts';
 
 const run = (settings: Record<string, string>, ...words: string[]) =>
   runToEnd({ settings, command: [...PROGRAM, ...words] });
 
 test('serve --demo has customers, a month of counts, traffic, and a key for each verdict; keystile top shows it', async () => {
-  await using child = new Child({ command: [...SERVE, '--demo'] });
+  using backups = new TempFolder();
+  const real = { KEYSTILE_ROOT_KEY: 'root_of_a_real_installation', KEYSTILE_BACKUP_FOLDER: backups.path };
+  await using child = new Child({ command: [...SERVE, '--demo'], settings: real });
   await child.printed(/keystile top$/m);
   const find = (pattern: RegExp): string => pattern.exec(child.stdout)?.[1] ?? '';
   const [url, rootKey] = [find(/^ {2}API +(http:\S+)/m), find(/^Root key {2}(root_\S+)$/m)];
@@ -45,6 +47,8 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
   expect(existsSync(folder)).toBe(true);
   child.signal('SIGTERM');
   expect([await child.exited(), existsSync(folder)]).toEqual([0, false]);
+  // Settings of a real installation have no part in it.
+  expect([child.stdout.includes(real.KEYSTILE_ROOT_KEY), readdirSync(backups.path)]).toEqual([false, []]);
 });
 
 test.each([
@@ -57,4 +61,16 @@ test.each([
   const refused = await run(settings, 'serve', '--demo');
   expect([refused.code, refused.stdout]).toEqual([2, '']);
   expect(refused.stderr).toStartWith(message);
+});
+
+test('serve --demo says which folder it needs, and showing the configuration makes none', async () => {
+  using folder = new TempFolder();
+  const missing = folder.join('absent');
+  expect(await run({ TMPDIR: missing }, 'serve', '--demo')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `No folder for the demo can be made in ${missing} (ENOENT). Set TMPDIR to another folder.\n`,
+  });
+  expect((await run({ TMPDIR: folder.path }, 'serve', '--demo', '--show-config')).code).toBe(0);
+  expect(readdirSync(folder.path)).toEqual([]);
 });

@@ -92,7 +92,7 @@ describe('the first start', () => {
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
     const { code, stdout, stderr } = await runToEnd({ settings });
     expect([code, stdout]).toEqual([78, '']);
-    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) npm start\n$/.exec(stderr) ?? [];
+    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) keystile serve\n$/.exec(stderr) ?? [];
     expect(ports[1]).toBe(String(taken.port));
     expect(ports[2]).not.toBe(ports[1]);
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
@@ -219,7 +219,7 @@ describe('what stands in the way', () => {
     using folder = new TempFolder();
     writeFileSync(folder.join('file'), '');
     const data = folder.join('file/data');
-    const refused = `The data folder ${data} cannot be created or written (ENOTDIR). Try: KEYSTILE_DATA=/another/folder npm start\n`;
+    const refused = `The data folder ${data} cannot be created or written (ENOTDIR). Set KEYSTILE_DATA to another folder.\n`;
     expect(await runToEnd({ settings: { KEYSTILE_DATA: data } })).toEqual({ code: 78, stdout: '', stderr: refused });
   });
 
@@ -230,7 +230,7 @@ describe('what stands in the way', () => {
     expect(statSync(folder.join('data')).mode & 0o777).toBe(0o700);
     expect(statSync(folder.join('data/control.sock')).mode & 0o777).toBe(0o600);
     const second = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
-    expect([second.code, second.stdout]).toEqual([78, '']);
+    expect([second.code, second.stdout]).toEqual([75, '']);
     expect(second.stderr).toStartWith(
       `The data folder ${folder.join('data')} is in use by process ${server.child.pid} on `,
     );

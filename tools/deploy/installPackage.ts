@@ -14,11 +14,12 @@ export async function installPackage(project: string, folder: string): Promise<v
   await run(['npm', 'install', '--no-audit', '--no-fund', join(folder, filename)], empty);
   const settings = { KEYSTILE_PORT: String(freePort()), KEYSTILE_METRICS_PORT: '0' };
   // npx itself does not pass on how the program ended.
-  const service = spawn([join(empty, 'node_modules/.bin/keystile'), 'serve'], empty, settings);
+  const service = spawn([join(empty, 'node_modules/.bin/keystile'), 'serve', '--demo'], empty, settings);
   try {
     await until('the installed service is ready', async () => {
       return (await spawn(['npx', 'keystile', 'health'], empty, settings).exited) === 0;
     });
+    await watchDemo(empty, await demoSettings(service.stdout));
   } finally {
     service.kill('SIGTERM');
     await service.exited;
@@ -26,8 +27,29 @@ export async function installPackage(project: string, folder: string): Promise<v
   if (service.exitCode !== 0) throw new Error(`keystile serve ended with exit code ${service.exitCode}.`);
 }
 
-async function run(command: string[], cwd: string): Promise<string> {
-  const child = spawn(command, cwd);
+/** The settings of the last line, which a newcomer pastes. */
+async function demoSettings(stdout: ReadableStream<Uint8Array>): Promise<Record<string, string>> {
+  let printed = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of stdout) {
+    printed += decoder.decode(chunk, { stream: true });
+    const [, url, rootKey] = /^ {2}KEYSTILE_URL=(\S+) KEYSTILE_ROOT_KEY=(\S+) .*keystile top$/m.exec(printed) ?? [];
+    if (url !== undefined && rootKey !== undefined) return { KEYSTILE_URL: url, KEYSTILE_ROOT_KEY: rootKey };
+  }
+  throw new Error(`serve --demo ended, and had printed:\n${printed}`);
+}
+
+async function watchDemo(folder: string, settings: Record<string, string>): Promise<void> {
+  const look = async (): Promise<number> => {
+    const shown = await run(['npx', 'keystile', 'top', '--once', '--json'], folder, settings);
+    return (JSON.parse(shown) as { status: { work: { verifications: number } } }).status.work.verifications;
+  };
+  const before = await look();
+  await until('the numbers of keystile top move', async () => (await look()) > before);
+}
+
+async function run(command: string[], cwd: string, settings: Record<string, string> = {}): Promise<string> {
+  const child = spawn(command, cwd, settings);
   const [out, err, code] = await Promise.all([
     new Response(child.stdout).text(),
     new Response(child.stderr).text(),

@@ -87,7 +87,9 @@ async function main(): Promise<number> {
   try {
     await installPackage(PROJECT, folder);
     count.passed += 1;
-    console.log('ok       the package, installed in an empty folder: keystile serve, npx keystile health');
+    console.log(
+      'ok       the package, installed in an empty folder: keystile serve --demo, npx keystile health, npx keystile top',
+    );
   } catch (error) {
     count.failed += 1;
     console.log(

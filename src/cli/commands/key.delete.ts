@@ -19,8 +19,12 @@ export const keyDelete: Command = {
   async run(call) {
     const [keyId = ''] = call.operands;
     const permanent = call.flags.has('permanent');
-    await confirm(call, 'key delete', `${permanent ? 'Delete the key and its record' : 'Delete the key'} ${keyId}`);
-    await withService(call, (ask) => ask('keys.deleteKey', { keyId, permanent }));
+    const what = `${permanent ? 'Delete the key and its record' : 'Delete the key'} ${keyId}`;
+    await withService(
+      call,
+      (ask) => ask('keys.deleteKey', { keyId, permanent }),
+      (config) => confirm(call, 'key delete', what, config),
+    );
     call.io.out(call.isJson ? jsonLine({ keyId, permanent }) : `Deleted ${visible(keyId)}.\n`);
     return EXIT.OK;
   },

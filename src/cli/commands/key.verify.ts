@@ -5,6 +5,10 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import { usingService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { misused } from '../cliError.ts';
+import { toBody } from '../endpoint/body.ts';
+import type { Endpoint } from '../endpoint/endpoint.ts';
+import { flagNames, flagsOf } from '../endpoint/endpointCommand.ts';
+import endpoints from '../endpoint/endpoints.json';
 import { countFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
 import { findService } from '../findService.ts';
@@ -12,6 +16,9 @@ import { readClientSettings } from '../profiles/clientSettings.ts';
 import { loadKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { jsonLine, record, showTime } from '../output/show.ts';
+
+/** What a reservation is asked for, a verification is asked for too, except for how credits are held. */
+const ASKED = withoutFields('reservations.create', ['cost', 'ttlMs', 'onExpiry']);
 
 type Verdict = Static<(typeof verifyKey)['response']>;
 
@@ -22,24 +29,19 @@ export const keyVerify: Command = {
   operands: ['[KEY]'],
   flags: {
     cost: { value: 'N', meaning: 'Credits that this request costs (default 1).' },
-    api: { value: 'ID', meaning: 'The api that the key must belong to.' },
-    'idempotency-key': { value: 'ID', meaning: 'A repeated request with the same value spends only once.' },
-    'client-ip': { value: 'ADDRESS', meaning: 'Address of the client, for keys that allow only some addresses.' },
+    explain: { value: null, meaning: 'Show what each check found. It needs a root key that may read keys.' },
+    ...flagsOf(ASKED),
   },
   examples: ['printf %s "$key" | keystile key verify', 'KEYSTILE_KEY=demo_... keystile key verify --cost 5 --json'],
-  flagNames: {
-    key: 'KEY',
-    'remaining.cost': '--cost',
-    apiId: '--api',
-    idempotencyKey: '--idempotency-key',
-    clientIp: '--client-ip',
-  },
+  flagNames: { ...flagNames(ASKED), 'remaining.cost': '--cost' },
   async run({ io, flags, operands, isJson }) {
     if (flags.text('root-key') === STDIN && operands[0] === STDIN)
       throw misused('Only one secret can come from standard input. Give the others as variables or files.');
     const { config, environment } = await readClientSettings(io, flags);
+    // The flags are checked before a secret is asked for.
+    toBody(ASKED, { flags, operands, secret: '' });
     const key = await loadKey(io, { command: 'key verify', operand: operands[0], variable: environment[KEY_VARIABLE] });
-    const body = { key, ...toRequest(flags) };
+    const body = toRequest(flags, key);
     // By default verifying needs no root key. A configured root key is sent, and the user is never asked for one.
     const connection = await findService(config);
     const verdict = await usingService(connection, config.rootKey, (ask) => ask<Verdict>('keys.verifyKey', body));
@@ -48,14 +50,18 @@ export const keyVerify: Command = {
   },
 };
 
-function toRequest(flags: Flags): object {
+function withoutFields(path: string, members: readonly string[]): Endpoint {
+  const found = (endpoints as unknown as readonly Endpoint[]).find((each) => each.path === path);
+  if (found === undefined) throw new Error(`There is no endpoint ${path}.`);
+  return { ...found, fields: found.fields.filter(({ member }) => !members.includes(member)) };
+}
+
+function toRequest(flags: Flags, secret: string): object {
   const cost = countFlag(flags, 'cost');
-  const [apiId, idempotencyKey, clientIp] = [flags.text('api'), flags.text('idempotency-key'), flags.text('client-ip')];
   return {
+    ...toBody(ASKED, { flags, operands: [], secret }),
     ...(cost === undefined ? {} : { remaining: { cost } }),
-    ...(apiId === undefined ? {} : { apiId }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-    ...(clientIp === undefined ? {} : { clientIp }),
+    ...(flags.has('explain') ? { explain: true } : {}),
   };
 }
 
@@ -71,6 +77,7 @@ function verdictRecord(verdict: Verdict): string {
     }),
     ['expires', verdict.expires === undefined ? undefined : showTime(verdict.expires)],
     ['environment', verdict.environment],
+    ...(verdict.explanation ?? []).map(({ check, result, text }) => [`check ${check}`, `${result}: ${text}`] as const),
     ['meta', Object.keys(verdict.meta).length === 0 ? undefined : JSON.stringify(verdict.meta)],
   ]);
 }

@@ -1,6 +1,6 @@
 import { MAX_NAME_LENGTH } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
-import { ALL_RIGHTS } from '../../core/rights.ts';
+import { ALL_RIGHTS, isRight, unknownRight } from '../../core/rights.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { wallClockMs } from '../../system.ts';
 import type { Command } from '../command.ts';
@@ -39,6 +39,9 @@ export const rootKeyCreate: Command = {
     if (expiresAtMs !== null && expiresAtMs <= wallClockMs())
       throw misused(`--expires must be in the future, got ${repeatable(flags.text('expires') ?? '')}.`);
     const rights = flags.has('right') ? flags.list('right') : await askRights(io);
+    const wrong = rights.find((right) => !isRight(right));
+    // Checked before a database is opened, which is made where there is none.
+    if (wrong !== undefined) throw misused(unknownRight(wrong));
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'create', input: { name, rights, expiresAtMs } });
     if (!('created' in answer)) throw new Error('the answer does not belong to the command create');

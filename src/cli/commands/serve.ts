@@ -9,7 +9,7 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
 import { Digester, realSystem } from '../../system.ts';
 import type { Command } from '../command.ts';
-import { CliError, misused } from '../cliError.ts';
+import { CliError, failed, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
 import { programName } from '../output/programName.ts';
 import { readSettings } from '../settings.ts';
@@ -29,13 +29,14 @@ export const serve: Command = {
       throw misused('serve takes --json only with --show-config. For a JSON log, use --log-format json.');
     const isDemo = flags.has('demo');
     const { config: given, notes } = await readSettings(io, flags);
-    const config = isDemo ? toDemo(given) : given;
     for (const note of notes) io.err(`${note}\n`);
+    if (isDemo) refuseOwnDatabase(given);
     if (flags.has('show-config')) {
-      const shown = showConfig(config);
+      const shown = showConfig(given);
       io.out(isJson ? jsonLine(shown) : record(Object.entries(shown)));
       return EXIT.OK;
     }
+    const config = isDemo ? toDemo(given) : given;
     try {
       const { serve: serveUntilStopped } = await LOAD.serve();
       const output = {
@@ -47,7 +48,8 @@ export const serve: Command = {
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
-      if (error instanceof CannotStart) throw new CliError(EXIT.CANNOT_START, [error.message]);
+      if (error instanceof CannotStart)
+        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [error.message]);
       throw error;
     } finally {
       if (isDemo) rmSync(config.data, { recursive: true, force: true });
@@ -55,12 +57,26 @@ export const serve: Command = {
   },
 };
 
-/** A demo has a folder of its own: what it makes up never comes among real data. */
-function toDemo(config: Config): Config {
+function refuseOwnDatabase(config: Config): void {
   if (config.databaseUrl !== null)
     throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
   if (config.origins.data !== 'default')
     throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
-  const rootKey = config.rootKey ?? makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
-  return { ...config, data: mkdtempSync(join(tmpdir(), 'keystile-demo-')), rootKey };
+}
+
+/** A demo has a folder and a root key of its own: what it makes up never comes among real data, and it prints no real root key. */
+function toDemo(config: Config): Config {
+  const rootKey = makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
+  const origins = { ...config.origins, rootKey: 'default' as const };
+  return { ...config, data: demoFolder(), rootKey, backupFolder: null, origins };
+}
+
+function demoFolder(): string {
+  const place = tmpdir();
+  try {
+    return mkdtempSync(join(place, 'keystile-demo-'));
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? String(error);
+    throw failed(`No folder for the demo can be made in ${place} (${code}). Set TMPDIR to another folder.`);
+  }
 }

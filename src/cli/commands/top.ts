@@ -1,8 +1,13 @@
 import { EXIT } from '../../serve/exitCodes.ts';
-import { type Ask, withService } from '../ask.ts';
+import { type Ask, usingService, withService } from '../ask.ts';
+import { CliError } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { jsonLine } from '../output/show.ts';
+import { findRunningService } from '../findService.ts';
+import type { Io } from '../io.ts';
+import { jsonLine, visible } from '../output/show.ts';
 import { type CountedRow, type Look, topView, type TopStatus } from '../output/topView.ts';
+import { readClientSettings } from '../profiles/clientSettings.ts';
+import { loadRootKey } from '../secrets.ts';
 
 const EVERY_MS = 2_000;
 const HOUR_MS = 3_600_000;
@@ -21,29 +26,53 @@ export const top: Command = {
   async run(call) {
     const { io, flags, isJson } = call;
     const isOnce = flags.has('once') || isJson || !io.showsSecrets;
-    await withService(call, async (ask) => {
-      if (isOnce) {
-        const found = await look(ask);
-        io.out(isJson ? jsonLine(found) : topView(found, Infinity));
-        return;
-      }
-      const ended = Promise.withResolvers<'ended'>();
-      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.resolve('ended'));
-      do {
-        const height = (process.stdout.rows ?? DEFAULT_HEIGHT) - 1;
-        io.out(`\u001b[H\u001b[2J${topView(await look(ask), height)}`);
-      } while ((await Promise.race([ended.promise, Bun.sleep(EVERY_MS)])) !== 'ended');
-    });
+    if (isOnce) {
+      const found = await withService(call, look);
+      io.out(isJson ? jsonLine(found) : topView(found, Infinity));
+      return EXIT.OK;
+    }
+    const { config } = await readClientSettings(io, flags);
+    const rootKey = await loadRootKey(io, config);
+    // Without a server, this command would own the data folder for as long as it runs.
+    const connection = await findRunningService(config, 'There is nothing to watch: the service is not running.');
+    await usingService(connection, rootKey, (ask) => watch(io, ask));
     return EXIT.OK;
   },
 };
 
+async function watch(io: Io, ask: Ask): Promise<void> {
+  const ended = Promise.withResolvers<'ended'>();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.resolve('ended'));
+  let screen = await shownLook(ask);
+  for (;;) {
+    io.out(`\u001b[H\u001b[2J${screen}`);
+    if ((await Promise.race([ended.promise, Bun.sleep(EVERY_MS)])) === 'ended') return;
+    // A service that starts again is watched on.
+    screen = await shownLook(ask).catch(shownFailure);
+  }
+}
+
+async function shownLook(ask: Ask): Promise<string> {
+  return topView(await look(ask), (process.stdout.rows ?? DEFAULT_HEIGHT) - 1);
+}
+
+function shownFailure(error: unknown): string {
+  if (!(error instanceof CliError)) throw error;
+  return `${error.lines.map(visible).join('\n')}\nTrying again. Ctrl-C ends it.\n`;
+}
+
 async function look(ask: Ask): Promise<Look> {
   const status = await ask<TopStatus>('service.getStatus', {});
-  const { apis } = await ask<{ apis: { id: string; name: string }[] }>('apis.listApis', { limit: MAX_APIS });
+  type Listed = { readonly apis: readonly { readonly id: string; readonly name: string }[]; readonly total: number };
+  const { apis, total } = await ask<Listed>('apis.listApis', { limit: MAX_APIS });
   const ofApis = await Promise.all(apis.map(({ id, name }) => lookAtApi(ask, { apiId: id, name, nowMs: status.time })));
   const topKeys = ofApis.flatMap(({ keys }) => keys).toSorted((a, b) => b.total - a.total);
-  return { status, minutes: addedUp(ofApis.map(({ minutes }) => minutes)), topKeys: topKeys.slice(0, TOP_KEYS) };
+  return {
+    status,
+    apis: { watched: apis.length, total },
+    minutes: addedUp(ofApis.map(({ minutes }) => minutes)),
+    topKeys: topKeys.slice(0, TOP_KEYS),
+  };
 }
 
 async function lookAtApi(ask: Ask, { apiId, name, nowMs }: { apiId: string; name: string; nowMs: number }) {

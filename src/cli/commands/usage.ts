@@ -7,7 +7,7 @@ import { wallClockMs } from '../../system.ts';
 import { type Ask, withService } from '../ask.ts';
 import { misused } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { countFlag, sinceFlag } from '../flagValues.ts';
+import { countFlag, timeFlag } from '../flagValues.ts';
 import type { Flags } from '../flags.ts';
 import { jsonLine } from '../output/show.ts';
 import { addUsed, dayChart, topChart, type UsageRow, type UsedBy } from '../output/usageChart.ts';
@@ -59,7 +59,7 @@ export const usage: Command = {
     if (flags.has('csv') && isJson) throw misused('Give --csv or --json, not both.');
     const query: Query = {
       per: 'day',
-      start: sinceFlag(flags, 'since', nowMs) ?? nowMs - DEFAULT_SINCE_MS,
+      start: timeFlag(flags, 'since') ?? nowMs - DEFAULT_SINCE_MS,
       ...subjectOf(flags),
     };
     if (query.start > nowMs) throw misused(`--since must be in the past, got "${flags.text('since')}".`);

@@ -15,8 +15,11 @@ export const webhookDelete: Command = {
   flagNames: { webhookId: 'ID' },
   async run(call) {
     const [webhookId = ''] = call.operands;
-    await confirm(call, 'webhook delete', `Delete the webhook ${webhookId} and its waiting deliveries`);
-    await withService(call, (ask) => ask('webhooks.deleteWebhook', { webhookId }));
+    await withService(
+      call,
+      (ask) => ask('webhooks.deleteWebhook', { webhookId }),
+      (config) => confirm(call, 'webhook delete', `Delete the webhook ${webhookId} and its waiting deliveries`, config),
+    );
     call.io.out(call.isJson ? jsonLine({}) : 'deleted\n');
     return EXIT.OK;
   },

@@ -1,9 +1,8 @@
 import { signatures } from '../../outgoing/signature.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { usingService } from '../ask.ts';
-import { failed } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { findService } from '../findService.ts';
+import { findRunningService } from '../findService.ts';
 import { countFlag } from '../flagValues.ts';
 import type { Io } from '../io.ts';
 import { jsonLine, showTime, visible } from '../output/show.ts';
@@ -28,11 +27,7 @@ export const webhookListen: Command = {
   async run({ io, flags, isJson }) {
     const { config } = await readClientSettings(io, flags);
     const rootKey = await loadRootKey(io, config);
-    const connection = await findService(config);
-    if ('engine' in connection) {
-      await connection.close();
-      throw failed('Nothing sends events: the service is not running. Start it with keystile serve.');
-    }
+    const connection = await findRunningService(config, 'Nothing sends events: the service is not running.');
     const events = flags.list('event');
     using receiver = new EventReceiver(countFlag(flags, 'count') ?? Infinity, (event) => show(io, event, isJson));
     await usingService(connection, rootKey, async (ask) => {

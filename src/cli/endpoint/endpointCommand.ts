@@ -6,7 +6,7 @@ import { confirm, YES_FLAG } from '../confirm.ts';
 import { findService } from '../findService.ts';
 import { readClientSettings } from '../profiles/clientSettings.ts';
 import type { FlagNames } from '../flagErrors.ts';
-import type { FlagTable } from '../flags.ts';
+import type { Flags, FlagTable } from '../flags.ts';
 import { jsonLine } from '../output/show.ts';
 import { loadKey, loadRootKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
@@ -44,8 +44,11 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const placeholder = hasSecret(endpoint) ? { secret: '' } : {};
   // The flags are checked before anything is asked for.
   const checked = toBody(endpoint, { flags, operands, ...placeholder });
-  if (asksFirst(endpoint, checked)) await confirm(call, endpoint.command, question(endpoint, operand));
   const { config, environment } = await readClientSettings(io, flags);
+  if (asksFirst(endpoint, checked)) {
+    const what = question(endpoint, [...(operand === '' ? [] : [operand]), ...givenFlags(endpoint, flags)]);
+    await confirm(call, endpoint.command, what, config);
+  }
   const secret = hasSecret(endpoint)
     ? {
         secret: await loadKey(io, {
@@ -74,10 +77,18 @@ function asksFirst({ asksFirst: when }: Endpoint, body: Record<string, unknown>)
   return when === 'always' || (when === 'withoutOverlap' && body['overlapMs'] === 0);
 }
 
-function question({ summary, asksFirst: when }: Endpoint, operand: string): string {
+function question({ summary, asksFirst: when }: Endpoint, given: readonly string[]): string {
   const what = summary.replace(/\.$/, '');
   const ending = when === 'withoutOverlap' ? ', and end the old one at once' : '';
-  return operand === '' ? `${what}${ending}` : `${what}${ending}: ${operand}`;
+  return given.length === 0 ? `${what}${ending}` : `${what}${ending}: ${given.join(' ')}`;
+}
+
+/** What the flags of the command line say: some decide how much is lost. */
+function givenFlags(endpoint: Endpoint, flags: Flags): string[] {
+  return Object.entries(flagsOf(endpoint)).flatMap(([name, { value }]) => {
+    if (!flags.has(name) || name in YES_FLAG) return [];
+    return value === null ? [`--${name}`] : flags.list(name).map((text) => `--${name} ${text}`);
+  });
 }
 
 /** Page after page. The list of events has a cursor on its last page too, which is empty. */
@@ -101,7 +112,7 @@ function isRefusal(answer: object): boolean {
   return valid === false || success === false;
 }
 
-function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
+export function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
   const table: Record<string, FlagTable[string]> = {};
   for (const field of fields) {
     if (field.operand !== undefined) continue;
@@ -124,7 +135,7 @@ function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
   return { ...table, ...(when === undefined ? {} : YES_FLAG) };
 }
 
-function flagNames({ fields }: Endpoint): FlagNames {
+export function flagNames({ fields }: Endpoint): FlagNames {
   return Object.fromEntries(
     fields.flatMap((field) => [
       [field.member, nameOf(field)],

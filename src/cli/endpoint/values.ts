@@ -3,7 +3,7 @@ import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
 import { idPattern } from '../../core/ids.ts';
 import { type CliError, misused } from '../cliError.ts';
-import { parseObject, parseTime, TIME_WORDS } from '../flagValues.ts';
+import { parseObject, parseTimeOrSpan, SPAN_WORDS } from '../flagValues.ts';
 import type { EndpointField } from './endpoint.ts';
 
 /** What one value of a flag or an argument means in the request. */
@@ -21,8 +21,8 @@ const PARSERS: Readonly<Record<EndpointField['kind'], Parser>> = {
   choice: parseChoice,
   duration: (field, text) => parsed(field, text, duration(field.min ?? 0, field.max ?? MAX_COUNT)),
   time(field, text) {
-    const unixMs = parseTime(text);
-    if (unixMs === null) throw wrong(field, TIME_WORDS, text);
+    const unixMs = parseTimeOrSpan(field.member, text);
+    if (unixMs === null) throw wrong(field, SPAN_WORDS, text);
     return unixMs;
   },
   json: parseJson,

@@ -26,7 +26,9 @@ export interface TopStatus {
 /** What one look at the service found. */
 export interface Look {
   readonly status: TopStatus;
-  /** By minute, the last hour, of all apis. */
+  /** Counted are only the apis that are watched. */
+  readonly apis: { readonly watched: number; readonly total: number };
+  /** By minute, the last hour, of all apis that are watched. */
   readonly minutes: readonly CountedRow[];
   readonly topKeys: readonly (CountedRow & { readonly api: string })[];
 }
@@ -44,7 +46,7 @@ const OUTCOMES = [
 const BARS = ' ▁▂▃▄▅▆▇█';
 
 /** One screen. `height` lines at most. */
-export function topView({ status, minutes, topKeys }: Look, height: number): string {
+export function topView({ status, apis, minutes, topKeys }: Look, height: number): string {
   const { work, nodes } = status;
   const seconds = Math.max(1, (status.time - work.since) / 1000);
   const total = minutes.reduce((sum, row) => sum + row.total, 0);
@@ -56,7 +58,7 @@ export function topView({ status, minutes, topKeys }: Look, height: number): str
       `; ${perSecond(work.spends / seconds)} spends a second` +
       (work.batches === 0 ? '' : `, ${(work.spends / work.batches).toFixed(1)} in a commit`),
     '',
-    `Last hour: ${total} verifications`,
+    `Last hour: ${total} verifications${apis.watched < apis.total ? ` (of ${apis.watched} of ${apis.total} apis)` : ''}`,
     bars(minutes.map((row) => row.total)),
     outcomes(minutes, total),
     '',

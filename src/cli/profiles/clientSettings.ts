@@ -6,6 +6,8 @@ import { findProfile, type Profile, readProfiles } from './profileFile.ts';
 
 /** Settings that say which service is meant. With one of them, the current profile is not used. */
 const WHERE = ['url', 'data', 'host', 'port', 'database-url', 'root-key'];
+/** Flags that a profile cannot stand beside: a root key for the service of a profile may be given. */
+const OTHER_PLACES = [...WHERE.filter((flag) => flag !== 'root-key'), 'env-file'];
 const WHERE_VARIABLES = WHERE.map((flag) => `KEYSTILE_${flag.toUpperCase().replaceAll('-', '_')}`);
 
 /** The settings of a command that talks to a service: those of a profile, when one is named or nothing else says where. */
@@ -19,11 +21,12 @@ export async function readClientSettings(io: Io, flags: Flags): Promise<Settings
 
 function chosenProfile(io: Io, flags: Flags): Profile | null {
   const [flag, variable] = [flags.text('profile'), io.environment[PROFILE_VARIABLE]];
+  const other = OTHER_PLACES.find((each) => flags.has(each));
   if (flag !== undefined) {
-    if (flags.has('url')) throw misused('--profile and --url exclude each other. Give only one of them.');
+    if (other !== undefined) throw misused(`--profile and --${other} exclude each other. Give only one of them.`);
     return findProfile(readProfiles(io), flag, '--profile');
   }
-  if (variable !== undefined && !flags.has('url')) {
+  if (variable !== undefined && other === undefined) {
     if (io.environment['KEYSTILE_URL'] !== undefined)
       throw misused(`${PROFILE_VARIABLE} and KEYSTILE_URL exclude each other. Unset one of them, or use --profile.`);
     return findProfile(readProfiles(io), variable, PROFILE_VARIABLE);

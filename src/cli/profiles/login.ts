@@ -5,6 +5,7 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import { usingService } from '../ask.ts';
 import { CliError, misused } from '../cliError.ts';
 import type { Command } from '../command.ts';
+import { confirm, YES_FLAG } from '../confirm.ts';
 import { findService } from '../findService.ts';
 import type { Io } from '../io.ts';
 import { jsonLine, visible } from '../output/show.ts';
@@ -17,12 +18,13 @@ export const login: Command = {
   summary: 'Store the address of a service and a root key as a profile. Later commands use it.',
   operands: ['[NAME]'],
   operandMeaning: `The name of the profile. ${DEFAULT_PROFILE} when absent.`,
-  flags: {},
+  flags: YES_FLAG,
   examples: [
     'keystile login --url https://keys.example.com',
     'keystile login staging --url https://staging.example.com --root-key - < root-key',
   ],
-  async run({ io, flags, operands, isJson }) {
+  async run(call) {
+    const { io, flags, operands, isJson } = call;
     const name = checkedName(operands[0] ?? DEFAULT_PROFILE);
     // A file that cannot be used is reported before a secret is typed.
     const { profiles } = readProfiles(io);
@@ -31,12 +33,12 @@ export const login: Command = {
     const { protocol, hostname, username, password } = new URL(url);
     if (username !== '' || password !== '')
       throw misused('--url must have no user and no password: the root key is what the service asks for.');
+    if (protocol === 'http:' && !isLoopback(hostname))
+      await confirm(call, 'login', `${url} has no TLS: everyone on the way can read the root key`);
     const rootKey = await loadRootKey(io, config);
     await checkRootKey({ ...config, url }, rootKey);
     writeProfiles(io, { current: name, profiles: new Map([...profiles, [name, { url, rootKey }]]) });
     io.out(isJson ? jsonLine({ profile: name, url }) : `Logged in to ${visible(url)} as the profile ${name}.\n`);
-    if (protocol === 'http:' && !isLoopback(hostname))
-      io.err(`Note: ${visible(url)} has no TLS. Everyone on the way can read the root key.\n`);
     return EXIT.OK;
   },
 };

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 
 import { repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
@@ -25,9 +25,14 @@ const NONE: Profiles = { current: null, profiles: new Map() };
 
 /** Null: the environment names no home folder, so there are no profiles. */
 export function profilePath({ environment }: Io): string | null {
-  const home = environment['HOME'] ?? environment['USERPROFILE'];
-  const config = environment['XDG_CONFIG_HOME'] ?? (home === undefined ? undefined : join(home, '.config'));
-  return config === undefined || config === '' ? null : join(config, 'keystile', 'profiles.json');
+  // An empty variable is as good as none, and one with a relative path would be another file in every folder.
+  const folder = (name: string): string | null => {
+    const path = environment[name] ?? '';
+    return isAbsolute(path) ? path : null;
+  };
+  const home = folder('HOME') ?? folder('USERPROFILE');
+  const config = folder('XDG_CONFIG_HOME') ?? (home === null ? null : join(home, '.config'));
+  return config === null ? null : join(config, 'keystile', 'profiles.json');
 }
 
 export function readProfiles(io: Io): Profiles {

@@ -221,7 +221,8 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
   } catch (error) {
     db?.close();
     if (error instanceof FolderError) throw error;
-    throw new FolderError(`The database ${path} cannot be opened (${toWriteFailure(error).message}).`);
+    const { kind, message } = toWriteFailure(error);
+    throw new FolderError(`The database ${path} cannot be opened (${message}).`, kind === 'full');
   }
 }
 

@@ -86,7 +86,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     test('an unknown right and an unknown root key are errors in one sentence', async () => {
       const right = await here.run(['root-key', 'create', '--right', 'everything']);
       expect(right).toEqual({
-        code: 1,
+        code: 2,
         out: '',
         err: 'Unknown right "everything". Rights look like "*" or "api.*.create_key".\n',
       });

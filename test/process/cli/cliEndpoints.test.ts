@@ -232,6 +232,7 @@ describe('errors of the service name flags, not fields', () => {
 
 describe('what takes something away asks first', () => {
   const QUESTION = 'Delete a plan that nobody is on: ';
+  const where = (): string => `, on the service with the data in ${here.environment['KEYSTILE_DATA']}`;
 
   test('no is no, yes is yes, and without a terminal --yes must be given', async () => {
     const { planId } = (await json('plan create doomed')) as { planId: string };
@@ -242,7 +243,7 @@ describe('what takes something away asks first', () => {
     ]);
     for (const answer of ['', 'n', 'no', 'yess']) {
       const { code, err } = await run(`plan delete ${planId}`, answer);
-      expect([code, err]).toEqual([1, `${QUESTION}${planId}. Continue? [y/N] Nothing was changed.\n`]);
+      expect([code, err]).toEqual([1, `${QUESTION}${planId}${where()}. Continue? [y/N] Nothing was changed.\n`]);
     }
     expect((await run(`plan get ${planId}`)).code).toBe(0);
     expect((await run(`plan delete ${planId}`, 'Y')).code).toBe(0);
@@ -262,7 +263,10 @@ describe('what takes something away asks first', () => {
         1,
         expect.stringMatching(/^(Delete|Revoke) the .* Continue\? \[y\/N\] Nothing was changed\.\n$/),
       ]);
+      expect([words, err.includes(where())]).toEqual([words, !words.startsWith('root-key')]);
     }
+    const all = await run(`api delete-keys ${apiId} --permanent`, 'n');
+    expect(all.err).toStartWith(`Delete all keys of an api at once: ${apiId} --permanent${where()}. Continue?`);
     expect((await run(`key get ${keyId}`)).code).toBe(0);
   });
 
@@ -271,7 +275,7 @@ describe('what takes something away asks first', () => {
     const asked = await run(`key rotate ${keyId} --overlap 0`, 'n');
     expect([asked.code, asked.err]).toEqual([
       1,
-      `Give a key a new secret, and end the old one at once: ${keyId}. Continue? [y/N] Nothing was changed.\n`,
+      `Give a key a new secret, and end the old one at once: ${keyId} --overlap 0${where()}. Continue? [y/N] Nothing was changed.\n`,
     ]);
     expect((await run(`key rotate ${keyId} --overlap 1m`)).code).toBe(0);
     expect((await run(`key rotate ${keyId} --overlap 0 --yes`)).code).toBe(0);

@@ -98,9 +98,39 @@ describe('profiles', () => {
     }
   });
 
+  test('a flag that says where wins over KEYSTILE_PROFILE, and a file of settings names no profile', async () => {
+    await login('two');
+    const environment = { KEYSTILE_PROFILE: 'two' };
+    expect((await run('api list', { environment })).code).toBe(0);
+    expect((await run(`api list --data ${home.join('data')}`, { environment })).err).toStartWith(
+      'This command needs a root key.',
+    );
+    writeFileSync(home.join('x.env'), 'KEYSTILE_PROFILE=two\n');
+    expect(await run(`api list --env-file ${home.join('x.env')}`)).toEqual({
+      code: 2,
+      out: '',
+      err: 'KEYSTILE_PROFILE has no effect in the file of --env-file. Set it in the environment.\n',
+    });
+  });
+
+  test.each([{ XDG_CONFIG_HOME: '' }, { XDG_CONFIG_HOME: 'relative' }])(
+    'a variable that names no folder is as good as none: %j',
+    async (environment) => {
+      await login();
+      expect((await run('api list', { environment })).code).toBe(0);
+      expect((await run('api list', { environment: { ...environment, HOME: '' } })).code).not.toBe(0);
+    },
+  );
+
   test.each([
     ['api list --profile tow', '--profile names no profile, got "tow". Did you mean two?'],
     [`api list --profile two --url ${SILENT_URL}`, '--profile and --url exclude each other. Give only one of them.'],
+    ['api list --profile two --data /nowhere', '--profile and --data exclude each other. Give only one of them.'],
+    ['api list --profile two --env-file x.env', '--profile and --env-file exclude each other. Give only one of them.'],
+    [
+      'login --url http://192.0.2.1 --root-key root_that_is_sent_nowhere',
+      'login asks for confirmation, and standard input is not a terminal. Add --yes to confirm.',
+    ],
     ['serve --profile two', 'serve takes no --profile: it does not talk to the service of a profile.'],
     ['root-key list --profile two', 'root-key list takes no --profile: it does not talk to the service of a profile.'],
     [

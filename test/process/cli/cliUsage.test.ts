@@ -48,7 +48,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       };
       expect(await wrong('--since', 'yesterday')).toEqual([
         2,
-        '--since must be a time span such as 7d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "yesterday".',
+        '--since must be a time span such as 30d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "yesterday".',
       ]);
       expect(await wrong('--since', '2999-01-01')).toEqual([2, '--since must be in the past, got "2999-01-01".']);
       expect(await wrong('--top', '0')).toEqual([2, '--top must be at least 1, got "0".']);

@@ -1,8 +1,8 @@
 import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../../core/bounds.ts';
-import { AppError, notFound, repeatable } from '../../../core/errors.ts';
+import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
-import { coversRight, type Operation, idsWithRight, isRight } from '../../../core/rights.ts';
+import { coversRight, type Operation, idsWithRight, isRight, unknownRight } from '../../../core/rights.ts';
 import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
@@ -161,10 +161,7 @@ export class RootKeyAdmin {
   async #insert(secret: string, start: string, input: NewRootKey, actor: Actor): Promise<RootKeyRecord> {
     const wrong = input.rights.find((right) => !isRight(right));
     if (wrong !== undefined || input.rights.length === 0) {
-      throw new AppError(
-        'BAD_REQUEST',
-        `Unknown right ${repeatable(wrong ?? '')}. Rights look like "*" or "api.*.create_key".`,
-      );
+      throw new AppError('BAD_REQUEST', unknownRight(wrong ?? ''));
     }
     const nowMs = this.#storage.ledger.nowMs();
     const rootKey: RootKeyRecord = {

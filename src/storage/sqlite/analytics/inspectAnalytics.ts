@@ -24,7 +24,9 @@ export function analyticsRefusal(folder: string): string | null {
 
 /** Of a file that cannot be opened. */
 export function unopened(path: string, error: unknown): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  if (kind === 'full') return new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);
   return new FolderError(
-    `The analytics in ${path} cannot be opened (${toWriteFailure(error).message}). Move the file away to begin without counts.`,
+    `The analytics in ${path} cannot be opened (${message}). Move the file away to begin without counts.`,
   );
 }

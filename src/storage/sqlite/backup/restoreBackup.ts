@@ -18,7 +18,7 @@ import { BackupError } from './backupError.ts';
 import type { BackupFile } from './backupFile.ts';
 import { type CopyContents, inspectCopy } from './inspectCopy.ts';
 import { makePartialFolder } from './partialFolder.ts';
-import { giveToOwner, isFree, readOwnerFiles, realFolder, refuseFolder } from './restoreTarget.ts';
+import { giveFolderToOwner, isFree, readOwnerFiles, realFolder, refuseFolder } from './restoreTarget.ts';
 
 export interface RestoreOptions {
   /** The data folder to make. */
@@ -51,7 +51,7 @@ export async function restoreBackup(backup: BackupFile, options: RestoreOptions)
   try {
     partial = makePartialFolder(folder);
     const contents = await build(backup, partial, options);
-    giveToOwner(partial, folder);
+    giveFolderToOwner(partial, folder);
     const movedTo = takePlace(partial, folder, options);
     return { folder, movedTo, contents };
   } catch (error) {

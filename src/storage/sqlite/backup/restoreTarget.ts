@@ -65,7 +65,7 @@ function lstatOf(path: string): Stats | undefined {
 }
 
 /** The new folder belongs to the user of what was at its place, or to that of the folder around it: root runs the command for that user. */
-export function giveToOwner(made: string, place: string): void {
+export function giveFolderToOwner(made: string, place: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(existsSync(place) ? place : dirname(place));
   for (const name of readdirSync(made)) chownSync(join(made, name), uid, gid);

@@ -3,19 +3,30 @@ import {
   chmodSync,
   closeSync,
   existsSync,
+  fchownSync,
   fsyncSync,
   mkdirSync,
   openSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+
+import { toWriteFailure } from './writeFailure.ts';
 
 /** A problem with the data folder that an operator has to solve. Its message tells them how. */
 export class FolderError extends Error {
   override readonly name = 'FolderError';
+  /** It may go away by itself: the disk is full, or another process uses the folder. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, isTemporary = false) {
+    super(message);
+    this.isTemporary = isTemporary;
+  }
 }
 
 /** Another process owns the data folder. */
@@ -26,6 +37,7 @@ export class FolderOwned extends FolderError {
     super(
       `The data folder ${path} is in use by process ${owner.pid} on ${owner.host}, started ${owner.startedAt}. ` +
         'Stop that process first, or set KEYSTILE_DATA to another folder.',
+      true,
     );
     this.owner = owner;
   }
@@ -135,7 +147,7 @@ function makeFolder(path: string): void {
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     throw new FolderError(
-      `The data folder ${path} cannot be created or written (${code}). Try: KEYSTILE_DATA=/another/folder npm start`,
+      `The data folder ${path} cannot be created or written (${code}). Set KEYSTILE_DATA to another folder.`,
     );
   }
 }
@@ -151,7 +163,8 @@ function takeLock(path: string, patienceMs: number): Database {
     lock?.close();
     const code = (error as { code?: string }).code ?? '';
     if (!code.startsWith('SQLITE_BUSY')) {
-      throw new FolderError(`The data folder ${path} cannot be written (${code || String(error)}).`);
+      const { kind, message } = toWriteFailure(error);
+      throw new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
     }
     throw new FolderOwned(path, readOwner(path));
   }
@@ -172,12 +185,20 @@ export function writeDurably(path: string, text: string): void {
   rmSync(temporary, { force: true });
   const file = openSync(temporary, 'wx', 0o600);
   try {
+    giveToOwner(file, dirname(path));
     writeSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
   }
   renameSync(temporary, path);
+}
+
+/** A command that root runs in the folder of the service leaves no file that the service cannot read. */
+function giveToOwner(file: number, folder: string): void {
+  if (process.geteuid?.() !== 0) return;
+  const { uid, gid } = statSync(folder);
+  fchownSync(file, uid, gid);
 }
 
 /** A new file in this folder is found again after a crash. Like SQLite, this ignores a folder that cannot be flushed. */
