@@ -25,7 +25,7 @@ function settings(more: Record<string, string> = {}): Record<string, string> {
 }
 
 /** What only a data folder has. */
-const OF_FOLDER = ['data-folder', 'copied-database', 'disk', 'write-ahead-log'];
+const OF_FOLDER = ['backups', 'data-folder', 'copied-database', 'disk', 'write-ahead-log'];
 
 /** A row of the list of nodes, of a node that is well but for `changes`. */
 function otherNode(changes: Record<string, string>): string {
