@@ -8,10 +8,12 @@ import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
+import { refusalOf } from '../storage/sqlite/backup/backupTarget.ts';
 import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
 import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
 import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
+import { CannotStart } from './cannotStart.ts';
 import { controlPath, listenControl } from './controlSocket.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
 
@@ -53,6 +55,8 @@ async function openFolder(
   { config, log, certificates }: StorageContext,
   onBroken: (error: Error) => void,
 ): Promise<OpenStorage> {
+  const refusal = config.backupFolder === null ? null : refusalOf(config.backupFolder, config.data);
+  if (refusal !== null) throw new CannotStart(refusal);
   const control = controlPath(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
   const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };

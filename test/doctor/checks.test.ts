@@ -144,7 +144,7 @@ describe('checks', () => {
       'A backup is due every 5 minutes. There is no backup yet.',
     ]);
     expect(textsOf(none)).toEqual([
-      'A backup is due every 5 minutes. There is no backup of this data folder in /backups.',
+      'A backup is due every 5 minutes. No backup of this data folder was found in /backups.',
     ]);
     expect(textsOf({ ...none, firstAwaitedSinceMs: 340_001, failure: 'No.' })).toEqual([
       'Scheduled backups fail: No. There is no backup yet.',

@@ -14,6 +14,7 @@ import {
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { analyticsRefusal } from '../../storage/sqlite/analytics/inspectAnalytics.ts';
 import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
+import { refusalOf } from '../../storage/sqlite/backup/backupTarget.ts';
 import { BackupSeries } from '../../storage/sqlite/backup/series.ts';
 import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
 import { wallClockMs } from '../../system.ts';
@@ -120,13 +121,15 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
 
 /** A running service tells of its own backups. Of one that is stopped, the folder tells. */
 async function backupFacts(
-  { backupFolder: folder, backupEvery: everyMs }: Config,
+  { backupFolder: folder, backupEvery: everyMs, data }: Config,
   { outcomes, owner, unasked }: Running,
   ids: InspectedFolder['ids'],
 ): Promise<BackupFact | NotKnown> {
   if (folder === null || outcomes.length > 0) return UNSCHEDULED;
   if (owner !== null || ids === null) return unasked;
   const state = { folder: resolve(folder), everyMs, firstAwaitedSinceMs: null };
+  const refusal = refusalOf(folder, data);
+  if (refusal !== null) return { ...state, newestAtMs: null, failure: refusal };
   try {
     const newest = (await new BackupSeries(folder, ids).list(wallClockMs())).at(-1);
     return { ...state, newestAtMs: newest?.atMs ?? null, failure: null };

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 
 import type { Turn } from '../../../src/storage/port/tasks.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { TestService } from '../../support/service.ts';
 import { keystile } from '../cli/cliRun.ts';
-import { TempFolder } from '../process.ts';
+import { runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
 
 const HOUR_MS = 3_600_000;
@@ -130,7 +130,7 @@ describe('scheduled backups', () => {
     const reason = `The folder ${folder.join('backups')} of KEYSTILE_BACKUP_FOLDER cannot be used (ENOTDIR). Check that it is a folder in which this user may write.`;
     expect(await run()).toBe(reason);
     expect(await problems()).toEqual([
-      `Scheduled backups fail: ${reason} There is no backup of this data folder in ${folder.join('backups')}.`,
+      `Scheduled backups fail: ${reason} No backup of this data folder was found in ${folder.join('backups')}.`,
     ]);
     rmSync(folder.join('backups'));
     mkdirSync(folder.join('backups'));
@@ -149,7 +149,7 @@ describe('backups that are gone', () => {
     await run();
     rmSync(folder.join('backups', `${prefix()}2026-03-15T12-00-00-000Z.backup`));
     expect(await problems()).toEqual([
-      `A backup is due every 60 minutes. There is no backup of this data folder in ${folder.join('backups')}.`,
+      `A backup is due every 60 minutes. No backup of this data folder was found in ${folder.join('backups')}.`,
     ]);
     service.clock.advance(58_999);
     await run();
@@ -183,6 +183,18 @@ describe('backups that are gone', () => {
       await other.close();
     }
   });
+});
+
+test('a start refuses a folder for backups in the data folder, also through a link, and makes nothing', async () => {
+  using own = new TempFolder();
+  symlinkSync('.', own.join('link'));
+  const settings = { KEYSTILE_DATA: own.join('data'), KEYSTILE_BACKUP_FOLDER: own.join('link/data/backups') };
+  expect(await runToEnd({ settings })).toEqual({
+    code: 78,
+    stdout: '',
+    stderr: `The folder ${own.join('link/data/backups')} of KEYSTILE_BACKUP_FOLDER is in the data folder ${own.join('data')}. Set it to another folder: a backup must not be lost with what it is a copy of.\n`,
+  });
+  expect(readdirSync(own.path)).toEqual(['link']);
 });
 
 test('a running service makes them by itself', async () => {

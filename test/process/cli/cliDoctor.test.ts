@@ -66,12 +66,18 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
   ['certificate', 'expired at 2021-01-01', 'ls -l', (data) => tlsOf(data, EXPIRED)],
   [
     'backups',
-    'There is no backup of this data folder in',
+    'No backup of this data folder was found in',
     'ls -l',
     (data) => {
       mkdirSync(`${data}.backups`);
       return { KEYSTILE_BACKUP_FOLDER: `${data}.backups` };
     },
+  ],
+  [
+    'backups',
+    'of KEYSTILE_BACKUP_FOLDER is in the data folder',
+    'backup create',
+    (data) => ({ KEYSTILE_BACKUP_FOLDER: join(data, 'backups') }),
   ],
   [
     'backups',

@@ -29,6 +29,6 @@ export const backups = defineCheck({
 function newestText({ folder, newestAtMs, firstAwaitedSinceMs }: BackupFact, nowMs: number): string {
   if (newestAtMs !== null) return `The newest one is ${lasting(nowMs - newestAtMs)} old.`;
   return firstAwaitedSinceMs === null
-    ? `There is no backup of this data folder in ${folder}.`
+    ? `No backup of this data folder was found in ${folder}.`
     : 'There is no backup yet.';
 }

@@ -36,15 +36,29 @@ function requireFolder(path: string): void {
   if (!found.isDirectory()) throw new BackupError(`${path} is not a folder. Name a file in a folder.`);
 }
 
-/** By real paths, so that no link leads into the data folder. */
 function refuseInside(file: string, folder: string): void {
-  if (statOrNull(folder) === null) return;
-  const data = realpathSync(folder);
-  const real = join(realpathSync(dirname(file)), basename(file));
-  if (!real.startsWith(data.endsWith(sep) ? data : `${data}${sep}`)) return;
+  if (!isInside(file, folder)) return;
   throw new BackupError(
-    `${file} is in the data folder ${data}. Name a file in another folder: a backup must not be lost with what it is a copy of.`,
+    `${file} is in the data folder ${realpathSync(folder)}. Name a file in another folder: a backup must not be lost with what it is a copy of.`,
   );
+}
+
+/** Why scheduled backups must not go into this folder; null = they may. */
+export function refusalOf(backupFolder: string, dataFolder: string): string | null {
+  if (!isInside(join(backupFolder, 'backup'), dataFolder)) return null;
+  return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}. Set it to another folder: a backup must not be lost with what it is a copy of.`;
+}
+
+/** By real paths, so that no link leads into the data folder. */
+function isInside(path: string, folder: string): boolean {
+  const data = realPath(resolve(folder));
+  return realPath(resolve(path)).startsWith(data.endsWith(sep) ? data : `${data}${sep}`);
+}
+
+/** As far as the path exists, its links are followed. */
+function realPath(path: string): string {
+  if (statOrNull(path) !== null) return realpathSync(path);
+  return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
 }
 
 /** null = there is nothing, or something on the way is not a folder. */
