@@ -13,7 +13,9 @@ import {
 import { hostname } from 'node:os';
 
 import { BackupFile } from '../../../src/storage/sqlite/backup/backupFile.ts';
+import { adviceFor } from '../../../src/storage/sqlite/backup/makeBackup.ts';
 import { restoreBackup } from '../../../src/storage/sqlite/backup/restoreBackup.ts';
+import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
 import { snapshot } from '../cli/doctorRun.ts';
 import { TempFolder } from '../process.ts';
@@ -62,6 +64,16 @@ describe('a backup takes the place of nothing but an older backup', () => {
     expect(await Bun.file(folder.join('letters.txt')).text()).toBe('not to be lost');
     for (const name of ['letters.txt', 'dangling', 'pipe']) rmSync(folder.join(name));
   });
+});
+
+test('a user who may not do it is told who may', () => {
+  const adviceOf = (message: string): string => adviceFor(new WriteFailure('broken', message), 'none');
+  expect(adviceOf('SQLITE_READONLY_DIRECTORY: attempt to write a readonly database')).toBe(
+    'Run the command as the user of the data folder: reading its databases needs the right to write there.',
+  );
+  expect(adviceOf('EACCES: permission denied, mkdir')).toBe(
+    'Check that this user may write in the folder of the backup, and read the data folder.',
+  );
 });
 
 function restore(data: string, ...words: string[]): Promise<Ran> {

@@ -137,9 +137,12 @@ function toBackupError({ file, folder }: BackupOptions, error: unknown): Error {
   return new BackupError(`${told} ${adviceFor(failure, sourcePaths(folder).analyticsPath)}`);
 }
 
-function adviceFor({ kind, message }: WriteFailure, analyticsPath: string): string {
+/** What to do about a backup that was not made. */
+export function adviceFor({ kind, message }: WriteFailure, analyticsPath: string): string {
   if (kind === 'full') return 'Make space, or name a file on another disk.';
-  if (/\b(SQLITE_READONLY\w*|SQLITE_CANTOPEN\w*|EACCES|EPERM)\b/.test(message))
+  if (/\b(EACCES|EPERM|EROFS)\b/.test(message))
+    return 'Check that this user may write in the folder of the backup, and read the data folder.';
+  if (/\bSQLITE_(READONLY|CANTOPEN)/.test(message))
     return 'Run the command as the user of the data folder: reading its databases needs the right to write there.';
   if (kind === 'broken' && isDamagedFile(analyticsPath))
     return `The file ${analyticsPath} is damaged. It holds counts only. Stop the service, move the file and those that begin with its name away, start the service, which then begins without counts, and make the backup again.`;
