@@ -127,7 +127,10 @@ async function main(): Promise<number> {
 
 process.exit(
   await main().catch((error: unknown) => {
-    console.error(error instanceof Error ? error.message : String(error));
-    return error instanceof Refused || error instanceof TypeError ? 2 : 1;
+    // parseArgs adds advice that does not fit here.
+    const isUnread = error instanceof TypeError;
+    const message = error instanceof Error ? error.message : String(error);
+    console.error(isUnread ? `${message.split('. ')[0]}. npm run release -- --help shows what there is.` : message);
+    return error instanceof Refused || isUnread ? 2 : 1;
   }),
 );

@@ -28,7 +28,7 @@ export async function refuseState(project: string): Promise<void> {
   }
   const behind = await ask(['git', 'rev-list', '--count', 'HEAD..@{upstream}'], project);
   if (behind !== null && behind !== '0') {
-    throw new Refused(`The branch ${BRANCH} lacks ${behind} commits that its upstream has. Run git pull first.`);
+    throw new Refused(`The upstream of ${BRANCH} has newer commits (${behind}). Run git pull first.`);
   }
 }
 
