@@ -50,8 +50,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
-export function prepareAnalytics(db: Database, path: string): void {
+/** Brings the file, which may be new, to the newest version; `db` is a connection to it. An older version is put aside first. */
+export function prepareAnalytics(db: Database, path: string, putAside: (version: number) => void = () => {}): void {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   if (user_version > MIGRATIONS.length) {
     throw new FolderError(
@@ -59,10 +59,10 @@ export function prepareAnalytics(db: Database, path: string): void {
         'Start it with the newer program that wrote them, or move the file away to begin without counts.',
     );
   }
-  for (let version = user_version; version < MIGRATIONS.length; version++) {
-    db.transaction(() => {
-      db.run(MIGRATIONS[version] ?? '');
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    }).immediate();
-  }
+  if (user_version === MIGRATIONS.length) return;
+  if (user_version > 0) putAside(user_version);
+  db.transaction(() => {
+    for (const migration of MIGRATIONS.slice(user_version)) db.run(migration);
+    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  }).immediate();
 }
