@@ -9,6 +9,6 @@ export const EXIT = {
   NOT_VALID: 3,
   /** The disk or the database file failed while the service was running (EX_IOERR). */
   DISK_FAILED: 74,
-  /** The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). */
+  /** The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). Or the database was migrated past it. */
   CANNOT_START: 78,
 } as const;

@@ -77,6 +77,10 @@ describe('the SBOM', () => {
     const { lockfile } = runtimeOnly(manifest, read('package-lock.json') as Lockfile);
     const paths = Object.keys(lockfile.packages);
     expect(paths).toContain('node_modules/pg-types');
+    // The runtime of every platform, not only of this one.
+    for (const platform of ['linux-x64', 'darwin-aarch64', 'windows-x64']) {
+      expect(paths).toContain(`node_modules/@oven/bun-${platform}`);
+    }
     for (const name of Object.keys(manifest.dependencies ?? {})) expect(paths).toContain(`node_modules/${name}`);
     for (const name of Object.keys(manifest.devDependencies ?? {})) expect(paths).not.toContain(`node_modules/${name}`);
   });

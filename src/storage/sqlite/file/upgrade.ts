@@ -1,10 +1,11 @@
 import type { Database } from 'bun:sqlite';
+import { rmSync } from 'node:fs';
 
 import type { Tell } from '../../port/tell.ts';
 import { FolderError } from './dataFolder.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
 import { putAside } from './putAside.ts';
-import { toWriteFailure } from './writeFailure.ts';
+import { isDamage, toWriteFailure } from './writeFailure.ts';
 
 export interface UpgradeOptions {
   readonly path: string;
@@ -32,11 +33,13 @@ function upgradeFrom(version: number, db: Database, { path, nowMs, tell, prepare
       beforeCommit: prepareAnalytics,
     });
   } catch (error) {
+    // Otherwise a start that is tried again and again would fill the disk with copies. One of a damaged database is kept.
+    const kept = isDamage(error) ? ` A copy is in ${copy}.` : '';
+    if (kept === '') rmSync(copy, { force: true });
     if (error instanceof FolderError) throw error;
     throw new FolderError(
       `The database ${path} could not be migrated from schema version ${version} to ${SCHEMA_VERSION} ` +
-        `(${toWriteFailure(error).message}). It is as it was before, and the older program can use it. ` +
-        `A copy is in ${copy}.`,
+        `(${toWriteFailure(error).message}). It is as it was before, and the older program can use it.${kept}`,
     );
   }
   tell('the database is migrated; the copy is no longer needed once the new version works', {
