@@ -72,7 +72,7 @@ export interface Expected {
   readonly dependencies: Readonly<Record<string, string>>;
   /** The names of everything that an installation of the package has. */
   readonly installed: readonly string[];
-  /** What must not be told: folders and names of this machine. */
+  /** What must not be told: folders of this machine. */
   readonly private: readonly string[];
 }
 
@@ -97,7 +97,7 @@ export function sbomProblems(sbom: Sbom, expected: Expected): string[] {
   const text = JSON.stringify(sbom);
   const hasOrigins = text.includes('"distribution"') || text.includes('file:');
   if (hasOrigins || expected.private.some((word) => word.length > 3 && text.includes(word))) {
-    problems.push('The SBOM names a folder, a machine or a registry.');
+    problems.push('The SBOM names a folder of this machine or a registry.');
   }
   return problems;
 }

@@ -1,5 +1,5 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { homedir, hostname, tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 import { fileName, HERE, TARGETS } from '../binary/targets.ts';
@@ -39,7 +39,7 @@ export async function verify(given: string, project: string): Promise<Verified> 
     version,
     dependencies: installed.dependencies,
     installed: installed.names,
-    private: [project, homedir(), hostname(), tmpdir()],
+    private: [project, homedir(), tmpdir()],
   };
   note('the SBOM has every package with its version, licence and checksum', sbomProblems(sbom, expected));
   const made = TARGETS.filter((target) => existsSync(join(folder, fileName(version, target))));

@@ -120,7 +120,7 @@ describe('the SBOM', () => {
       { ...SBOM, components: [...SBOM.components, { ...component('x', '1.0.0'), hashes: [] }] },
     ],
     [
-      'The SBOM names a folder, a machine or a registry.',
+      'The SBOM names a folder of this machine or a registry.',
       { ...SBOM, components: [...SBOM.components, component('/home/builder/x', '1.0.0')] },
     ],
   ])('%s', (problem, sbom) => {
@@ -133,7 +133,7 @@ describe('the SBOM', () => {
       { type: 'website', url: 'https://example.com' },
     ];
     const sbom = { ...SBOM, components: [...SBOM.components, { ...component('x', '1.0.0'), externalReferences }] };
-    expect(sbomProblems(sbom, EXPECTED)).toEqual(['The SBOM names a folder, a machine or a registry.']);
+    expect(sbomProblems(sbom, EXPECTED)).toEqual(['The SBOM names a folder of this machine or a registry.']);
     const clean = withoutOrigins(sbom);
     expect(sbomProblems(clean, EXPECTED)).toEqual([]);
     expect(clean.components[2]?.externalReferences).toEqual([{ type: 'website', url: 'https://example.com' }]);
