@@ -16,6 +16,7 @@ import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
+import type { Tell } from './storage/port/tell.ts';
 import type { PostgresStorage } from './storage/postgres/storage.ts';
 import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
 import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
@@ -41,6 +42,8 @@ export interface Surroundings {
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
+  /** Tells what a migration of the database does. Absent: the log does. */
+  readonly tell?: Tell;
   /** When the certificate in use expires. Absent: the service has none. */
   readonly certificateExpiresAtMs?: () => number;
 }
@@ -58,6 +61,8 @@ export interface NodeSurroundings extends Surroundings {
   readonly location: string;
   /** False = does not migrate an older schema. */
   readonly upgrades?: boolean;
+  /** Called when a newer program has migrated the database past this one. The process should report it and end. */
+  readonly onOutdated?: (error: Error) => void;
   /** For tests: the ledger uses the system's clock, not the database's. */
   readonly isTimeVirtual?: boolean;
 }
@@ -95,6 +100,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Embed
       surroundings.onBroken(error);
     },
     observe: observeLedger(metrics, log),
+    tell: tellOf(surroundings),
   });
   const key = new FolderKey(folder.path, newEncryptionKey);
   const given = config.encryptionKey ?? [];
@@ -136,6 +142,7 @@ function scheduleBackups(
 export async function composeNode(surroundings: NodeSurroundings): Promise<Composed<PostgresStorage>> {
   const { config, system, log, monotonicMs, databaseUrl, location } = surroundings;
   const metrics = new HttpMetrics();
+  const outdated: { stop: ((reason: string) => void) | null } = { stop: null };
   const { PostgresStorage: Shared } = await LOAD_POSTGRES();
   const storage = await Shared.open({
     url: databaseUrl,
@@ -151,9 +158,14 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     idempotencyRetentionMs: config.idempotencyRetention,
     staleMaxMs: config.staleMax,
     observe: observeLedger(metrics, log),
+    tell: tellOf(surroundings),
     allowFsyncOff: config.allowFsyncOff,
     isTimeVirtual: surroundings.isTimeVirtual === true,
     upgrades: surroundings.upgrades !== false,
+    onOutdated: (error) => {
+      outdated.stop?.(error.message);
+      surroundings.onOutdated?.(error);
+    },
   });
   const keys = config.encryptionKey;
   const [newest] = keys ?? [];
@@ -164,7 +176,9 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
           () => keys,
           () => newest,
         );
-  return assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
+  const composed = assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
+  outdated.stop = (reason) => composed.service.engine.verifier.stop(reason);
+  return composed;
 }
 
 function assemble<S extends Storage>(
@@ -228,6 +242,10 @@ function assemble<S extends Storage>(
       await storage.close();
     },
   };
+}
+
+function tellOf({ tell, log }: Surroundings): Tell {
+  return tell ?? ((message, fields) => log.info(message, fields));
 }
 
 /** The label of this location: the configured one, or the name of the machine. */

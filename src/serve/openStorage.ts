@@ -41,7 +41,7 @@ export interface StorageContext {
 
 export function openStorage(context: StorageContext, onBroken: (error: Error) => void): Promise<OpenStorage> {
   const { databaseUrl } = context.config;
-  return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl);
+  return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl, onBroken);
 }
 
 /** How the status learns when the certificate expires. */
@@ -98,7 +98,11 @@ async function openFolder(
   };
 }
 
-async function joinNodes({ config, log, certificates }: StorageContext, databaseUrl: string): Promise<OpenStorage> {
+async function joinNodes(
+  { config, log, certificates }: StorageContext,
+  databaseUrl: string,
+  onOutdated: (error: Error) => void,
+): Promise<OpenStorage> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
   const surroundings = {
@@ -110,6 +114,7 @@ async function joinNodes({ config, log, certificates }: StorageContext, database
     databaseUrl,
     location,
     upgrades: true,
+    onOutdated,
     ...expiryOf(certificates),
   };
   const composed = await composeNode(surroundings);

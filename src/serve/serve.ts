@@ -58,12 +58,16 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   const certificates =
     config.tlsCert === null ? null : (await import('./openCertificates.ts')).openCertificates(config, log);
   const onBroken = (error: Error): void => {
+    if (error instanceof WrongServer) {
+      log.error('the database was migrated past this program: the service stops', { reason: error.message });
+      return ended.resolve(EXIT.CANNOT_START);
+    }
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
   const running = await start({ config, output, log, size, certificates, isDemo }, onBroken);
   const code = await ended.promise;
-  // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
+  // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
   return code;
 }

@@ -33,6 +33,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'deployment',
     'operations',
     'backup',
+    'upgrade',
     'scaling',
     'security',
     'http',

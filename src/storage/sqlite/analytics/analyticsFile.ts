@@ -53,8 +53,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** Brings the file, which may be new, to the newest version; `db` is a connection to it. */
-export function prepareAnalytics(db: Database, path: string): void {
+/** Brings the file, which may be new, to the newest version; `db` is a connection to it. An older version is put aside first. */
+export function prepareAnalytics(db: Database, path: string, putAside: (version: number) => void = () => {}): void {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
   if (user_version > 0 && application_id !== APPLICATION_ID) {
@@ -68,11 +68,11 @@ export function prepareAnalytics(db: Database, path: string): void {
         'Start it with the newer program that wrote them, or move the file away to begin without counts.',
     );
   }
-  for (let version = user_version; version < MIGRATIONS.length; version++) {
-    db.transaction(() => {
-      db.run(MIGRATIONS[version] ?? '');
-      db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    }).immediate();
-  }
+  if (user_version === MIGRATIONS.length) return;
+  if (user_version > 0) putAside(user_version);
+  db.transaction(() => {
+    for (const migration of MIGRATIONS.slice(user_version)) db.run(migration);
+    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  }).immediate();
 }
