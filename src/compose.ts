@@ -9,6 +9,7 @@ import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
+import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
 import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
 import { resolveName } from './outgoing/resolveName.ts';
@@ -66,6 +67,8 @@ export interface NodeSurroundings extends Surroundings {
 export interface Composed<S extends Storage = Storage> {
   readonly service: Service;
   readonly storage: S;
+  /** What the service finds when it examines itself, for the metrics. */
+  readHealth(): Promise<HealthGauges>;
   /** Saves what is only in memory and closes the database. */
   close(): Promise<void>;
 }
@@ -219,6 +222,7 @@ function assemble<S extends Storage>(
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
     storage,
+    readHealth: () => status.readHealth(),
     close: async () => {
       try {
         await engine.close();

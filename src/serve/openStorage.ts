@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { compose, composeNode, LOAD_POSTGRES, type Composed, locationOf, type Surroundings } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
+import type { BackgroundGauges } from '../http/answer/gaugeFamilies.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';

@@ -5,7 +5,6 @@ import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
@@ -22,6 +21,7 @@ import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
+import { boundedHealth, type OuterGauges, processGauges } from './gauges.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
@@ -95,6 +95,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   const { config, output, log, size, certificates, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
+  const startedAtMs = wallClockMs();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
     cluster === null ? work() : cluster.exclusively(work);
   const { rootKey } = config;
@@ -121,7 +122,17 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
     spreads: service.engine.storage.localCounts.isShared,
   });
-  const metrics = tryMetrics(service, ofStorage.gauges, api, log);
+  const health = boundedHealth(() => storage.composed.readHealth());
+  const gauges = async (): Promise<OuterGauges> => ({
+    ...ofStorage.gauges(),
+    health: await health(),
+    taskFailures: background.failedRuns,
+    process: processGauges(startedAtMs),
+    connections: api.connections(),
+    connectionsRefused: api.refusals(),
+    certificateExpiresAtMs: api.certificateExpiresAtMs(),
+  });
+  const metrics = tryMetrics(service, gauges, log);
   // Created right before it is printed: the secret of a root key that is never shown would be lost.
   const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
@@ -174,19 +185,9 @@ function dashboardLink(
 }
 
 /** The service also runs without metrics, when another program uses their port. */
-function tryMetrics(
-  service: Composed['service'],
-  gauges: () => BackgroundGauges,
-  api: ListeningApi,
-  log: Log,
-): Listening | null {
+function tryMetrics(service: Composed['service'], gauges: () => Promise<OuterGauges>, log: Log): Listening | null {
   try {
-    return listenMetrics(service, () => ({
-      ...gauges(),
-      connections: api.connections(),
-      connectionsRefused: api.refusals(),
-      certificateExpiresAtMs: api.certificateExpiresAtMs(),
-    }));
+    return listenMetrics(service, gauges);
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);

@@ -219,6 +219,7 @@ describe('architecture', () => {
       'http/front/fairTurns.ts',
       'serve/background.ts',
       'serve/demo/demo.ts',
+      'serve/gauges.ts',
       'serve/listen.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',

@@ -32,6 +32,8 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'configuration',
     'deployment',
     'operations',
+    'monitoring',
+    'incidents',
     'backup',
     'scaling',
     'security',
