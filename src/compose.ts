@@ -11,6 +11,7 @@ import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
 import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
+import type { Tracer } from './http/answer/tracer.ts';
 import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
 import { resolveName } from './outgoing/resolveName.ts';
 import type { Resolve } from './outgoing/target.ts';
@@ -39,6 +40,8 @@ export interface Surroundings {
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+  /** Absent or null: nothing is traced. */
+  readonly tracer?: Tracer | null;
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
@@ -220,7 +223,7 @@ function assemble<S extends Storage>(
     certificateExpiresAtMs,
   });
   return {
-    service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
+    service: makeService({ engine, config, digester, metrics, log, monotonicMs, tracer: surroundings.tracer ?? null }),
     storage,
     readHealth: () => status.readHealth(),
     close: async () => {

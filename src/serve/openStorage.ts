@@ -5,6 +5,7 @@ import { compose, composeNode, LOAD_POSTGRES, type Composed, locationOf, type Su
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
 import type { BackgroundGauges } from '../http/answer/gaugeFamilies.ts';
+import type { Tracer } from '../http/answer/tracer.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
@@ -37,6 +38,8 @@ export interface StorageContext {
   readonly log: Log;
   /** Null: the service speaks plain HTTP. */
   readonly certificates: CertificateFiles | null;
+  /** Null: nothing is traced. */
+  readonly telemetry: { readonly tracer: Tracer } | null;
 }
 
 export function openStorage(context: StorageContext, onBroken: (error: Error) => void): Promise<OpenStorage> {
@@ -50,7 +53,7 @@ function expiryOf(certificates: CertificateFiles | null): Pick<Surroundings, 'ce
 }
 
 async function openFolder(
-  { config, log, certificates }: StorageContext,
+  { config, log, certificates, telemetry }: StorageContext,
   onBroken: (error: Error) => void,
 ): Promise<OpenStorage> {
   const control = controlPath(config.data);
@@ -66,6 +69,7 @@ async function openFolder(
     monotonicMs,
     onBroken,
     system: realSystem(digester),
+    tracer: telemetry?.tracer ?? null,
     ...expiryOf(certificates),
   };
   const composed = await compose(surroundings).catch((error: unknown) => {
@@ -98,7 +102,10 @@ async function openFolder(
   };
 }
 
-async function joinNodes({ config, log, certificates }: StorageContext, databaseUrl: string): Promise<OpenStorage> {
+async function joinNodes(
+  { config, log, certificates, telemetry }: StorageContext,
+  databaseUrl: string,
+): Promise<OpenStorage> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
   const surroundings = {
@@ -110,6 +117,7 @@ async function joinNodes({ config, log, certificates }: StorageContext, database
     databaseUrl,
     location,
     upgrades: true,
+    tracer: telemetry?.tracer ?? null,
     ...expiryOf(certificates),
   };
   const composed = await composeNode(surroundings);

@@ -19,13 +19,15 @@ import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
+import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
-import { boundedHealth, type OuterGauges, processGauges } from './gauges.ts';
+import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { freePortAfter } from './tryPort.ts';
 
 export interface ServeOutput {
@@ -59,7 +61,8 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, size, certificates, isDemo }, onBroken);
+  const telemetry = config.otlpEndpoint === null ? null : await openTelemetry(config, log);
+  const running = await start({ config, output, log, size, certificates, telemetry, isDemo }, onBroken);
   const code = await ended.promise;
   // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
@@ -87,12 +90,13 @@ interface StartContext {
   readonly log: Log;
   readonly size: ConnectionBounds;
   readonly certificates: CertificateFiles | null;
+  readonly telemetry: Telemetry | null;
   readonly storage: OpenStorage;
   readonly isDemo: boolean;
 }
 
 async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
-  const { config, output, log, size, certificates, storage, isDemo } = context;
+  const { config, output, log, size, certificates, telemetry, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
   const startedAtMs = wallClockMs();
@@ -133,6 +137,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
     certificateExpiresAtMs: api.certificateExpiresAtMs(),
   });
   const metrics = tryMetrics(service, gauges, log);
+  telemetry?.sendMetrics(async () => service.metrics.families(await readGauges(service, gauges)));
   // Created right before it is printed: the secret of a root key that is never shown would be lost.
   const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
@@ -163,6 +168,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       await api.stop();
       await storage.stopCommandLine();
       await metrics?.stop();
+      await telemetry?.stop();
       await background.stop();
       await storage.close();
     },
