@@ -34,6 +34,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'operations',
     'monitoring',
     'incidents',
+    'sizing',
     'backup',
     'scaling',
     'security',
