@@ -9,7 +9,9 @@ import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
+import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
+import type { Tracer } from './http/answer/tracer.ts';
 import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
 import { resolveName } from './outgoing/resolveName.ts';
 import type { Resolve } from './outgoing/target.ts';
@@ -39,6 +41,8 @@ export interface Surroundings {
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+  /** Absent or null: nothing is traced. */
+  readonly tracer?: Tracer | null;
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
@@ -71,6 +75,8 @@ export interface NodeSurroundings extends Surroundings {
 export interface Composed<S extends Storage = Storage> {
   readonly service: Service;
   readonly storage: S;
+  /** What the service finds when it examines itself, for the metrics. */
+  readHealth(): Promise<HealthGauges>;
   /** Saves what is only in memory and closes the database. */
   close(): Promise<void>;
 }
@@ -231,8 +237,9 @@ function assemble<S extends Storage>(
     certificateExpiresAtMs,
   });
   return {
-    service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
+    service: makeService({ engine, config, digester, metrics, log, monotonicMs, tracer: surroundings.tracer ?? null }),
     storage,
+    readHealth: () => status.readHealth(),
     close: async () => {
       try {
         await engine.close();

@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import { compose, composeNode, LOAD_POSTGRES, type Composed, locationOf, type Surroundings } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
+import type { BackgroundGauges } from '../http/answer/gaugeFamilies.ts';
+import type { Tracer } from '../http/answer/tracer.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
@@ -37,6 +38,8 @@ export interface StorageContext {
   readonly log: Log;
   /** Null: the service speaks plain HTTP. */
   readonly certificates: CertificateFiles | null;
+  /** Null: nothing is traced. */
+  readonly telemetry: { readonly tracer: Tracer } | null;
 }
 
 export function openStorage(context: StorageContext, onBroken: (error: Error) => void): Promise<OpenStorage> {
@@ -50,7 +53,7 @@ function expiryOf(certificates: CertificateFiles | null): Pick<Surroundings, 'ce
 }
 
 async function openFolder(
-  { config, log, certificates }: StorageContext,
+  { config, log, certificates, telemetry }: StorageContext,
   onBroken: (error: Error) => void,
 ): Promise<OpenStorage> {
   const control = controlPath(config.data);
@@ -66,6 +69,7 @@ async function openFolder(
     monotonicMs,
     onBroken,
     system: realSystem(digester),
+    tracer: telemetry?.tracer ?? null,
     ...expiryOf(certificates),
   };
   const composed = await compose(surroundings).catch((error: unknown) => {
@@ -99,7 +103,7 @@ async function openFolder(
 }
 
 async function joinNodes(
-  { config, log, certificates }: StorageContext,
+  { config, log, certificates, telemetry }: StorageContext,
   databaseUrl: string,
   onOutdated: (error: Error) => void,
 ): Promise<OpenStorage> {
@@ -115,6 +119,7 @@ async function joinNodes(
     location,
     upgrades: true,
     onOutdated,
+    tracer: telemetry?.tracer ?? null,
     ...expiryOf(certificates),
   };
   const composed = await composeNode(surroundings);

@@ -5,7 +5,6 @@ import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
@@ -20,12 +19,15 @@ import { CannotStart } from './cannotStart.ts';
 import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
+import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
+import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
 import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import { freePortAfter } from './tryPort.ts';
 
 export interface ServeOutput {
@@ -65,7 +67,8 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, size, certificates, isDemo }, onBroken);
+  const telemetry = config.otlpEndpoint === null ? null : await openTelemetry(config, log);
+  const running = await start({ config, output, log, size, certificates, telemetry, isDemo }, onBroken);
   const code = await ended.promise;
   // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
@@ -93,14 +96,16 @@ interface StartContext {
   readonly log: Log;
   readonly size: ConnectionBounds;
   readonly certificates: CertificateFiles | null;
+  readonly telemetry: Telemetry | null;
   readonly storage: OpenStorage;
   readonly isDemo: boolean;
 }
 
 async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
-  const { config, output, log, size, certificates, storage, isDemo } = context;
+  const { config, output, log, size, certificates, telemetry, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
+  const startedAtMs = wallClockMs();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
     cluster === null ? work() : cluster.exclusively(work);
   const { rootKey } = config;
@@ -127,7 +132,18 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
     spreads: service.engine.storage.localCounts.isShared,
   });
-  const metrics = tryMetrics(service, ofStorage.gauges, api, log);
+  const health = boundedHealth(() => storage.composed.readHealth());
+  const gauges = async (): Promise<OuterGauges> => ({
+    ...ofStorage.gauges(),
+    health: await health(),
+    taskFailures: background.failedRuns,
+    process: processGauges(startedAtMs),
+    connections: api.connections(),
+    connectionsRefused: api.refusals(),
+    certificateExpiresAtMs: api.certificateExpiresAtMs(),
+  });
+  const metrics = tryMetrics(service, gauges, log);
+  telemetry?.sendMetrics(async () => service.metrics.families(await readGauges(service, gauges)));
   // Created right before it is printed: the secret of a root key that is never shown would be lost.
   const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
@@ -159,6 +175,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       await api.stop();
       await storage.stopCommandLine();
       await metrics?.stop();
+      await telemetry?.stop();
       await background.stop();
       await storage.close();
     },
@@ -181,19 +198,9 @@ function dashboardLink(
 }
 
 /** The service also runs without metrics, when another program uses their port. */
-function tryMetrics(
-  service: Composed['service'],
-  gauges: () => BackgroundGauges,
-  api: ListeningApi,
-  log: Log,
-): Listening | null {
+function tryMetrics(service: Composed['service'], gauges: () => Promise<OuterGauges>, log: Log): Listening | null {
   try {
-    return listenMetrics(service, () => ({
-      ...gauges(),
-      connections: api.connections(),
-      connectionsRefused: api.refusals(),
-      certificateExpiresAtMs: api.certificateExpiresAtMs(),
-    }));
+    return listenMetrics(service, gauges);
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
