@@ -2,33 +2,26 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import { exposures } from '../config/exposure.ts';
 import type { Config } from '../config/variables.ts';
-import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
-import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
-import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
-import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner, type BannerFacts } from './banner.ts';
-import { CannotStart } from './cannotStart.ts';
-import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
 import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
-import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
+import { listenApi, type Listening, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
+import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
-import { freePortAfter } from './tryPort.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -210,45 +203,4 @@ function tryMetrics(service: Composed['service'], gauges: () => Promise<OuterGau
     });
     return null;
   }
-}
-
-function orPortTaken(config: Config, program: string, listen: () => ListeningApi): ListeningApi {
-  try {
-    return listen();
-  } catch (error) {
-    const code = (error as { code?: string }).code ?? '';
-    if (code === 'EADDRINUSE') {
-      const free = freePortAfter(config.host, config.port);
-      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} ${program} serve`);
-    }
-    if (code === 'EACCES') {
-      throw new CannotStart(
-        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 ${program} serve`,
-      );
-    }
-    throw new CannotStart(
-      `Keystile cannot listen on ${config.host}:${config.port} (${code || String(error)}). Check KEYSTILE_HOST and KEYSTILE_PORT.`,
-    );
-  }
-}
-
-function orCannotListen(config: Config, listen: () => void): void {
-  try {
-    listen();
-  } catch (error) {
-    const code = (error as { code?: string }).code ?? String(error);
-    throw new CannotStart(
-      `The control socket ${controlPath(config.data)} cannot be created (${code}). Check that the path is free and can be written to.`,
-    );
-  }
-}
-
-/** Errors whose message tells the operator why the service cannot start. */
-const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
-
-function toCannotStart(error: unknown): unknown {
-  const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
-  if (!isForOperator) return error;
-  const isAway = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
-  return new CannotStart((error as Error).message, isAway || (error instanceof FolderError && error.isTemporary));
 }
