@@ -10,13 +10,16 @@ import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
 import type { System } from './engine/system.ts';
+import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
+import type { Tracer } from './http/answer/tracer.ts';
 import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
 import { resolveName } from './outgoing/resolveName.ts';
 import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
+import type { Tell } from './storage/port/tell.ts';
 import type { PostgresStorage } from './storage/postgres/storage.ts';
 import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
 import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
@@ -39,9 +42,13 @@ export interface Surroundings {
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+  /** Absent or null: nothing is traced. */
+  readonly tracer?: Tracer | null;
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
   readonly resolve?: Resolve;
   readonly webhookTimeout?: () => AbortSignal;
+  /** Tells what a migration of the database does. Absent: the log does. */
+  readonly tell?: Tell;
   /** How the certificate is doing. Absent: the service has none. */
   readonly readCertificate?: () => CertificateFact;
 }
@@ -59,6 +66,8 @@ export interface NodeSurroundings extends Surroundings {
   readonly location: string;
   /** False = does not migrate an older schema. */
   readonly upgrades?: boolean;
+  /** Called when a newer program has migrated the database past this one. The process should report it and end. */
+  readonly onOutdated?: (error: Error) => void;
   /** For tests: the ledger uses the system's clock, not the database's. */
   readonly isTimeVirtual?: boolean;
 }
@@ -67,6 +76,8 @@ export interface NodeSurroundings extends Surroundings {
 export interface Composed<S extends Storage = Storage> {
   readonly service: Service;
   readonly storage: S;
+  /** What the service finds when it examines itself, for the metrics. */
+  readHealth(): Promise<HealthGauges>;
   /** Saves what is only in memory and closes the database. */
   close(): Promise<void>;
 }
@@ -96,6 +107,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Embed
       surroundings.onBroken(error);
     },
     observe: observeLedger(metrics, log),
+    tell: tellOf(surroundings),
   });
   const key = new FolderKey(folder.path, newEncryptionKey);
   const given = config.encryptionKey ?? [];
@@ -138,6 +150,7 @@ function scheduleBackups(
 export async function composeNode(surroundings: NodeSurroundings): Promise<Composed<PostgresStorage>> {
   const { config, system, log, monotonicMs, databaseUrl, location } = surroundings;
   const metrics = new HttpMetrics();
+  const outdated: { stop: ((reason: string) => void) | null } = { stop: null };
   const { PostgresStorage: Shared } = await LOAD_POSTGRES();
   const storage = await Shared.open({
     url: databaseUrl,
@@ -153,9 +166,14 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     idempotencyRetentionMs: config.idempotencyRetention,
     staleMaxMs: config.staleMax,
     observe: observeLedger(metrics, log),
+    tell: tellOf(surroundings),
     allowFsyncOff: config.allowFsyncOff,
     isTimeVirtual: surroundings.isTimeVirtual === true,
     upgrades: surroundings.upgrades !== false,
+    onOutdated: (error) => {
+      outdated.stop?.(error.message);
+      surroundings.onOutdated?.(error);
+    },
   });
   const keys = config.encryptionKey;
   const [newest] = keys ?? [];
@@ -166,7 +184,9 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
           () => keys,
           () => newest,
         );
-  return assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
+  const composed = assemble(storage, { metrics, facts: sharedFacts(storage) }, { ...surroundings, secretBox });
+  outdated.stop = (reason) => composed.service.engine.verifier.stop(reason);
+  return composed;
 }
 
 function assemble<S extends Storage>(
@@ -218,8 +238,9 @@ function assemble<S extends Storage>(
     readCertificate: surroundings.readCertificate ?? (() => null),
   });
   return {
-    service: makeService({ engine, config, digester, metrics, log, monotonicMs }),
+    service: makeService({ engine, config, digester, metrics, log, monotonicMs, tracer: surroundings.tracer ?? null }),
     storage,
+    readHealth: () => status.readHealth(),
     close: async () => {
       try {
         await engine.close();
@@ -229,6 +250,10 @@ function assemble<S extends Storage>(
       await storage.close();
     },
   };
+}
+
+function tellOf({ tell, log }: Surroundings): Tell {
+  return tell ?? ((message, fields) => log.info(message, fields));
 }
 
 /** The label of this location: the configured one, or the name of the machine. */

@@ -5,7 +5,7 @@ import type { Config } from '../config/variables.ts';
 import { GONE_AFTER_MS } from '../core/health.ts';
 import type { Engine } from '../engine/engine.ts';
 import { makeHandler } from '../http/app.ts';
-import { Log } from '../log.ts';
+import { Log, type LogFields } from '../log.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import type { NodeRecord } from '../storage/postgres/freshness/nodes.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
@@ -50,6 +50,7 @@ async function openFolder(config: Config, folder: DataFolder): Promise<InProcess
       digester,
       system: realSystem(digester),
       log: silentLog(),
+      tell: tellOnError,
       monotonicMs,
       onBroken: (error) => (broken.reason = error.message),
     });
@@ -108,6 +109,12 @@ export async function listNodes(
   } finally {
     await node.close();
   }
+}
+
+/** A command that finds an older database migrates it as a start does, and says so: that can take long. */
+function tellOnError(message: string, fields: LogFields): void {
+  const write = (line: string): void => void process.stderr.write(`${line}\n`);
+  new Log({ level: 'info', format: 'text', nowMs: wallClockMs, write }).info(message, fields);
 }
 
 /** A command reports problems as its error. A log would only repeat them. */

@@ -4,7 +4,7 @@ import { repeatable } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
-import type { Origin } from './variable.ts';
+import type { Origin, Variable } from './variable.ts';
 
 export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -31,7 +31,8 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   const config: Partial<Record<Setting, unknown>> = {};
   const origins: Partial<Record<Setting, Origin>> = {};
   for (const setting of SETTINGS) {
-    const given = findText(setting, sources, environment, problems);
+    const given =
+      findText(setting, sources, environment, problems) ?? findStandard(setting, sources.environment, notes);
     origins[setting] = given?.origin ?? 'default';
     const text = given?.text ?? VARIABLES[setting].fallback;
     if (text === null) config[setting] = null;
@@ -116,6 +117,26 @@ function findText(
 function unreadable(name: string, path: string, reason: string): string {
   if (/^\.{0,2}\/[^\n]*[^=\n]$/.test(path)) return `The file ${path} of ${name}_FILE cannot be read (${reason}).`;
   return `${name}_FILE must name a file, and none with this name can be read (${reason}). To give the value itself, set ${name}.`;
+}
+
+/**
+ * The variable that other programs read, too. Empty means not set, as for them. A wrong value may be right for another program: it is
+ * ignored, and told.
+ */
+function findStandard(
+  setting: Setting,
+  environment: ConfigSources['environment'],
+  notes: string[],
+): { text: string; from: string; origin: Origin } | null {
+  const { standard: name, kind }: Variable<unknown, string | null> = VARIABLES[setting];
+  const given = name === undefined ? '' : (environment[name] ?? '');
+  if (name === undefined || given === '') return null;
+  const parsed = kind.parse(given);
+  if ('value' in parsed) return { text: given, from: name, origin: 'environment' };
+  notes.push(
+    `${name} is ignored: it ${parsed.problem}${gotOf(setting, given)}. Set ${VARIABLES[setting].name} instead.`,
+  );
+  return null;
 }
 
 /** Problems of settings that are right by themselves. Settings with a problem of their own are absent here. */

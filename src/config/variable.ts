@@ -12,6 +12,8 @@ export interface Variable<T, F extends string | null> {
   readonly meaning: string;
   /** Never printed. NAME_FILE can name a file that contains it. */
   readonly isSecret?: true;
+  /** A variable that other programs read, too. It counts where this one is not set; a wrong value of it is ignored. */
+  readonly standard?: string;
 }
 
 export function variable<T, F extends string | null>(

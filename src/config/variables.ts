@@ -1,6 +1,7 @@
 import { type Origin, secret, type Variable, variable } from './variable.ts';
 import { BACKUP_VARIABLES } from './backupVariables.ts';
 import { PORTAL_VARIABLES } from './portalVariables.ts';
+import { TELEMETRY_VARIABLES } from './telemetryVariables.ts';
 import {
   addressBlocks,
   choice,
@@ -253,6 +254,7 @@ export const VARIABLES = {
     'How long the lines of statements are kept for `usage.getStatement`. The default is 25 months.',
   ),
   ...BACKUP_VARIABLES,
+  ...TELEMETRY_VARIABLES,
   acceptLostCommits: variable(
     'ACCEPT_LOST_COMMITS',
     flag,

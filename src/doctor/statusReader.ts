@@ -2,8 +2,10 @@ import { describeConfig } from '../config/show.ts';
 import type { Config } from '../config/variables.ts';
 import type { NodeStatus, ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { CheckLevel, HealthGauges } from '../http/answer/gaugeFamilies.ts';
 import type { HttpMetrics } from '../http/answer/metrics.ts';
 import type { DatabaseFacts } from './databaseFacts.ts';
+import type { Outcome } from './check.ts';
 import { examine, toStatus } from './examine.ts';
 import { type CertificateFact, type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
 import { RecentWork } from './recentWork.ts';
@@ -39,34 +41,55 @@ export interface StatusContext {
   readonly readCertificate: () => CertificateFact | null;
 }
 
+/** What was found at one moment. */
+interface Examined {
+  readonly status: ServiceStatus;
+  readonly health: HealthGauges;
+}
+
 /** Reads how the service is doing. Nothing is counted or kept for it while nobody asks. */
 export class StatusReader {
   readonly #context: StatusContext;
   readonly #work: RecentWork;
-  #last: { readonly atMs: number; readonly status: Promise<ServiceStatus> } | null = null;
+  #last: { readonly atMs: number; readonly examined: Promise<Examined> } | null = null;
 
   constructor(context: StatusContext) {
     this.#context = context;
     this.#work = new RecentWork(context.metrics, () => context.engine.storage.ledger.nowMs());
   }
 
-  read(): Promise<ServiceStatus> {
-    const atMs = this.#context.monotonicMs();
-    if (this.#last === null || atMs - this.#last.atMs >= SHARED_FOR_MS) this.#last = { atMs, status: this.#readNow() };
-    return this.#last.status;
+  async read(): Promise<ServiceStatus> {
+    return (await this.#examined()).status;
   }
 
-  async #readNow(): Promise<ServiceStatus> {
+  /** What the metrics show of it. */
+  async readHealth(): Promise<HealthGauges> {
+    return (await this.#examined()).health;
+  }
+
+  #examined(): Promise<Examined> {
+    const atMs = this.#context.monotonicMs();
+    if (this.#last === null || atMs - this.#last.atMs >= SHARED_FOR_MS)
+      this.#last = { atMs, examined: this.#examineNow() };
+    return this.#last.examined;
+  }
+
+  async #examineNow(): Promise<Examined> {
     const { engine, config, database, version } = this.#context;
     const nodes = await database.nodes().catch(() => [database.self()]);
     const gathered = await this.#gather(nodes);
+    const { disk } = gathered;
+    const outcomes = examine(gathered);
     return {
-      nowMs: engine.storage.ledger.nowMs(),
-      version,
-      nodes,
-      work: this.#work.read(),
-      ...toStatus(examine(gathered)),
-      settings: describeConfig(config),
+      status: {
+        nowMs: engine.storage.ledger.nowMs(),
+        version,
+        nodes,
+        work: this.#work.read(),
+        ...toStatus(outcomes),
+        settings: describeConfig(config),
+      },
+      health: { checks: levelsOf(outcomes), disk: disk instanceof NotKnown ? null : disk },
     };
   }
 
@@ -102,4 +125,11 @@ export class StatusReader {
       certificate: readCertificate(),
     };
   }
+}
+
+/** Checks that were not made are left out. */
+function levelsOf(outcomes: readonly Outcome[]): Readonly<Record<string, CheckLevel>> {
+  return Object.fromEntries(
+    outcomes.flatMap(({ name, result }) => (result === 'not-checked' ? [] : [[name, result] as const])),
+  );
 }

@@ -8,6 +8,7 @@ import { checkContentType, readBodyStrictly } from './request/body.ts';
 import { pathOf } from './routes/bodyBounds.ts';
 import { explain } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
+import { traced } from './answer/tracer.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
@@ -146,23 +147,36 @@ function validatorOf(managed: Route): Validator {
 function managementEndpoint(service: Service, managed: Route): Endpoint {
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
-    async answer(request, peer, context) {
-      const startedAt = service.monotonicMs();
-      const { engine } = service;
-      const { actor, sessionId } = await authenticateManager(service, request, { peer, requestId: context.requestId });
-      const body = await readRequest(service, managed, request);
-      if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
-      const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
-      const response =
-        streamed == null
-          ? jsonAnswer(await managed.handle(engine, actor, body), context, managed.status)
-          : await streamedAnswer(streamed, context, (failure) =>
-              reportFailure(service, failure, failedRequest(request), context.requestId),
-            );
-      service.metrics.managed(service.monotonicMs() - startedAt);
-      return sessionId === null ? response : notStored(response);
+    answer(request, peer, context) {
+      const { tracer } = service;
+      if (tracer === null) return answerCall(request, peer, context);
+      const { method, headers } = request;
+      const span = tracer.call({ method, path: managed.path, requestId: context.requestId }, headers);
+      if (span === null) return answerCall(request, peer, context);
+      return traced(
+        span,
+        () => answerCall(request, peer, context),
+        ({ status }) => ({ status }),
+      );
     },
   };
+
+  async function answerCall(request: Request, peer: Peer, context: AnswerContext): Promise<Response> {
+    const startedAt = service.monotonicMs();
+    const { engine } = service;
+    const { actor, sessionId } = await authenticateManager(service, request, { peer, requestId: context.requestId });
+    const body = await readRequest(service, managed, request);
+    if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
+    const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
+    const response =
+      streamed == null
+        ? jsonAnswer(await managed.handle(engine, actor, body), context, managed.status)
+        : await streamedAnswer(streamed, context, (failure) =>
+            reportFailure(service, failure, failedRequest(request), context.requestId),
+          );
+    service.metrics.managed(service.monotonicMs() - startedAt);
+    return sessionId === null ? response : notStored(response);
+  }
 }
 
 async function readRequest(service: Service, managed: Route, request: Request): Promise<unknown> {

@@ -8,6 +8,7 @@ import type { Digester } from '../system.ts';
 import { callerAddress } from './request/clientAddress.ts';
 import { NOISE_NUMBERS, readJson } from './request/jsonReader.ts';
 import type { HttpMetrics } from './answer/metrics.ts';
+import type { Tracer } from './answer/tracer.ts';
 import { RequestIds } from './request/requestId.ts';
 
 /** What the HTTP layer works with: the engine, and what is the same for every request. */
@@ -23,6 +24,8 @@ export interface Service {
   /** The same as text. */
   readonly originOf: (asking: Asking) => string | null;
   readonly monotonicMs: () => number;
+  /** null = nothing is traced. */
+  readonly tracer: Tracer | null;
   /** Reads a body that may be large. */
   readonly readJson: (bytes: Uint8Array) => unknown;
   /** The digests that the root key in the Authorization header may be stored under; empty when there is none. */
@@ -43,7 +46,10 @@ export interface Asking {
   readonly peer: Peer;
 }
 
-export type ServiceContext = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs'>;
+export type ServiceContext = Pick<
+  Service,
+  'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs' | 'tracer'
+>;
 
 export function makeService(context: ServiceContext): Service {
   const trusted: readonly AddressBlock[] = (context.config.trustedProxies ?? []).flatMap(

@@ -23,11 +23,18 @@ export class Background {
   readonly #running = new Set<Promise<void>>();
   /** Why the last run of a task failed. */
   readonly #failures = new Map<Task, string>();
+  /** Failed runs since the start, by the name of the task. */
+  readonly #failedRuns: Record<string, number>;
   readonly #stopped = Promise.withResolvers<void>();
   #isStopped = false;
 
   constructor(options: BackgroundOptions) {
     this.#options = options;
+    this.#failedRuns = Object.fromEntries(options.tasks.map(({ name }) => [name, 0]));
+  }
+
+  get failedRuns(): Readonly<Record<string, number>> {
+    return this.#failedRuns;
   }
 
   start(): void {
@@ -68,6 +75,7 @@ export class Background {
       await task.run(this.#turn);
       this.#failures.delete(task);
     } catch (error) {
+      this.#failedRuns[task.name] = (this.#failedRuns[task.name] ?? 0) + 1;
       const reason = error instanceof Error ? error.message : String(error);
       if (this.#failures.get(task) !== reason)
         this.#options.log.warn(`${task.name} failed; it will be tried again`, { reason });

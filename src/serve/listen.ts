@@ -4,12 +4,10 @@ import { AddressLimit } from '../http/front/addressLimit.ts';
 import { type ConnectionBounds, ConnectionLimit } from '../http/front/connectionLimit.ts';
 import type { Certificates } from '../http/front/secureHandlers.ts';
 import { makeFrontContext } from '../http/front/frontContext.ts';
-import type { BackgroundGauges, Gauges } from '../http/answer/metrics.ts';
 import type { Service } from '../http/service.ts';
 import type { Config } from '../config/variables.ts';
 import { LOOPBACK, parseBlock } from '../core/address.ts';
-import { VERSION } from '../version.ts';
-import { locationOf } from '../compose.ts';
+import { type OuterGauges, readGauges } from './gauges.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
@@ -112,35 +110,21 @@ async function drained(inFlight: () => number): Promise<void> {
   }
 }
 
-export function listenMetrics(
-  service: Service,
-  gauges: () => BackgroundGauges & Pick<Gauges, 'connections' | 'connectionsRefused' | 'certificateExpiresAtMs'>,
-): Listening {
-  const { config, engine } = service;
+export function listenMetrics(service: Service, gauges: () => OuterGauges | Promise<OuterGauges>): Listening {
+  const { config } = service;
   const server = Bun.serve({
     hostname: config.metricsHost,
     port: config.metricsPort,
     idleTimeout: CONNECTION_TIMEOUT_SECONDS,
     development: false,
     reusePort: false,
-    fetch(request) {
+    async fetch(request) {
       const isKnown =
         config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
       if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
       // Not parsed as a URL: without a Host, or with an unusual one, it is not a valid URL.
       if (!METRICS_PATH.test(request.url)) return new Response('Metrics are at /metrics.\n', { status: 404 });
-      const text = service.metrics.text({
-        version: VERSION,
-        location: locationOf(config),
-        cacheHits: engine.keyCache.hits,
-        cacheMisses: engine.keyCache.misses,
-        cachedKeys: engine.keyCache.size,
-        unsavedLocalCounts: engine.localLimits.unsavedSize,
-        ledgerWaiting: engine.storage.ledger.waiting,
-        lookupsWaiting: engine.keyCache.lookupsWaiting,
-        otherTags: engine.openCounts.tagLists.others,
-        ...gauges(),
-      });
+      const text = service.metrics.text(await readGauges(service, gauges));
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
     },
   });

@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import { compose, composeNode, LOAD_POSTGRES, type Composed, locationOf, type Surroundings } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
+import type { BackgroundGauges } from '../http/answer/gaugeFamilies.ts';
+import type { Tracer } from '../http/answer/tracer.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
@@ -39,11 +40,13 @@ export interface StorageContext {
   readonly log: Log;
   /** Null: the service speaks plain HTTP. */
   readonly certificates: CertificateFiles | null;
+  /** Null: nothing is traced. */
+  readonly telemetry: { readonly tracer: Tracer } | null;
 }
 
 export function openStorage(context: StorageContext, onBroken: (error: Error) => void): Promise<OpenStorage> {
   const { databaseUrl } = context.config;
-  return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl);
+  return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl, onBroken);
 }
 
 /** How the status learns of the certificate. */
@@ -52,7 +55,7 @@ function certificateOf(certificates: CertificateFiles | null): Pick<Surroundings
 }
 
 async function openFolder(
-  { config, log, certificates }: StorageContext,
+  { config, log, certificates, telemetry }: StorageContext,
   onBroken: (error: Error) => void,
 ): Promise<OpenStorage> {
   const refusal = config.backupFolder === null ? null : refusalOf(config.backupFolder, config.data);
@@ -70,6 +73,7 @@ async function openFolder(
     monotonicMs,
     onBroken,
     system: realSystem(digester),
+    tracer: telemetry?.tracer ?? null,
     ...certificateOf(certificates),
   };
   const composed = await compose(surroundings).catch((error: unknown) => {
@@ -102,7 +106,11 @@ async function openFolder(
   };
 }
 
-async function joinNodes({ config, log, certificates }: StorageContext, databaseUrl: string): Promise<OpenStorage> {
+async function joinNodes(
+  { config, log, certificates, telemetry }: StorageContext,
+  databaseUrl: string,
+  onOutdated: (error: Error) => void,
+): Promise<OpenStorage> {
   const digester = new Digester(config.pepper);
   const location = locationOf(config);
   const surroundings = {
@@ -114,6 +122,8 @@ async function joinNodes({ config, log, certificates }: StorageContext, database
     databaseUrl,
     location,
     upgrades: true,
+    onOutdated,
+    tracer: telemetry?.tracer ?? null,
     ...certificateOf(certificates),
   };
   const composed = await composeNode(surroundings);

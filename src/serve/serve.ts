@@ -2,31 +2,26 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import { exposures } from '../config/exposure.ts';
 import type { Config } from '../config/variables.ts';
-import { AppError } from '../core/errors.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
-import type { BackgroundGauges } from '../http/answer/metrics.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
-import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
-import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
-import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner, type BannerFacts } from './banner.ts';
-import { CannotStart } from './cannotStart.ts';
-import { controlPath } from './controlSocket.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
+import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
-import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
+import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
+import { listenApi, type Listening, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
+import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
-import { freePortAfter } from './tryPort.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -58,12 +53,17 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   const certificates =
     config.tlsCert === null ? null : (await import('./openCertificates.ts')).openCertificates(config, log);
   const onBroken = (error: Error): void => {
+    if (error instanceof WrongServer) {
+      log.error('the database was migrated past this program: the service stops', { reason: error.message });
+      return ended.resolve(EXIT.CANNOT_START);
+    }
     log.error('the database has failed: the service stops', { reason: error.message });
     ended.resolve(EXIT.DISK_FAILED);
   };
-  const running = await start({ config, output, log, size, certificates, isDemo }, onBroken);
+  const telemetry = config.otlpEndpoint === null ? null : await openTelemetry(config, log);
+  const running = await start({ config, output, log, size, certificates, telemetry, isDemo }, onBroken);
   const code = await ended.promise;
-  // After a disk failure nothing more is saved. All answered spends are on disk, and a second flush could wrongly report success.
+  // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
   return code;
 }
@@ -89,14 +89,16 @@ interface StartContext {
   readonly log: Log;
   readonly size: ConnectionBounds;
   readonly certificates: CertificateFiles | null;
+  readonly telemetry: Telemetry | null;
   readonly storage: OpenStorage;
   readonly isDemo: boolean;
 }
 
 async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
-  const { config, output, log, size, certificates, storage, isDemo } = context;
+  const { config, output, log, size, certificates, telemetry, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
+  const startedAtMs = wallClockMs();
   const exclusively = <T>(work: () => Promise<T>): Promise<T> =>
     cluster === null ? work() : cluster.exclusively(work);
   const { rootKey } = config;
@@ -123,7 +125,18 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
     spreads: service.engine.storage.localCounts.isShared,
   });
-  const metrics = tryMetrics(service, ofStorage.gauges, api, log);
+  const health = boundedHealth(() => storage.composed.readHealth());
+  const gauges = async (): Promise<OuterGauges> => ({
+    ...ofStorage.gauges(),
+    health: await health(),
+    taskFailures: background.failedRuns,
+    process: processGauges(startedAtMs),
+    connections: api.connections(),
+    connectionsRefused: api.refusals(),
+    certificateExpiresAtMs: api.certificateExpiresAtMs(),
+  });
+  const metrics = tryMetrics(service, gauges, log);
+  telemetry?.sendMetrics(async () => service.metrics.families(await readGauges(service, gauges)));
   // Created right before it is printed: the secret of a root key that is never shown would be lost.
   const newRootKey = await exclusively(() => makeFirstRootKey(service.engine.rootKeys, destination));
   const rootKeys = await service.engine.rootKeys.list();
@@ -155,6 +168,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       await api.stop();
       await storage.stopCommandLine();
       await metrics?.stop();
+      await telemetry?.stop();
       await background.stop();
       await storage.close();
     },
@@ -177,19 +191,9 @@ function dashboardLink(
 }
 
 /** The service also runs without metrics, when another program uses their port. */
-function tryMetrics(
-  service: Composed['service'],
-  gauges: () => BackgroundGauges,
-  api: ListeningApi,
-  log: Log,
-): Listening | null {
+function tryMetrics(service: Composed['service'], gauges: () => Promise<OuterGauges>, log: Log): Listening | null {
   try {
-    return listenMetrics(service, () => ({
-      ...gauges(),
-      connections: api.connections(),
-      connectionsRefused: api.refusals(),
-      certificateExpiresAtMs: api.certificateExpiresAtMs(),
-    }));
+    return listenMetrics(service, gauges);
   } catch (error) {
     const { metricsHost, metricsPort } = service.config;
     const reason = (error as { code?: string }).code ?? String(error);
@@ -199,45 +203,4 @@ function tryMetrics(
     });
     return null;
   }
-}
-
-function orPortTaken(config: Config, program: string, listen: () => ListeningApi): ListeningApi {
-  try {
-    return listen();
-  } catch (error) {
-    const code = (error as { code?: string }).code ?? '';
-    if (code === 'EADDRINUSE') {
-      const free = freePortAfter(config.host, config.port);
-      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} ${program} serve`);
-    }
-    if (code === 'EACCES') {
-      throw new CannotStart(
-        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 ${program} serve`,
-      );
-    }
-    throw new CannotStart(
-      `Keystile cannot listen on ${config.host}:${config.port} (${code || String(error)}). Check KEYSTILE_HOST and KEYSTILE_PORT.`,
-    );
-  }
-}
-
-function orCannotListen(config: Config, listen: () => void): void {
-  try {
-    listen();
-  } catch (error) {
-    const code = (error as { code?: string }).code ?? String(error);
-    throw new CannotStart(
-      `The control socket ${controlPath(config.data)} cannot be created (${code}). Check that the path is free and can be written to.`,
-    );
-  }
-}
-
-/** Errors whose message tells the operator why the service cannot start. */
-const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
-
-function toCannotStart(error: unknown): unknown {
-  const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
-  if (!isForOperator) return error;
-  const isAway = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
-  return new CannotStart((error as Error).message, isAway || (error instanceof FolderError && error.isTemporary));
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
+import { VERSION } from '../../src/version.ts';
 import { offline } from './documentation/offline.ts';
 import { runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
@@ -39,7 +40,7 @@ describe('the first start', () => {
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
     const api = "-H 'Authorization: Bearer root_SECRET' -H 'Content-Type: application/json'";
     expect(normalised(server.child.stdout, folder)).toEqual([
-      'Keystile 0.1.0',
+      `Keystile ${VERSION}`,
       '  API       http://127.0.0.1:PORT docs at /docs',
       '  Dashboard http://127.0.0.1:PORT /dashboard#signIn=TOKEN',
       '            (the link signs you in once, within 10 minutes)',

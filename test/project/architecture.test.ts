@@ -40,6 +40,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   config: ['core', 'config'],
   doctor: ['core', 'config', 'doctor', 'http/answer/histogram.ts', 'type:engine', 'type:http', 'node:fs'],
+  telemetry: ['telemetry', 'type:http/answer', 'type:log.ts', '@opentelemetry'],
   'log.ts': [],
   // Ciphers; randomness comes from the one file.
   'system.ts': ['type:config', 'type:engine/system.ts', 'type:engine/admin/webhooks', 'node:crypto'],
@@ -219,7 +220,9 @@ describe('architecture', () => {
       'http/front/fairTurns.ts',
       'serve/background.ts',
       'serve/demo/demo.ts',
+      'serve/gauges.ts',
       'serve/listen.ts',
+      'serve/openTelemetry.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',
       'storage/postgres/connection/retryPause.ts',

@@ -33,6 +33,7 @@ test('a task that fails runs again; the same failure is logged once, and again a
   ]);
   await done.promise;
   await background.stop();
+  expect(background.failedRuns).toEqual({ saving: 4 });
   expect(logged).toEqual(
     ['full', 'full', 'away'].map((reason) => `saving failed; it will be tried again {"reason":"${reason}"}`),
   );

@@ -35,7 +35,15 @@ export class SilentNode {
     this.#see = seenChange.see.bind(seenChange);
     seenChange.see = () => {};
     const metrics = new HttpMetrics();
-    const service = makeService({ engine, config, digester: PLAIN, metrics, log, monotonicMs: clock.nowMs });
+    const service = makeService({
+      engine,
+      config,
+      digester: PLAIN,
+      metrics,
+      log,
+      tracer: null,
+      monotonicMs: clock.nowMs,
+    });
     this.#client = new FrontClient(makeFrontContext(service));
   }
 

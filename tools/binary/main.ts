@@ -1,20 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { parseArgs } from 'node:util';
 
 import { VERSION } from '../../src/version.ts';
 import { makeBinary } from './makeBinary.ts';
-
-const TARGETS = [
-  'linux-x64',
-  'linux-arm64',
-  'linux-x64-musl',
-  'linux-arm64-musl',
-  'darwin-x64',
-  'darwin-arm64',
-  'windows-x64',
-] as const;
-type Target = (typeof TARGETS)[number];
+import { sha256 } from './sha256.ts';
+import { fileName, HERE, type Target, TARGETS } from './targets.ts';
 
 const USAGE = `npm run binary -- [--target PLATFORM] [--out FILE]
 
@@ -24,8 +13,6 @@ Makes the program as one executable file, with the runtime and all files that it
                      must be reachable for another one.
   --out FILE         default: dist/keystile-VERSION-PLATFORM
 `;
-
-const here = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
@@ -40,17 +27,10 @@ async function main(): Promise<number> {
     console.error(`--target must be one of ${TARGETS.join(', ')}, got "${values.target}".`);
     return 2;
   }
-  const out =
-    values.out ?? `dist/keystile-${VERSION}-${target ?? here}${(target ?? here).startsWith('windows') ? '.exe' : ''}`;
+  const out = values.out ?? `dist/${fileName(VERSION, target ?? HERE)}`;
   await makeBinary(out, target === null ? null : `bun-${target satisfies Target}`);
   console.log(`${await sha256(out)}  ${out}`);
   return 0;
-}
-
-async function sha256(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const bytes of createReadStream(path)) hash.update(bytes as Buffer);
-  return hash.digest('hex');
 }
 
 process.exit(

@@ -17,8 +17,9 @@ const THREAD = join(ROOT, 'src/storage/sqlite/thread/thread.ts');
 export async function makeBinary(outfile: string, target: Bun.Build.CompileTarget | null): Promise<void> {
   await keep(PROGRAM_FILES.packedPages, await digestOfSources(), await buildPages());
   await mkdir(dirname(outfile), { recursive: true });
-  // In the project: what is embedded keeps its path from there.
-  const folder = mkdtempSync(join(ROOT, 'node_modules/.keystile-binary-'));
+  // In the project: what is embedded keeps its path from there. node_modules may be a link that leads out of it.
+  await mkdir(join(ROOT, 'dist'), { recursive: true });
+  const folder = mkdtempSync(join(ROOT, 'dist/.keystile-binary-'));
   try {
     const entry = join(folder, 'entry.ts');
     await Bun.write(entry, entrySource());

@@ -24,6 +24,8 @@ interface Check {
 
 const folder = mkdtempSync(join(tmpdir(), 'keystile-deploy-'));
 const linter = (name: string): string => join(folder, 'venv/bin', name);
+const ALERTS = `${DEPLOY}monitoring/alerts.yaml`;
+const PROMTOOL = { program: 'promtool', install: 'Prometheus (on Debian: apt-get install prometheus)' };
 const PIP = 'python3 with venv, and PyPI';
 
 function checks(): Check[] {
@@ -46,6 +48,12 @@ function checks(): Check[] {
       file: 'keystile.service',
       command: ['systemd-analyze', 'verify', unitWithOwnProgram()],
       needs: { program: 'systemd-analyze', install: 'a Linux with systemd' },
+    },
+    { file: 'monitoring/alerts.yaml', command: ['promtool', 'check', 'rules', ALERTS], needs: PROMTOOL },
+    {
+      file: 'monitoring/alerts.test.yaml',
+      command: ['promtool', 'test', 'rules', ALERTS.replace('.yaml', '.test.yaml')],
+      needs: PROMTOOL,
     },
   ];
 }

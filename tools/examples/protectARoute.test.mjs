@@ -10,7 +10,8 @@ import { freePort, Program } from './program.mjs';
 
 const PAGE = readFileSync(fromProjectRoot('docs/protect-a-route.md'), 'utf8');
 const README = readFileSync(fromProjectRoot('README.md'), 'utf8');
-const PACKED = 'keystile-sdk-0.1.0.tgz';
+const { version } = JSON.parse(readFileSync(fromProjectRoot('package.json'), 'utf8'));
+const PACKED = `keystile-sdk-${version}.tgz`;
 
 /** A block of the page by the name behind its language. */
 function block(language) {

@@ -93,6 +93,15 @@ export function deploy() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/deploy/main.ts')]));
 }
 
+/**
+ * Makes the files of a release, commits and tags it. The SDK is built too.
+ *
+ * @param {string[]} releaseArguments
+ */
+export function release(releaseArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/release/main.ts'), ...releaseArguments]), { sdk: true });
+}
+
 /** Builds what the package has besides its sources. */
 export function pack() {
   return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]));

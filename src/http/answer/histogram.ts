@@ -27,15 +27,6 @@ export class Histogram {
   read(): HistogramReading {
     return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum };
   }
-
-  lines(name: string): string[] {
-    let total = 0;
-    const buckets = [...this.#bounds, Infinity].map((bound, i) => {
-      total += this.#counts[i] ?? 0;
-      return `${name}_bucket{le="${bound === Infinity ? '+Inf' : bound}"} ${total}`;
-    });
-    return [...buckets, `${name}_sum ${this.#sum}`, `${name}_count ${total}`];
-  }
 }
 
 /** What was added between two readings of one histogram. */

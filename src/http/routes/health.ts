@@ -8,6 +8,11 @@ import { Flag, strict, Text } from '../shapes/schema/schemas.ts';
 const Reasons = Type.Array(Text);
 const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 
+/** Why this node cannot answer verifications; empty = it can. */
+export function reasonsNotReady({ verifier, storage }: Engine): readonly string[] {
+  return [verifier.stoppedBecause, storage.ledger.commitFailure].filter((reason) => reason !== null);
+}
+
 /** Answers while the process runs. Existing clients read these names of services. */
 export const liveness = {
   path: '/v1/liveness',
@@ -41,9 +46,7 @@ export const readiness = {
     ),
   }),
   handle(engine: Engine, context: AnswerContext): Response {
-    const reasons = [engine.verifier.stoppedBecause, engine.storage.ledger.commitFailure].filter(
-      (reason) => reason !== null,
-    );
+    const reasons = reasonsNotReady(engine);
     const ready = reasons.length === 0;
     return jsonAnswer({ ready, reasons, warnings: engine.storage.warnings }, context, ready ? 200 : 503);
   },

@@ -1,5 +1,6 @@
 import type { VerifyRequest } from '../../engine/verify/request.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
+import { traced } from '../answer/tracer.ts';
 import { checkContentType } from '../request/body.ts';
 import type { Asking, Service } from '../service.ts';
 import { asReader, type Asker, authenticateAsker } from './asker.ts';
@@ -15,9 +16,25 @@ type ToRequest<B> = (service: Service, body: B, asker: Asker) => VerifyRequest;
 /**
  * The one entrance to a verification over HTTP. It authenticates the asker, reads the body, asks the engine and counts the verdict
  * in the metrics. It answers in the same turn when nothing has to be waited for: no authentication, a body that is there, and an engine
- * that decides from memory.
+ * that decides from memory. A verification that is traced answers later.
  */
 export function verify<B extends string | VerifyBody>(
+  service: Service,
+  asking: Asking,
+  body: Body<B>,
+  toRequest: ToRequest<B>,
+): Verdict | PromiseLike<Verdict> {
+  const span = service.tracer === null ? null : service.tracer.verification(asking.headers);
+  return span === null
+    ? verifyFor(service, asking, body, toRequest)
+    : traced(
+        span,
+        async () => verifyFor(service, asking, body, toRequest),
+        ({ code }) => ({ verdict: code }),
+      );
+}
+
+function verifyFor<B extends string | VerifyBody>(
   service: Service,
   asking: Asking,
   body: Body<B>,
@@ -35,6 +52,21 @@ export function verify<B extends string | VerifyBody>(
  * that cannot be understood, or that exceeds the quota, takes nothing.
  */
 export async function verifyEach(
+  service: Service,
+  asking: Asking,
+  readBodies: () => Promise<readonly VerifyBody[]>,
+): Promise<PromiseSettledResult<Verdict>[]> {
+  const span = service.tracer?.verification(asking.headers) ?? null;
+  return span === null
+    ? verifyEachFor(service, asking, readBodies)
+    : traced(
+        span,
+        () => verifyEachFor(service, asking, readBodies),
+        () => ({}),
+      );
+}
+
+async function verifyEachFor(
   service: Service,
   asking: Asking,
   readBodies: () => Promise<readonly VerifyBody[]>,

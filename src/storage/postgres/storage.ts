@@ -6,6 +6,7 @@ import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type Storage, StorageUnavailable } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import type { Tell } from '../port/tell.ts';
 import { SqlEvents } from '../sql/events/events.ts';
 import { SqlReservations } from '../sql/credits/reservations.ts';
 import { SqlStatements } from '../sql/credits/statements.ts';
@@ -27,12 +28,12 @@ import { PostgresFreshness } from './freshness/freshness.ts';
 import { SeenChange } from './freshness/seenChange.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
-import { listNodes, type NodeRecord, oldestTransactionMs, sayGoodbye, sayHello } from './freshness/nodes.ts';
+import { listNodes, type NodeRecord, oldestTransactionMs, register, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
 import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
-import { migrate, readInstallation } from './schema/migrate.ts';
-import { MIGRATIONS } from './schema/schema.ts';
+import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from './schema/schema.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
 
@@ -68,6 +69,10 @@ export interface PostgresOptions {
   readonly allowFsyncOff?: boolean;
   /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades?: boolean;
+  /** Tells what a migration does. */
+  readonly tell?: Tell;
+  /** Called while it runs, when a newer program has migrated the database in a way that this one cannot work with. */
+  readonly onOutdated?: (error: Error) => void;
   /** For tests: the time is what `nowMs` says, for the ledger too. */
   readonly isTimeVirtual?: boolean;
 }
@@ -180,6 +185,11 @@ export class PostgresStorage implements Storage {
           migrations: MIGRATIONS,
           newWorkspaceId: options.newWorkspaceId,
           upgrades: options.upgrades !== false,
+          register:
+            options.upgrades === false
+              ? null
+              : (migrating) => register(migrating, { ...options, schemaVersion: SCHEMA_VERSION }),
+          ...(options.tell === undefined ? {} : { tell: options.tell }),
         }),
       );
       workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
@@ -247,9 +257,11 @@ export class PostgresStorage implements Storage {
     };
   }
 
-  /** Writes down for the other nodes that this node is running. */
-  sayHello(syncLagMs: number | null): Promise<void> {
-    return sayHello(this.#pool, { ...this.self, syncLagMs });
+  /** Writes down for the other nodes that this node is running, and hears whether the database was migrated past it. */
+  async sayHello(syncLagMs: number | null): Promise<void> {
+    const found = await sayHello(this.#pool, { ...this.self, schemaVersion: SCHEMA_VERSION, syncLagMs });
+    const tooOld = found === null ? null : tooOldFor(found, SCHEMA_VERSION);
+    if (tooOld !== null) this.#options.onOutdated?.(tooOld);
   }
 
   oldestTransactionMs(): Promise<number> {

@@ -10,6 +10,7 @@ import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import type { Tell } from '../port/tell.ts';
 import { SqlEvents } from '../sql/events/events.ts';
 import { SqlReservations } from '../sql/credits/reservations.ts';
 import { SqlStatements } from '../sql/credits/statements.ts';
@@ -34,7 +35,9 @@ import type { LedgerObserver } from './ledger/ledgerOptions.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
-import { isBeforeFirstRelease, migrate, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
+import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
+import { type Aside, putAside } from './file/putAside.ts';
+import { upgrade } from './file/upgrade.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
@@ -53,6 +56,8 @@ export interface SqliteOptions {
   /** Called once when the disk or the file has failed. From then on, no answer may say `valid`. */
   readonly onBroken: (error: Error) => void;
   readonly observe: LedgerObserver;
+  /** Tells what a migration does. */
+  readonly tell?: Tell;
 }
 
 export class SqliteStorage implements Storage {
@@ -182,7 +187,8 @@ interface OpenedDatabase {
   readonly folderId: string;
 }
 
-function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions): OpenedDatabase {
+function openDatabase(options: SqliteOptions): OpenedDatabase {
+  const { folder, acceptLostCommits, nowMs, tell = () => {} } = options;
   const path = folder.databasePath;
   let db: Database | null = null;
   try {
@@ -202,11 +208,8 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
     }
     if (version > 0 && !acceptLostCommits) refuseCopy(db, folder.path);
     configure(db);
-    openAnalytics(db, folder.analyticsPath);
-    if (version < SCHEMA_VERSION) {
-      if (version > 0) copyAside(db, path, version, options.nowMs());
-      migrate(db);
-    }
+    upgrade(db, { path, nowMs, tell, prepareAnalytics: () => openAnalytics(folder, { nowMs, tell }) });
+    attachAnalytics(db, folder.analyticsPath);
     if (readWorkspaceId(db) === null) {
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
@@ -227,23 +230,17 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
 }
 
 /** Creates the file if it is missing: the service can start without counts, but not without keys. */
-function openAnalytics(db: Database, path: string): void {
+function openAnalytics({ analyticsPath: path }: DataFolder, { nowMs, tell }: Pick<Aside, 'nowMs' | 'tell'>): void {
   let analytics: Database | null = null;
   try {
-    analytics = new Database(path, { create: true, readwrite: true });
-    configure(analytics);
-    prepareAnalytics(analytics, path);
+    const db = new Database(path, { create: true, readwrite: true });
+    analytics = db;
+    configure(db);
+    prepareAnalytics(db, path, (version) => void putAside(db, { path, version, nowMs, tell }));
   } catch (error) {
     if (error instanceof FolderError) throw error;
     throw unopened(path, error);
   } finally {
     analytics?.close();
   }
-  attachAnalytics(db, path);
-}
-
-/** Saves a complete, consistent copy beside the database before a migration. */
-function copyAside(db: Database, path: string, version: number, nowMs: number): void {
-  const stamp = new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-');
-  db.query('VACUUM INTO ?').run(`${path}.v${version}.${stamp}.backup`);
 }

@@ -1,10 +1,12 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { type ClusterGauges, HttpMetrics } from '../../../src/http/answer/metrics.ts';
+import type { ClusterGauges } from '../../../src/http/answer/gaugeFamilies.ts';
+import { HttpMetrics } from '../../../src/http/answer/metrics.ts';
 
 const gauges = {
   version: '1.2.3',
+  isReady: true,
   location: 'eu "west"\\1\n',
   cacheHits: 3,
   cacheMisses: 4,
@@ -127,6 +129,33 @@ describe('metrics', () => {
     expect(new HttpMetrics().text({ ...gauges, backupAgeMs: null })).not.toContain('keystile_backup_age_seconds');
     expect(new HttpMetrics().text({ ...gauges, walBytes: 4_096 })).toContain('\nkeystile_wal_bytes 4096\n');
     expect(new HttpMetrics().text(gauges)).not.toContain('keystile_wal_bytes');
+  });
+
+  test('what the service finds about itself is shown as a number, and left out when it is not known', () => {
+    const checks = { disk: 'ok', tags: 'advice', webhooks: 'problem' } as const;
+    const health = { checks, disk: { freeBytes: 5, totalBytes: 9 } };
+    const text = (more: object) => new HttpMetrics().text({ ...gauges, ...more });
+    const found = /^keystile_(?:check|disk|ready).*$/gm;
+    expect(text({ health }).match(found)).toEqual([
+      'keystile_ready 1',
+      'keystile_check{check="disk"} 0',
+      'keystile_check{check="tags"} 1',
+      'keystile_check{check="webhooks"} 2',
+      'keystile_disk_free_bytes 5',
+      'keystile_disk_total_bytes 9',
+    ]);
+    expect(text({ health: { checks: {}, disk: null } })).not.toContain('keystile_disk');
+    expect(text({ health: null, isReady: false }).match(found)).toEqual(['keystile_ready 0']);
+  });
+
+  test('failed background tasks and the process are shown', () => {
+    const more = { taskFailures: { saving: 2 }, process: { residentBytes: 7, cpuSeconds: 1.5, startedAtMs: 2_500 } };
+    expect(new HttpMetrics().text({ ...gauges, ...more }).match(/^(?:process|keystile_task).*$/gm)).toEqual([
+      'keystile_task_failures_total{task="saving"} 2',
+      'process_resident_memory_bytes 7',
+      'process_cpu_seconds_total 1.5',
+      'process_start_time_seconds 2.5',
+    ]);
   });
 
   test('the expiry of a certificate is shown where there is one', () => {

@@ -109,6 +109,7 @@ describe.each(SERVERS)('wrong HTTP, %s', (name) => {
     const { metrics, engine } = served.service.composed.service;
     const gauges = { version: '', location: '', cacheHits: 0, cacheMisses: 0, cachedKeys: 0, unsavedLocalCounts: 0 };
     const more = {
+      isReady: true,
       ledgerWaiting: 0,
       lookupsWaiting: engine.keyCache.lookupsWaiting,
       connections: 0,

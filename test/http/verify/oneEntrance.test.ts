@@ -38,6 +38,7 @@ function counted(): { valid: number; all: number } {
   const { metrics, engine } = service.composed.service;
   const text = metrics.text({
     version: '',
+    isReady: true,
     location: '',
     cacheHits: 0,
     cacheMisses: 0,

@@ -33,6 +33,7 @@ function otherNode(changes: Record<string, string>): string {
     id: `'node_other'`,
     location: `'us'`,
     version: `'${VERSION}'`,
+    schema_version: '1',
     started_at_ms: '1',
     seen_at_ms: 'ledger_now_v1(NULL)',
     sync_lag_ms: '1',

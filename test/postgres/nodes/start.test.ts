@@ -152,7 +152,10 @@ describe('a schema of another version of the program', () => {
     await setVersions(database, 99, 99);
     await expectRefused(
       urlOf({ database }),
-      new RegExp(`^The database has schema version 99, .* this one is for ${SCHEMA_VERSION}\\.$`, 'm'),
+      new RegExp(
+        `^The database has schema version 99, .* this one is for ${SCHEMA_VERSION}\\. Start the newer program`,
+        'm',
+      ),
     );
   });
 

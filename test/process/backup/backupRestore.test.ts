@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 
+import { VERSION } from '../../../src/version.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
 import { offline, remainingIn } from '../documentation/offline.ts';
 import { TempFolder } from '../process.ts';
@@ -68,7 +69,7 @@ describe('a backup', () => {
       {
         isSound: true,
         madeAt: madeAtMs,
-        program: '0.1.0',
+        program: VERSION,
         bytes: statSync(original.join('a.backup')).size,
         encryptionKey: true,
         contents: { apis: 1, keys: 1, identities: 0, plans: 0, rootKeys: 1, auditEntries: 4 },

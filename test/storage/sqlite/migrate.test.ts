@@ -18,21 +18,42 @@ afterEach(() => db.close());
 const records = (): unknown[] => db.query('SELECT id FROM records ORDER BY id').values().flat();
 
 test('a new database gets every version, each once', () => {
-  migrate(db, [FIRST, SECOND]);
-  migrate(db, [FIRST, SECOND]);
+  migrate(db, { migrations: [FIRST, SECOND] });
+  migrate(db, { migrations: [FIRST, SECOND] });
   expect([readSchemaVersion(db), records()]).toEqual([2, [1, 2]]);
 });
 
 test('a database of the first version gets the second one, and keeps its records', () => {
-  migrate(db, [FIRST]);
+  migrate(db, { migrations: [FIRST] });
   db.run('INSERT INTO records VALUES (10)');
-  migrate(db, [FIRST, SECOND]);
+  migrate(db, { migrations: [FIRST, SECOND] });
   expect([readSchemaVersion(db), records()]).toEqual([2, [1, 2, 10]]);
 });
 
-test('a version that fails is undone as a whole, the ones before it stay, and the next start goes on from there', () => {
-  expect(() => migrate(db, [FIRST, SECOND, FAILING])).toThrow('no such table: no_such_table');
-  expect([readSchemaVersion(db), records()]).toEqual([2, [1, 2]]);
-  migrate(db, [FIRST, SECOND, 'INSERT INTO records VALUES (3, NULL);']);
+test('a version that fails undoes those before it too: the older program can go on, and so can the next start', () => {
+  migrate(db, { migrations: [FIRST] });
+  expect(() => migrate(db, { migrations: [FIRST, SECOND, FAILING] })).toThrow('no such table: no_such_table');
+  expect([readSchemaVersion(db), records()]).toEqual([1, [1]]);
+  migrate(db, { migrations: [FIRST, SECOND, 'INSERT INTO records VALUES (3, NULL);'] });
   expect([readSchemaVersion(db), records()]).toEqual([3, [1, 2, 3]]);
+});
+
+test('what must succeed with the migration undoes it when it fails', () => {
+  migrate(db, { migrations: [FIRST] });
+  const beforeCommit = (): void => {
+    throw new Error('analytics.db is full');
+  };
+  expect(() => migrate(db, { migrations: [FIRST, SECOND], beforeCommit })).toThrow('analytics.db is full');
+  expect([readSchemaVersion(db), records()]).toEqual([1, [1]]);
+});
+
+test('every step is told before it begins', () => {
+  migrate(db, { migrations: [FIRST] });
+  const told: unknown[] = [];
+  const onStep = (...step: number[]): void => void told.push([...step, records().length]);
+  migrate(db, { migrations: [FIRST, SECOND, 'INSERT INTO records VALUES (3, NULL);'], onStep });
+  expect(told).toEqual([
+    [1, 2, 1],
+    [2, 2, 2],
+  ]);
 });

@@ -17,6 +17,9 @@ export class ConnectionLost extends Error {
  */
 export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
 
+/** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
+const OTHER_COLUMNS = '0A000';
+
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
   ['08', 'lost'],
@@ -26,6 +29,7 @@ const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
   ['25006', 'readonly'],
   ['55P03', 'busy'],
   ['40', 'rolled back'],
+  [OTHER_COLUMNS, 'rolled back'],
   ['21', 'refused'],
   ['22', 'refused'],
   ['23', 'refused'],
@@ -36,6 +40,11 @@ export function kindOf(error: unknown): DatabaseErrorKind {
   const code = stateOf(error);
   if (code === null) return 'lost';
   return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';
+}
+
+/** The statement must be prepared again, which a new connection does. Nothing was done. */
+export function hasOtherColumns(error: unknown): boolean {
+  return stateOf(error) === OTHER_COLUMNS;
 }
 
 /** The error has a message for the caller already. */

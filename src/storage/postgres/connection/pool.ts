@@ -3,6 +3,7 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { type Connector, inOneWrite, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
+import { hasOtherColumns } from './databaseError.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** How long a query waits for a connection. */
@@ -43,8 +44,15 @@ export class Pool {
     return this.#idle.length === 0 && this.#options.monotonicMs() - this.#movedAtMs >= STUCK_MS;
   }
 
-  query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
-    return this.use(async (ask) => ask<R>(query));
+  /** After a migration by a newer node, each connection may have prepared the query for other columns. */
+  async query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.use(async (ask) => ask<R>(query));
+      } catch (error) {
+        if (!hasOtherColumns(error) || tries > this.#options.size) throw error;
+      }
+    }
   }
 
   /** One connection for all that `work` asks. */

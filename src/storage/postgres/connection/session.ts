@@ -3,7 +3,7 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
-import { kindOf, reasonOf } from './databaseError.ts';
+import { hasOtherColumns, kindOf, reasonOf } from './databaseError.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
@@ -97,10 +97,10 @@ export class Session {
     }
   }
 
-  /** A connection that is lost, or that leads to a server without writes, is not used again. */
+  /** A connection that is lost, leads to a server without writes, or has prepared statements for other columns is not used again. */
   noteFailure(client: Client, error: unknown): void {
     const kind = kindOf(error);
-    if (kind === 'lost' || kind === 'readonly') this.drop(client, reasonOf(error));
+    if (kind === 'lost' || kind === 'readonly' || hasOtherColumns(error)) this.drop(client, reasonOf(error));
   }
 
   drop(client: Client, reason: string): void {

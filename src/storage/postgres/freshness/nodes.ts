@@ -1,5 +1,13 @@
+import type { Client } from 'pg';
+
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
+
+/** Of a database: its schema version, and the oldest program that can work with it, by the schema version that program was made for. */
+export interface SchemaVersions {
+  readonly version: number;
+  readonly compatibleFrom: number;
+}
 
 /** A node as the others see it. */
 export interface NodeRecord {
@@ -16,25 +24,54 @@ export interface NodeRecord {
   readonly clockOffsetMs: number;
 }
 
-export async function sayHello(pool: Pool, node: Omit<NodeRecord, 'seenAtMs'>): Promise<void> {
-  await asUnavailable(
-    pool.query({
-      name: 'hello',
-      text: `INSERT INTO nodes (id, location, version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
-        VALUES ($1, $2, $3, $4, ledger_now_v1(NULL), $5, $6, $7)
-        ON CONFLICT (id) DO UPDATE SET location = excluded.location, seen_at_ms = excluded.seen_at_ms,
-          sync_lag_ms = excluded.sync_lag_ms, freshness_age_ms = excluded.freshness_age_ms, clock_offset_ms = excluded.clock_offset_ms`,
-      values: [
-        node.id,
-        node.location,
-        node.version,
-        node.startedAtMs,
-        node.syncLagMs,
-        node.freshnessAgeMs,
-        node.clockOffsetMs,
-      ],
-    }),
+/** A node as it writes itself down. */
+export type Hello = Omit<NodeRecord, 'seenAtMs'> & {
+  /** The schema version that its program was made for. */
+  readonly schemaVersion: number;
+};
+
+/** Tells the schema versions of the database as well: a node must not go on when it has become too old for it. */
+export function helloQuery(node: Hello) {
+  return {
+    text: `INSERT INTO nodes (id, location, version, schema_version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
+      VALUES ($1, $2, $3, $4, $5, ledger_now_v1(NULL), $6, $7, $8)
+      ON CONFLICT (id) DO UPDATE SET location = excluded.location, seen_at_ms = excluded.seen_at_ms,
+        sync_lag_ms = excluded.sync_lag_ms, freshness_age_ms = excluded.freshness_age_ms, clock_offset_ms = excluded.clock_offset_ms
+      RETURNING (SELECT value::int FROM installation WHERE name = 'schema_version') AS version,
+        (SELECT value::int FROM installation WHERE name = 'schema_compatible_from') AS "compatibleFrom"`,
+    values: [
+      node.id,
+      node.location,
+      node.version,
+      node.schemaVersion,
+      node.startedAtMs,
+      node.syncLagMs,
+      node.freshnessAgeMs,
+      node.clockOffsetMs,
+    ],
+  };
+}
+
+export async function sayHello(pool: Pool, node: Hello): Promise<SchemaVersions | null> {
+  const { rows } = await asUnavailable(
+    pool.query<SchemaVersions & Record<string, unknown>>({ name: 'hello', ...helloQuery(node) }),
   );
+  return rows[0] ?? null;
+}
+
+/** The first row of a node, which starts and knows nothing of the others yet. */
+export async function register(
+  client: Client,
+  {
+    node,
+    nowMs,
+    location,
+    version,
+    schemaVersion,
+  }: Pick<Hello, 'location' | 'version' | 'schemaVersion'> & { readonly node: string; readonly nowMs: () => number },
+): Promise<void> {
+  const unknown = { syncLagMs: null, freshnessAgeMs: null, clockOffsetMs: 0 };
+  await client.query(helloQuery({ id: node, location, version, schemaVersion, startedAtMs: nowMs(), ...unknown }));
 }
 
 export async function sayGoodbye(pool: Pool, id: string): Promise<void> {

@@ -151,6 +151,7 @@ export class Committer {
       case 'refused':
         throw new BatchRefused(reasonOf(error));
       case 'rolled back':
+        this.#session.noteFailure(client, error);
         throw new BatchUndone(reasonOf(error));
       case 'busy':
         // The batch waits for no row: someone holds the whole table.

@@ -1,8 +1,11 @@
 import type { Client } from 'pg';
 
+import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
+import type { Tell } from '../../port/tell.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
-import { kindOf } from '../connection/databaseError.ts';
+import { hasOtherColumns, kindOf, reasonOf } from '../connection/databaseError.ts';
+import type { SchemaVersions } from '../freshness/nodes.ts';
 import { TEXT } from './textType.ts';
 
 export interface Migration {
@@ -17,7 +20,7 @@ export interface Migration {
 const MIGRATION_LOCK = 7_218_530_411;
 
 /** A row of `installation` that databases of programs before 0.1.0 lack: they used the same version numbers for other tables. */
-const SERIES = { name: 'schema_series', value: '0.1-g' } as const;
+const SERIES = { name: 'schema_series', value: '0.1-h' } as const;
 
 /** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
 export interface Patience {
@@ -36,22 +39,29 @@ export interface MigrateOptions {
   /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades: boolean;
   readonly patience?: Patience;
+  readonly tell?: Tell;
+  /** Writes the node down that starts, in the same transaction: whoever migrates later knows of it. Null: it is none that serves. */
+  readonly register?: ((client: Client) => Promise<void>) | null;
 }
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
 export async function migrate(client: Client, options: MigrateOptions): Promise<void> {
   const { tries, lockTimeoutMs, pauseMs } = options.patience ?? PATIENCE;
+  const tell = options.tell ?? (() => {});
   for (let made = 1; ; made++) {
     try {
       return await migrateOnce(client, options, lockTimeoutMs);
     } catch (error) {
-      const kind = kindOf(error);
-      if (kind !== 'busy' && kind !== 'rolled back') throw error;
+      if (!isWorthAnotherTry(error)) throw error;
       if (made >= tries) {
         throw new StorageUnavailable(
           `The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
         );
       }
+      tell('the database is not migrated yet: another transaction, such as a dump, keeps its tables locked', {
+        try: `${made} of ${tries}`,
+        againInMs: pauseMs,
+      });
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
@@ -59,24 +69,73 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
 
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read. */
 async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
-  const { migrations } = options;
+  const { migrations, register, tell = () => {} } = options;
+  const own = migrations.length;
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('schema_version') ?? 0);
     if (version > 0 && !isOfFirstRelease(known)) throw beforeFirstRelease();
-    refuseOthers(version, Number(known.get('schema_compatible_from') ?? 0), options);
-    for (const { sql } of migrations.slice(version)) await client.query(sql);
-    if (version < migrations.length) {
-      await put(client, 'schema_version', String(migrations.length));
-      await put(client, 'schema_compatible_from', String(migrations.at(-1)?.compatibleFrom ?? 0));
-    }
+    refuseOthers({ version, compatibleFrom: Number(known.get('schema_compatible_from') ?? 0) }, options);
+    if (version < own) await bringTo(client, version, options);
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
+    await register?.(client);
   });
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('indexes_version') ?? 0);
-    for (const { indexes } of migrations.slice(version)) if (indexes !== '') await client.query(indexes);
-    if (version < migrations.length) await put(client, 'indexes_version', String(migrations.length));
+    const missing = migrations.slice(version).filter(({ indexes }) => indexes !== '');
+    if (version > 0 && missing.length > 0) tell('building the indexes of the new schema version', { version: own });
+    for (const { indexes } of missing) await client.query(indexes);
+    if (version < own) await put(client, 'indexes_version', String(own));
+    if (version > 0 && version < own) tell('the database is migrated', { version: own });
   });
+}
+
+async function bringTo(
+  client: Client,
+  version: number,
+  { migrations, tell = () => {} }: MigrateOptions,
+): Promise<void> {
+  const own = migrations.length;
+  const missing = migrations.slice(version);
+  const compatibleFrom = Math.max(...missing.map((migration) => migration.compatibleFrom));
+  if (version > 0) await refuseWhileOlderRun(client, { version: own, compatibleFrom }, version);
+  for (const [i, { sql }] of missing.entries()) {
+    const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
+    if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
+    await client.query(sql).catch((error: unknown) => {
+      throw isWorthAnotherTry(error) ? error : undone(error, version, own);
+    });
+  }
+  await put(client, 'schema_version', String(own));
+  await put(client, 'schema_compatible_from', String(compatibleFrom));
+}
+
+function isWorthAnotherTry(error: unknown): boolean {
+  const kind = kindOf(error);
+  return kind === 'busy' || (kind === 'rolled back' && !hasOtherColumns(error));
+}
+
+function undone(error: unknown, from: number, to: number): unknown {
+  if (from === 0) return error;
+  return new StorageUnavailable(
+    `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
+      'It is as it was before, and nodes of the older version go on.',
+  );
+}
+
+/** Nodes whose program cannot work with the next schema must not find it below their feet. */
+async function refuseWhileOlderRun(client: Client, next: SchemaVersions, version: number): Promise<void> {
+  const { rows } = await client.query<{ id: string; location: string; version: string }>(
+    `SELECT id, location, version FROM nodes WHERE schema_version < $1 AND seen_at_ms > ledger_now_v1(NULL) - $2
+      ORDER BY location, id`,
+    [next.compatibleFrom, GONE_AFTER_MS],
+  );
+  if (rows.length === 0) return;
+  const named = rows.map((node) => `${node.location} (${node.id}, version ${node.version})`);
+  throw new WrongServer(
+    `The database cannot be migrated from schema version ${version} to ${next.version} while nodes of an older version run: ` +
+      `${named.join(', ')}. Stop them, then start this one. A node that was killed counts as running for ${GONE_AFTER_MS / 1000} s.`,
+  );
 }
 
 /** One transaction at a time among all nodes that start. */
@@ -112,13 +171,20 @@ function beforeFirstRelease(): WrongServer {
   );
 }
 
-function refuseOthers(version: number, compatibleFrom: number, { migrations, upgrades }: MigrateOptions): void {
+/** Why a program made for schema version `own` cannot work with such a database; null when it can. */
+export function tooOldFor({ version, compatibleFrom }: SchemaVersions, own: number): WrongServer | null {
+  if (version <= own || compatibleFrom <= own) return null;
+  return new WrongServer(
+    `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${own}. ` +
+      'Start the newer program that migrated it.',
+  );
+}
+
+function refuseOthers(found: SchemaVersions, { migrations, upgrades }: MigrateOptions): void {
   const own = migrations.length;
-  if (version > own && compatibleFrom > own) {
-    throw new WrongServer(
-      `The database has schema version ${version}, which needs a program for version ${compatibleFrom} or newer; this one is for ${own}.`,
-    );
-  }
+  const { version } = found;
+  const tooOld = tooOldFor(found, own);
+  if (tooOld !== null) throw tooOld;
   if (version > 0 && version < own && !upgrades) {
     throw new WrongServer(
       `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which brings it there.`,

@@ -35,6 +35,8 @@ export const NODE_TABLES = `
     id ${TEXT} PRIMARY KEY,
     location ${TEXT} NOT NULL,
     version ${TEXT} NOT NULL,
+    -- The schema version that its program was made for.
+    schema_version bigint NOT NULL,
     started_at_ms bigint NOT NULL,
     seen_at_ms bigint NOT NULL,
     sync_lag_ms bigint,

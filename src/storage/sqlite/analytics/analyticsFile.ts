@@ -71,13 +71,14 @@ export function analyticsVersion(db: Database, path: string): number {
   return user_version;
 }
 
-/** Brings the file, which may be new, to the newest version. */
-export function prepareAnalytics(db: Database, path: string): void {
-  for (let version = analyticsVersion(db, path); version < MIGRATIONS.length; version++) {
-    db.transaction(() => {
-      db.run(MIGRATIONS[version] ?? '');
-      db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    }).immediate();
-  }
+/** Brings the file, which may be new, to the newest version. An older version is put aside first. */
+export function prepareAnalytics(db: Database, path: string, putAside: (version: number) => void = () => {}): void {
+  const version = analyticsVersion(db, path);
+  if (version === MIGRATIONS.length) return;
+  if (version > 0) putAside(version);
+  db.transaction(() => {
+    for (const migration of MIGRATIONS.slice(version)) db.run(migration);
+    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  }).immediate();
 }

@@ -28,13 +28,28 @@ export function isKnownDatabase(version: number, applicationId: number): boolean
   return version > 0 && applicationId === APPLICATION_ID;
 }
 
-/** Brings an opened database to the newest version. Each step is a transaction, so a crash leaves one version or the next. */
-export function migrate(db: Database, migrations: readonly string[] = MIGRATIONS): void {
-  for (let version = readSchemaVersion(db); version < migrations.length; version++) {
-    db.transaction(() => {
-      db.run(migrations[version] ?? '');
-      db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-      db.run(`PRAGMA user_version = ${version + 1}`);
-    }).immediate();
-  }
+export interface MigrateOptions {
+  readonly migrations?: readonly string[];
+  /** Called before each step: its number, and how many there are. */
+  readonly onStep?: (step: number, steps: number) => void;
+  /** What must succeed too. When it throws, no step has happened. */
+  readonly beforeCommit?: () => void;
+}
+
+/** Brings an opened database to the newest version. All steps are one transaction: a failure or a crash leaves the version before. */
+export function migrate(
+  db: Database,
+  { migrations = MIGRATIONS, onStep = () => {}, beforeCommit = () => {} }: MigrateOptions = {},
+): void {
+  const from = readSchemaVersion(db);
+  if (from >= migrations.length) return;
+  db.transaction(() => {
+    for (const [i, migration] of migrations.slice(from).entries()) {
+      onStep(i + 1, migrations.length - from);
+      db.run(migration);
+    }
+    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+    db.run(`PRAGMA user_version = ${migrations.length}`);
+    beforeCommit();
+  }).immediate();
 }

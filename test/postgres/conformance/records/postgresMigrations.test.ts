@@ -35,6 +35,8 @@ async function withOldDatabase(work: (setup: Setup) => Promise<void>): Promise<v
   const server = await postgresServer();
   const url = await server.createDatabase();
   const [node, other] = [new Client(url), new Client(url)];
+  // A connection that the server ends says so to its query.
+  node.on('error', () => {});
   await Promise.all([node.connect(), other.connect()]);
   try {
     await migrate(node, OLD);
@@ -63,7 +65,7 @@ async function waitingIn({ server, database }: Setup): Promise<number> {
 }
 
 const OLD_VERSION = {
-  schema_series: '0.1-g',
+  schema_series: '0.1-h',
   schema_version: '1',
   schema_compatible_from: '1',
   indexes_version: '1',
@@ -123,7 +125,7 @@ describe('a program of the schema version before', () => {
     await withOldDatabase(async (setup) => {
       await migrate(setup.node, { ...NEW, migrations: [FIRST, { ...SECOND, compatibleFrom: 2 }] });
       expect(await migrate(setup.node, OLD).catch(String)).toBe(
-        'WrongServer: The database has schema version 2, which needs a program for version 2 or newer; this one is for 1.',
+        'WrongServer: The database has schema version 2, which needs a program for version 2 or newer; this one is for 1. Start the newer program that migrated it.',
       );
     });
   });
@@ -159,10 +161,47 @@ describe('an upgrade', () => {
   test('that fails changes nothing', async () => {
     await withOldDatabase(async (setup) => {
       const broken = { ...SECOND, sql: `${SECOND.sql}; SELECT 1 / 0` };
-      expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, broken] }).catch(String)).toContain('division');
+      expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, broken] }).catch(String)).toBe(
+        'StorageUnavailable: The database could not be migrated from schema version 1 to 2 (division by zero [22012]). ' +
+          'It is as it was before, and nodes of the older version go on.',
+      );
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
       await migrate(setup.node, NEW);
       expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('whose connection breaks in the middle changes nothing', async () => {
+    await withOldDatabase(async (setup) => {
+      const { server, database, node } = setup;
+      const endless = { ...SECOND, sql: `${SECOND.sql}; SELECT pg_sleep(600)` };
+      const ended = migrate(node, { ...NEW, migrations: [FIRST, endless] }).catch(String);
+      const sleeping = `datname = '${database}' AND wait_event = 'PgSleep'`;
+      await until('the upgrade is in its middle', async () => {
+        return (await server.query(`SELECT 1 FROM pg_stat_activity WHERE ${sleeping}`)).length === 1;
+      });
+      await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sleeping}`);
+      expect(await ended).toContain('It is as it was before, and nodes of the older version go on.');
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+      expect(await server.query('SELECT * FROM keys', database)).toEqual([
+        expect.not.objectContaining({ note: 'none' }),
+      ]);
+    });
+  });
+
+  test('tells each step', async () => {
+    await withOldDatabase(async (setup) => {
+      const told: unknown[] = [];
+      const tell = (message: string, fields: object): void => void told.push([message, fields]);
+      const third = { compatibleFrom: 1, sql: 'SELECT 1', indexes: '' };
+      await migrate(setup.node, { ...NEW, migrations: [FIRST, SECOND, third], tell });
+      await migrate(setup.node, { ...NEW, migrations: [FIRST, SECOND, third], tell });
+      expect(told).toEqual([
+        ['migrating the database; a failure leaves it as it is', { step: '1 of 2', from: 1, to: 2 }],
+        ['migrating the database; a failure leaves it as it is', { step: '2 of 2', from: 2, to: 3 }],
+        ['building the indexes of the new schema version', { version: 3 }],
+        ['the database is migrated', { version: 3 }],
+      ]);
     });
   });
 
@@ -176,4 +215,62 @@ describe('an upgrade', () => {
       expect(await hasIndex(setup)).toBe(true);
     });
   });
+});
+
+describe('nodes of an older version that run', () => {
+  const BREAKING: Migration = { ...SECOND, compatibleFrom: 2 };
+  const nodeRow = (id: string, schemaVersion: number, seenAgoMs: number): string =>
+    `INSERT INTO nodes (id, location, version, schema_version, started_at_ms, seen_at_ms, clock_offset_ms)
+      VALUES ('${id}', 'in ${id}', '0.${schemaVersion}.0', ${schemaVersion}, 0, ledger_now_v1(NULL) - ${seenAgoMs}, 0)`;
+
+  test('are no hindrance for a version that they can work with', async () => {
+    await withOldDatabase(async (setup) => {
+      await setup.other.query(nodeRow('old', 1, 0));
+      await migrate(setup.node, NEW);
+      expect(await installationIn(setup)).toEqual(NEW_VERSION);
+    });
+  });
+
+  test('are named, and nothing is changed, where they could not go on; nodes that are gone or new enough do not count', async () => {
+    await withOldDatabase(async (setup) => {
+      await setup.other.query(
+        [nodeRow('b', 1, 9_000), nodeRow('a', 1, 0), nodeRow('gone', 1, 10_001), nodeRow('new', 2, 0)].join(';'),
+      );
+      // A later step that is compatible again does not make the one before it so.
+      const later = { compatibleFrom: 1, sql: 'SELECT 1', indexes: '' };
+      for (const migrations of [
+        [FIRST, BREAKING],
+        [FIRST, BREAKING, later],
+      ]) {
+        expect(await migrate(setup.node, { ...NEW, migrations }).catch(String)).toBe(
+          `WrongServer: The database cannot be migrated from schema version 1 to ${migrations.length} while nodes of an older version run: ` +
+            'in a (a, version 0.1.0), in b (b, version 0.1.0). Stop them, then start this one. ' +
+            'A node that was killed counts as running for 10 s.',
+        );
+      }
+      expect(await installationIn(setup)).toEqual(OLD_VERSION);
+      await setup.other.query(`DELETE FROM nodes WHERE id IN ('a', 'b')`);
+      await migrate(setup.node, { ...NEW, migrations: [FIRST, BREAKING, later] });
+      expect(await installationIn(setup)).toMatchObject({ schema_version: '3', schema_compatible_from: '2' });
+    });
+  });
+
+  test('are known from the moment at which they found the database fit', async () => {
+    await withOldDatabase(async (setup) => {
+      await migrate(setup.other, {
+        ...OLD,
+        register: async (client) => void (await client.query(nodeRow('starting', 1, 0))),
+      });
+      expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, BREAKING] }).catch(String)).toContain(
+        'in starting',
+      );
+    });
+  });
+});
+
+test('every migration of this program names a version that exists, and none goes back behind the one before', () => {
+  for (const [i, { compatibleFrom }] of MIGRATIONS.entries()) {
+    expect(compatibleFrom).toBeLessThanOrEqual(i + 1);
+    expect(compatibleFrom).toBeGreaterThanOrEqual(MIGRATIONS[i - 1]?.compatibleFrom ?? 1);
+  }
 });

@@ -1,0 +1,59 @@
+import { describe, expect, test } from 'bun:test';
+
+import { readConfig } from '../../src/config/read.ts';
+import { showConfig } from '../../src/config/show.ts';
+
+const read = (environment: Record<string, string>) => readConfig({ environment, flags: {}, readFile: () => '' });
+
+describe('the settings of OpenTelemetry', () => {
+  test('a wrong value is a problem that says what is right', () => {
+    const { config, problems } = read({
+      KEYSTILE_OTLP_ENDPOINT: 'localhost:4317',
+      KEYSTILE_OTLP_HEADERS: 'authorization: secret',
+      KEYSTILE_OTLP_SERVICE_NAME: '',
+      KEYSTILE_OTLP_INTERVAL: '10ms',
+      KEYSTILE_OTLP_TRACE_RATIO: '2',
+    });
+    expect(config).toBeNull();
+    expect(problems).toEqual([
+      'KEYSTILE_OTLP_ENDPOINT must be a URL with http or https, got "localhost:4317".',
+      'KEYSTILE_OTLP_HEADERS must be name=value, separated by commas, in printable ASCII.',
+      'KEYSTILE_OTLP_SERVICE_NAME must not be empty.',
+      'KEYSTILE_OTLP_INTERVAL must be a duration from 1s to 1h, such as 250ms, 5s or 1h, got "10ms".',
+      'KEYSTILE_OTLP_TRACE_RATIO must be a number from 0 to 1, such as 0.01, got "2".',
+    ]);
+  });
+
+  test('the standard variables count where ours are not set; what is wrong in them is for other programs', () => {
+    const standard = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20secret,x-tenant=a=b,bad=%',
+      OTEL_SERVICE_NAME: 'keys',
+      OTEL_METRIC_EXPORT_INTERVAL: '5000',
+    };
+    expect(read(standard).config).toMatchObject({
+      otlpEndpoint: 'http://collector:4318',
+      otlpHeaders: { authorization: 'Bearer secret', 'x-tenant': 'a=b', bad: '%' },
+      otlpServiceName: 'keys',
+      otlpInterval: 5000,
+      otlpTraceRatio: 0.01,
+    });
+    const own = read({ ...standard, KEYSTILE_OTLP_ENDPOINT: 'https://own', KEYSTILE_OTLP_TRACE_RATIO: '.5' });
+    expect(own.config).toMatchObject({ otlpEndpoint: 'https://own', otlpTraceRatio: 0.5 });
+    const wrong = read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', OTEL_SERVICE_NAME: '' });
+    expect([wrong.config?.otlpEndpoint, wrong.problems, wrong.notes]).toEqual([
+      null,
+      [],
+      [
+        'OTEL_EXPORTER_OTLP_ENDPOINT is ignored: it must be a URL with http or https, got "collector:4317". Set KEYSTILE_OTLP_ENDPOINT instead.',
+      ],
+    ]);
+  });
+
+  test('the headers are a secret', () => {
+    const { config } = read({ KEYSTILE_OTLP_HEADERS: 'authorization=secret' });
+    if (config === null) throw new Error('the configuration is wrong');
+    expect(JSON.stringify(showConfig(config))).not.toContain('secret"');
+    expect(showConfig(config)['KEYSTILE_OTLP_HEADERS']).toBe('***');
+  });
+});

@@ -1,0 +1,53 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { Migration } from '../../src/storage/postgres/schema/migrate.ts';
+import { copyCheckout } from './documentation/checkout.ts';
+import { PROJECT, programOf, TempFolder } from './process.ts';
+
+const EMBEDDED = 'src/storage/sqlite/file/migrate.ts';
+const SHARED = 'src/storage/postgres/schema/schema.ts';
+
+/** A copy of this program that is made the next version of it: with another number, and with more migrations. */
+export class NextProgram implements Disposable {
+  readonly #folder = new TempFolder();
+  readonly #checkout = copyCheckout(this.#folder);
+
+  get program(): string[] {
+    return programOf(this.#checkout);
+  }
+
+  get serve(): string[] {
+    return [...this.program, 'serve'];
+  }
+
+  /** What it says of itself. */
+  setVersion(version: string): void {
+    const path = join(this.#checkout, 'package.json');
+    const manifest = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+    writeFileSync(path, JSON.stringify({ ...manifest, version }));
+  }
+
+  /** One more migration of the embedded database, in place of an earlier one that was added. */
+  addToEmbedded(migration: string): void {
+    this.#append(EMBEDDED, 'MIGRATIONS: readonly string[] = [', JSON.stringify(migration));
+  }
+
+  /** More migrations of PostgreSQL, in place of earlier ones that were added. */
+  addToShared(...migrations: readonly Migration[]): void {
+    this.#append(SHARED, 'MIGRATIONS: readonly Migration[] = [', migrations.map((each) => JSON.stringify(each)).join());
+  }
+
+  [Symbol.dispose](): void {
+    this.#folder[Symbol.dispose]();
+  }
+
+  /** Puts an entry at the end of a list in a source file of this program. */
+  #append(path: string, list: string, entry: string): void {
+    const source = readFileSync(join(PROJECT, path), 'utf8');
+    const start = source.indexOf(list);
+    const end = source.indexOf('];', start);
+    if (start < 0 || end < 0) throw new Error(`${path} has no list of migrations`);
+    writeFileSync(join(this.#checkout, path), `${source.slice(0, end)}, ${entry}${source.slice(end)}`);
+  }
+}
