@@ -16,19 +16,23 @@ function writer(stream: NodeJS.WriteStream): { write(text: string): void; writte
   return self;
 }
 
-const [out, err] = [writer(process.stdout), writer(process.stderr)];
-const exitCode = await runCli(process.argv.slice(2), {
-  environment: process.env,
-  out: (text) => out.write(text),
-  err: (text) => err.write(text),
-  isTerminal: process.stderr.isTTY,
-  showsSecrets: process.stdout.isTTY,
-  readStdin: () => Bun.stdin.text(),
-  streamStdin: () => Bun.stdin.stream(),
-  askSecret: process.stdin.isTTY ? askSecret : null,
-  ask: process.stdin.isTTY ? askLine : null,
-});
-await Promise.all([out.written, err.written]);
-if (exitCode === EXIT.DISK_FAILED) exitAtOnce(exitCode);
-// No open handle may keep the process alive after its work is done.
-process.exit(exitCode);
+async function main(): Promise<void> {
+  const [out, err] = [writer(process.stdout), writer(process.stderr)];
+  const exitCode = await runCli(process.argv.slice(2), {
+    environment: process.env,
+    out: (text) => out.write(text),
+    err: (text) => err.write(text),
+    isTerminal: process.stderr.isTTY,
+    showsSecrets: process.stdout.isTTY,
+    readStdin: () => Bun.stdin.text(),
+    streamStdin: () => Bun.stdin.stream(),
+    askSecret: process.stdin.isTTY ? askSecret : null,
+    ask: process.stdin.isTTY ? askLine : null,
+  });
+  await Promise.all([out.written, err.written]);
+  if (exitCode === EXIT.DISK_FAILED) exitAtOnce(exitCode);
+  // No open handle may keep the process alive after its work is done.
+  process.exit(exitCode);
+}
+
+void main();

@@ -1,5 +1,3 @@
-import { createCipheriv, createDecipheriv } from 'node:crypto';
-
 import type { Pepper } from './config/kinds.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import type { System } from './engine/system.ts';
@@ -64,6 +62,11 @@ function peppered(digest: string, { version, secret }: Pepper): string {
   return `${version}:${new Bun.CryptoHasher('sha256', secret).update(digest).digest('base64')}`;
 }
 
+/** Loaded when a text is sealed or opened: it takes ten milliseconds, and most processes never need it. */
+function nodeCrypto(): typeof import('node:crypto') {
+  return process.getBuiltinModule('node:crypto');
+}
+
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -82,7 +85,7 @@ export class KeyedSecretBox implements SecretBox {
   seal(text: string, context: string): string {
     const key = this.#sealingKey();
     const nonce = randomBytes(NONCE_BYTES);
-    const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
+    const cipher = nodeCrypto().createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
     const sealed = Buffer.concat([nonce, cipher.update(text, 'utf8'), cipher.final(), cipher.getAuthTag()]);
     return `1.${keyName(key)}.${sealed.toString('base64')}`;
   }
@@ -93,7 +96,9 @@ export class KeyedSecretBox implements SecretBox {
     if (version !== '1' || key === undefined) return null;
     const bytes = Buffer.from(body, 'base64');
     try {
-      const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(context));
+      const decipher = nodeCrypto()
+        .createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES))
+        .setAAD(Buffer.from(context));
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       return decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
     } catch {

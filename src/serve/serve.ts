@@ -7,6 +7,7 @@ import { engineTasks } from '../engine/engineTasks.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
 import { Log } from '../log.ts';
+import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner, type BannerFacts } from './banner.ts';

@@ -15,7 +15,7 @@ const UNAVAILABLE = { status: 503, code: 'UNAVAILABLE', valid: false };
 async function start(primary: PostgresServer, standby: PostgresServer, settings: Record<string, string> = {}) {
   const near = TcpProxy.start({ target: primary.port });
   const far = TcpProxy.start({ target: standby.port });
-  const url = `postgres://postgres@${near.hostPort},${far.hostPort}/postgres?connect_timeout=1`;
+  const url = `postgres://postgres@${near.hostPort},${far.hostPort}/postgres?connect_timeout=5`;
   const node = await FaultNode.start({ url, settings });
   const made = await node.createKey({});
   expect(await node.verify(made.key)).toMatchObject({ valid: true });

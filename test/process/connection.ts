@@ -1,5 +1,7 @@
 import type { Socket } from 'bun';
 
+import { until } from '../../tools/cluster/wait.ts';
+
 /** A connection written to byte by byte, as no HTTP client would. */
 export class Connection implements Disposable {
   received = '';
@@ -78,16 +80,14 @@ export function verifyHead(bodyLength: number): string {
   return `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nContent-Type: application/json\r\nContent-Length: ${bodyLength}\r\n\r\n`;
 }
 
-const MAX_ATTEMPTS = 100_000;
-
-/** Waits until nobody takes connections at the port. */
-export async function refused(port: number): Promise<void> {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+/** Waits until nobody takes connections at the port. With pauses: whoever is asked needs the processor to stop listening. */
+export function refused(port: number): Promise<void> {
+  return until(`port ${port} takes no connections`, async () => {
     try {
       (await Connection.open(port))[Symbol.dispose]();
+      return false;
     } catch {
-      return;
+      return true;
     }
-  }
-  throw new Error(`port ${port} still takes connections`);
+  });
 }

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 
-import { Child, runToEnd, SERVE, TempFolder } from './process.ts';
+import { BANNER_END, Child, runToEnd, SERVE, TempFolder } from './process.ts';
 import { Server } from './server.ts';
 import { paste } from './documentation/shell.ts';
 
@@ -40,7 +40,7 @@ describe('the first start without a terminal', () => {
     const data = folder.join("it's here");
     const settings = { KEYSTILE_DATA: data, KEYSTILE_VERIFY_AUTH: 'required' };
     await using child = new Child({ settings });
-    await child.printed(/^Ctrl-C stops it/m);
+    await child.printed(BANNER_END);
     const lines = /another terminal:\n(.*)\nCtrl-C/s.exec(child.stdout)?.[1] ?? '';
     expect((await paste(lines, folder)).match(/"code":"\w+"/g)).toEqual([
       '"code":"VALID"',

@@ -42,6 +42,8 @@ export const PROGRAM =
     ? withBun(process.env['KEYSTILE_TEST_PROGRAM'] ?? join(PROJECT, 'src/main.ts'))
     : [process.env['KEYSTILE_TEST_BINARY']];
 export const SERVE = [...PROGRAM, 'serve'];
+/** The last line of a start, whole: a terminal may hand it over in parts. */
+export const BANNER_END = /^Ctrl-C stops it.*\n/m;
 
 function withBun(main: string): string[] {
   return [process.execPath, '--no-env-file', '--no-install', main];
@@ -65,8 +67,10 @@ export class Child {
       const data = (_terminal: unknown, bytes: Uint8Array): void => {
         this.#keep((text) => (this.stdout += text), decoder.decode(bytes, { stream: true }).replaceAll('\r', ''));
       };
-      this.#process = Bun.spawn([...command], { ...options, terminal: { data } });
-      this.#streams = this.#process.exited;
+      const { promise: ended, resolve: exit } = Promise.withResolvers<void>();
+      this.#process = Bun.spawn([...command], { ...options, terminal: { data, exit: () => exit() } });
+      // What was written last is handed over after the end of the process.
+      this.#streams = ended;
     } else {
       const child = Bun.spawn([...command], { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
       this.#process = child;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { Child, type Launch, type TempFolder } from './process.ts';
+import { BANNER_END, Child, type Launch, type TempFolder } from './process.ts';
 
 /** The root key of the servers that tests start, unless they ask for a generated one. */
 export const ROOT_KEY = 'root_of_the_end_to_end_tests_0001';
@@ -33,7 +33,7 @@ export class Server implements AsyncDisposable {
     const rootKey = KEYSTILE_ROOT_KEY === '' ? {} : { KEYSTILE_ROOT_KEY };
     const child = new Child({ ...launch, settings: { KEYSTILE_DATA: folder.join('data'), ...rootKey, ...settings } });
     try {
-      await child.printed(/^Ctrl-C stops it/m);
+      await child.printed(BANNER_END);
     } catch (error) {
       await child[Symbol.asyncDispose]();
       throw error;

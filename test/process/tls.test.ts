@@ -151,6 +151,8 @@ describe('a start', () => {
     await using open = await Server.start(own, { settings: { KEYSTILE_HOST: '0.0.0.0' } });
     const tls = 'The service listens on 0.0.0.0 without TLS: everyone on the way can read keys and root keys.';
     const verify = 'The service listens on 0.0.0.0, and verifying needs no root key:';
+    // Two outputs: both are whole when the process has gone.
+    expect(await open.stop()).toBe(0);
     for (const words of [tls, verify]) {
       expect(open.child.stdout).toContain(`Warning: ${words}`);
       expect(open.child.stderr).toContain(`"level":"warn","message":"${words}`);

@@ -1,4 +1,4 @@
-import { Child, SERVE } from '../../test/process/process.ts';
+import { BANNER_END, Child, SERVE } from '../../test/process/process.ts';
 import { type Answer, ROOT_KEY } from '../../test/process/server.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -43,7 +43,7 @@ export class KeystileNode implements AsyncDisposable {
     const watchdog = new Watchdog();
     watchdog.watch(-child.pid, 'KILL');
     try {
-      await child.printed(/^Ctrl-C stops it/m);
+      await child.printed(BANNER_END);
     } catch (error) {
       await child[Symbol.asyncDispose]();
       await watchdog.end();

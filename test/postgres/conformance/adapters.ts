@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, setDefaultTimeout } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, setDefaultTimeout } from 'bun:test';
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -100,9 +100,12 @@ export const ADAPTERS: readonly Adapter[] = [
   { name: 'postgres', open: (clock) => PostgresInDatabase.start(clock) },
 ];
 
+const DAY_MS = 86_400_000;
+const STARTS_AT = '2026-03-15T12:00:00Z';
+
 /** One storage on its own clock; everything that was opened is closed at the end. */
 export class Setup {
-  readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
+  readonly clock = new VirtualClock(STARTS_AT);
   readonly #opened: OpenedStorage[] = [];
 
   static async make(adapter: Adapter): Promise<Setup> {
@@ -121,10 +124,8 @@ export class Setup {
 
   /** What a crash would leave now. A copy is closed when the next one is made. */
   async afterCrash(): Promise<Storage> {
-    const [first, before] = this.#opened.splice(0) as [OpenedStorage, OpenedStorage?];
-    this.#opened.push(first);
-    await before?.close();
-    const copy = await first.afterCrash();
+    await this.#closeCopy();
+    const copy = await this.#first.afterCrash();
     this.#opened.push(copy);
     return copy.storage;
   }
@@ -133,8 +134,26 @@ export class Setup {
     return this.#first.bytesOnDisk();
   }
 
+  /**
+   * Makes it ready for the next test: without records, at the same time of a later day, because what is open remembers what time it was. False:
+   * the next test needs another one.
+   */
+  async renew(): Promise<boolean> {
+    await this.#closeCopy();
+    if (this.#first.empty === undefined) return false;
+    await this.#first.empty();
+    const startedAtMs = Date.parse(STARTS_AT);
+    const days = Math.max(0, Math.floor((this.clock.nowMs() - startedAtMs) / DAY_MS));
+    this.clock.set(startedAtMs + (days + 1) * DAY_MS);
+    return true;
+  }
+
   async close(): Promise<void> {
     for (const opened of this.#opened) await opened.close();
+  }
+
+  async #closeCopy(): Promise<void> {
+    for (const copy of this.#opened.splice(1)) await copy.close();
   }
 
   get #first(): OpenedStorage {
@@ -147,21 +166,30 @@ export class Setup {
 /** A slow disk under a busy machine makes a test slow, not wrong. */
 const TIMEOUT_MS = 60_000;
 
-/** Runs the tests once for every adapter, each test in a setup of its own. */
+/**
+ * Runs the tests once for every adapter, each test on a storage without records. One that can be emptied stays open for the next test: to open
+ * and close a node takes longer than most tests.
+ */
 export function describePort(part: string, tests: (setup: () => Setup) => void): void {
-  describeEach(ADAPTERS, part, tests);
-}
-
-function describeEach(adapters: readonly Adapter[], part: string, tests: (setup: () => Setup) => void): void {
   setDefaultTimeout(TIMEOUT_MS);
-  for (const adapter of adapters) {
+  for (const adapter of ADAPTERS) {
     describe(`${adapter.name}: ${part}`, () => {
-      let setup: Setup;
+      let setup: Setup | null = null;
+      const close = async (): Promise<void> => {
+        await setup?.close();
+        setup = null;
+      };
       beforeEach(async () => {
-        setup = await Setup.make(adapter);
+        setup ??= await Setup.make(adapter);
       });
-      afterEach(() => setup.close());
-      tests(() => setup);
+      afterEach(async () => {
+        if ((await setup?.renew()) === false) await close();
+      });
+      afterAll(close);
+      tests(() => {
+        if (setup === null) throw new Error('no test has begun');
+        return setup;
+      });
     });
   }
 }

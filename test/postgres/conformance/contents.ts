@@ -38,3 +38,21 @@ BEGIN
   END LOOP;
   PERFORM setval(name, value, is_called) FROM remembered."all sequences";
 END $$`;
+
+/** What a node has in memory too: who it is, and numbers that only grow. */
+const KEPT = ['installation', 'change_counter', 'event_counter', 'idempotency_partition', 'committers', 'nodes'];
+
+/**
+ * Removes all records and accounts while nodes are open, as one more client would: the node is told of it by the change counter. Numbers
+ * are not given out again, so nothing that a node remembers of an account is true of another one.
+ */
+export const REMOVE_ALL_RECORDS = `
+DO $$
+DECLARE each record;
+BEGIN
+  SET LOCAL session_replication_role = replica;
+  FOR each IN SELECT name FROM remembered."all tables" WHERE pg_relation_size(name::regclass) > 0 AND name NOT IN ('${KEPT.join("', '")}') LOOP
+    EXECUTE format('DELETE FROM %s', each.name);
+  END LOOP;
+  UPDATE change_counter SET number = number + 1, token = gen_random_uuid()::text;
+END $$`;

@@ -9,6 +9,8 @@ export interface OpenedStorage {
   afterCrash(): Promise<OpenedStorage>;
   /** What its data takes, logs included. */
   bytesOnDisk(): Promise<number>;
+  /** Removes all records and accounts, while it is open. Missing where only the storage itself may write. */
+  empty?(): Promise<void>;
   close(): Promise<void>;
 }
 

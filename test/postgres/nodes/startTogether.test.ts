@@ -4,7 +4,7 @@ import { Client } from 'pg';
 
 import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
-import { Child, runToEnd } from '../../process/process.ts';
+import { BANNER_END, Child, runToEnd } from '../../process/process.ts';
 import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 
 /** Eight at once; what they agree upon, and what they made. */
@@ -72,7 +72,7 @@ describe('nodes that are started together on an empty database', () => {
     try {
       await until('all three stand at the start', async () => (await waitingIn(url)) === nodes.length);
       await letGo();
-      await Promise.all(nodes.map((node) => node.printed(/^Ctrl-C stops it/m)));
+      await Promise.all(nodes.map((node) => node.printed(BANNER_END)));
       const printed = nodes.flatMap(({ stdout }) => stdout.match(/^ {2}Root key +root_\S+ +shown this once$/m) ?? []);
       expect(printed.length).toBe(1);
       const others = nodes.filter(({ stdout }) => /^ {2}Root key +1 root key; /m.test(stdout));

@@ -12,6 +12,8 @@ import { FOLDERS, groupOf } from './selection.mjs';
 const PRELOADED = ['test/support/endWithLauncher.ts', 'test/support/bundledThread.ts'];
 /** One more than there are cores: tests often wait for a process, a database or the disk. */
 const WORKERS = availableParallelism() + 1;
+/** From so many files on, they start enough processes and threads to gain from a compiled program. */
+const MANY_FILES = 20;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
 const LONGEST = /(?:revocation|randomBatches|analyticsSums|tagBytes|search|fences|credits|crash|stop)\.test\.ts$/;
 
@@ -36,7 +38,8 @@ export async function runBunTest(files, { titlePattern, seed, temporary }) {
   ];
   try {
     const command = ['test', ...flags, ...files.map((file) => `./${file}`)];
-    const env = { ...testEnvironment(seed), ...temporary, KEYSTILE_TEST_PROGRAM: await makeBundle(folder) };
+    const program = await makeBundle(folder, { isCompiled: files.length >= MANY_FILES });
+    const env = { ...testEnvironment(seed), ...temporary, KEYSTILE_TEST_PROGRAM: program };
     const ending = await runToEnd(findBun(), command, { cwd: projectRoot, env, stdio: ['ignore', 1, 1] });
     return { interrupted: ending.interrupted, ...judge(files, ending.code, { titlePattern, ...readJunit(junit) }) };
   } finally {

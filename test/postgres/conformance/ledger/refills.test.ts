@@ -17,11 +17,12 @@ describePort('refills', (setup) => {
     const { storage, clock } = setup();
     const account = await openRefilled(setup(), 2);
     const peek = () => storage.ledger.spend(spendOf(credits(account, 0, dailyPlan(clock.nowMs(), 10))));
-    expect(await peek()).toMatchObject({ charges: [{ left: 2, resetAtMs: Date.parse('2026-03-16T00:00:00Z') }] });
-    clock.set(Date.parse('2026-03-16T00:00:00Z') - 1);
+    const midnightMs = clock.nowMs() + DAY_MS / 2;
+    expect(await peek()).toMatchObject({ charges: [{ left: 2, resetAtMs: midnightMs }] });
+    clock.set(midnightMs - 1);
     expect(await peek()).toMatchObject({ charges: [{ left: 2 }] });
-    clock.set('2026-03-16T00:00:00Z');
-    expect(await peek()).toMatchObject({ charges: [{ left: 10, resetAtMs: Date.parse('2026-03-17T00:00:00Z') }] });
+    clock.set(midnightMs);
+    expect(await peek()).toMatchObject({ charges: [{ left: 10, resetAtMs: midnightMs + DAY_MS }] });
   });
 
   test('a plan for another epoch than the one that runs is stale, at both edges to the millisecond', async () => {
@@ -96,7 +97,7 @@ describePort('refills', (setup) => {
   test('many that cross the boundary together cause one refill', async () => {
     const { storage, clock } = setup();
     const account = await openRefilled(setup(), 0);
-    clock.set('2026-03-16T00:00:00Z');
+    clock.advance(DAY_MS / 2);
     const plan = dailyPlan(clock.nowMs(), 100);
     const outcomes = await spendAll(
       storage.ledger,
