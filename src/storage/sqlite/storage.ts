@@ -27,6 +27,7 @@ import { DirectLog } from './writer/directLog.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
+import { refuseMoved } from './file/movedNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
@@ -197,6 +198,7 @@ function openDatabase({ folder, acceptLostCommits, ...options }: SqliteOptions):
           'Start it with the newer program that wrote it.',
       );
     }
+    if (version > 0) refuseMoved(db, folder.path);
     if (version > 0 && !acceptLostCommits) refuseCopy(db, folder.path);
     configure(db);
     openAnalytics(db, folder.analyticsPath);
