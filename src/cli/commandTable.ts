@@ -8,6 +8,7 @@ import { backupRestore } from './commands/backup/restore.ts';
 import { backupVerify } from './commands/backup/verify.ts';
 import { dataExport } from './commands/move/export.ts';
 import { dataImport } from './commands/move/import.ts';
+import { dataRelease } from './commands/move/release.ts';
 import { doctor } from './commands/doctor.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
@@ -44,6 +45,7 @@ export const COMMANDS: readonly Command[] = [
   backupRestore,
   dataExport,
   dataImport,
+  dataRelease,
   doctor,
   login,
   logout,

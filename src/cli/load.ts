@@ -6,7 +6,5 @@ export const LOAD = {
   serve: () => import('../serve/serve.ts'),
   inProcess: () => import('./inProcess.ts'),
   backup: () => import('./backup/backup.ts'),
-  exportData: () => import('./move/exportData.ts'),
-  importData: () => import('./move/importData.ts'),
   doctor: () => import('./doctor/examineAll.ts'),
 };

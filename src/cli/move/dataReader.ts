@@ -108,9 +108,9 @@ export class DataReader {
 
   async #take(): Promise<Buffer | null> {
     while (this.#next >= this.#waiting.length) {
-      const { value, done } = await this.#lines.next();
-      if (done === true) return null;
-      this.#waiting = value;
+      const more = await this.#lines.next();
+      if (more.done === true) return null;
+      this.#waiting = more.value;
       this.#next = 0;
     }
     this.line++;

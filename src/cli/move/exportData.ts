@@ -11,8 +11,9 @@ import type { Io } from '../io.ts';
 import { DataProgress } from './dataProgress.ts';
 import type { Sink } from './dataWriter.ts';
 import { exportToFile } from './exportFile.ts';
-import { type Hold, holdForMove } from './hold.ts';
-import { LOAD_MOVE } from './loadPostgres.ts';
+import { holdForMove } from './hold.ts';
+import { LOAD_POSTGRES } from './loadPostgres.ts';
+import type { Hold } from './sourceHold.ts';
 import { writeExport, type WrittenExport } from './writeExport.ts';
 
 export interface ExportCall {
@@ -60,7 +61,7 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
 
 async function openSource({ data, databaseUrl }: Config): Promise<DataSource> {
   if (databaseUrl === null) return SqliteDataSource.open(data);
-  const { PostgresDataSource } = await LOAD_MOVE.read();
+  const { PostgresDataSource } = await LOAD_POSTGRES.read();
   return PostgresDataSource.open(databaseUrl);
 }
 

@@ -11,7 +11,7 @@ import { failed } from '../cliError.ts';
 import type { Io } from '../io.ts';
 import { DataProgress } from './dataProgress.ts';
 import { type Chunks, checkWhole, chunksOf, DataReader, openExport } from './dataReader.ts';
-import { LOAD_MOVE } from './loadPostgres.ts';
+import { LOAD_POSTGRES } from './loadPostgres.ts';
 import { readImport } from './readImport.ts';
 
 export interface Imported {
@@ -58,7 +58,7 @@ async function importFrom(io: Io, config: Config, { name, chunks, size }: Input)
 
 async function openTarget({ data, databaseUrl, allowFsyncOff }: Config, header: DataHeader): Promise<DataTarget> {
   if (databaseUrl === null) return SqliteDataTarget.open(data, newFolderId());
-  const { PostgresDataTarget } = await LOAD_MOVE.write();
+  const { PostgresDataTarget } = await LOAD_POSTGRES.write();
   return PostgresDataTarget.open(databaseUrl, header, allowFsyncOff);
 }
 

@@ -1,7 +1,7 @@
 import { EXIT } from '../../../serve/exitCodes.ts';
 import { misused } from '../../cliError.ts';
 import type { Command } from '../../command.ts';
-import { LOAD } from '../../load.ts';
+import { LOAD_MOVE } from './loadMove.ts';
 import { contentRows } from '../../output/dataShown.ts';
 import { showBytes } from '../../output/backupShown.ts';
 import { jsonLine, record, showTime } from '../../output/show.ts';
@@ -30,7 +30,7 @@ export const dataExport: Command = {
     const moves = flags.has('move');
     if (toOutput && moves) throw misused('--move needs a file, not standard output. Name a file instead of -.');
     if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');
-    const { exportData } = await LOAD.exportData();
+    const { exportData } = await LOAD_MOVE.exportData();
     const made = await exportData(io, { config, file: toOutput ? null : file, replaces: flags.has('force'), moves });
     const { exportId, takenAtMs, bytes, rows, encryptionKeyFile } = made;
     // Standard output is the export itself.

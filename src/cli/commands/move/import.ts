@@ -1,6 +1,6 @@
 import { EXIT } from '../../../serve/exitCodes.ts';
 import type { Command } from '../../command.ts';
-import { LOAD } from '../../load.ts';
+import { LOAD_MOVE } from './loadMove.ts';
 import { contentRows } from '../../output/dataShown.ts';
 import { jsonLine, record, showTime } from '../../output/show.ts';
 import { readSettings, STDIN } from '../../settings.ts';
@@ -20,7 +20,7 @@ export const dataImport: Command = {
   ],
   async run({ io, flags, operands: [file = ''], isJson }) {
     const { config } = await readSettings(io, flags);
-    const { importData } = await LOAD.importData();
+    const { importData } = await LOAD_MOVE.importData();
     const { header, trailer, resumedAfter } = await importData(io, config, file === STDIN ? null : file);
     const { installation, exportId, takenAtMs, engine } = header;
     if (isJson) io.out(jsonLine({ installation, exportId, takenAt: takenAtMs, from: engine, rows: trailer.rows }));

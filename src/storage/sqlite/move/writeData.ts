@@ -46,9 +46,14 @@ export class SqliteDataTarget implements DataTarget {
       );
     return orExplain(folder, () => {
       if (!existsSync(dirname(folder))) throw new DataError(`The folder ${dirname(folder)} does not exist. Create it.`);
-      const partial = makePartialFolder(folder);
       process.umask(0o077);
-      return new SqliteDataTarget(folder, partial, makeDatabase(partial), folderId);
+      const partial = makePartialFolder(folder);
+      try {
+        return new SqliteDataTarget(folder, partial, makeDatabase(partial), folderId);
+      } catch (error) {
+        rmSync(partial, { recursive: true, force: true });
+        throw error;
+      }
     });
   }
 
@@ -80,8 +85,11 @@ export class SqliteDataTarget implements DataTarget {
   }
 
   async close(): Promise<void> {
-    this.#db.close();
-    rmSync(this.#partial, { recursive: true, force: true });
+    try {
+      this.#db.close();
+    } finally {
+      rmSync(this.#partial, { recursive: true, force: true });
+    }
   }
 
   #insertOf(table: DataTable): Row {
