@@ -13,7 +13,7 @@ import type { Sink } from './dataWriter.ts';
 import { exportToFile } from './exportFile.ts';
 import { holdForMove } from './hold.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
-import type { Hold } from './sourceHold.ts';
+import type { SourceHold } from './sourceHold.ts';
 import { writeExport, type WrittenExport } from './writeExport.ts';
 
 export interface ExportCall {
@@ -35,7 +35,7 @@ export interface Exported extends WrittenExport {
 export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
   const exportId = newExportId();
   const progress = new DataProgress(io, null);
-  const holding: { hold: Hold | null } = { hold: null };
+  const holding: { hold: SourceHold | null } = { hold: null };
   const write = async (sink: Sink): Promise<Exported> => {
     holding.hold = call.moves ? await holdForMove(call.config, exportId) : null;
     const takenAtMs = wallClockMs();

@@ -11,9 +11,9 @@ import { failed } from '../cliError.ts';
 import { hasDatabase, ownedBy } from '../openDatabase.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
 import { askHeld, holdService } from './serviceChannel.ts';
-import type { Hold } from './sourceHold.ts';
+import type { SourceHold } from './sourceHold.ts';
 
-export async function holdForMove(config: Config, exportId: string): Promise<Hold> {
+export async function holdForMove(config: Config, exportId: string): Promise<SourceHold> {
   if (config.databaseUrl !== null) return holdDatabase(config.databaseUrl, exportId);
   requireDatabase(config);
   const owner = findOwner(config.data);
@@ -35,7 +35,7 @@ export async function releaseMove(config: Config): Promise<boolean> {
 }
 
 /** No service runs on the folder, and none can start meanwhile. */
-function holdFolder(config: Config, exportId: string): Hold {
+function holdFolder(config: Config, exportId: string): SourceHold {
   const folder = DataFolder.own(config.data, ownOwner());
   return {
     accounts: async () => {},
@@ -45,7 +45,7 @@ function holdFolder(config: Config, exportId: string): Hold {
 }
 
 /** No node runs on the database, and none can start: the note is there before anything is read. */
-async function holdDatabase(url: string, exportId: string): Promise<Hold> {
+async function holdDatabase(url: string, exportId: string): Promise<SourceHold> {
   const { markMoved, releaseMoved } = await LOAD_POSTGRES.notes();
   await markMoved(url, { exportId, atMs: wallClockMs() });
   let isFinished = false;

@@ -1,9 +1,9 @@
 import type { MoveAnswer, MoveCommand } from '../../serve/moveCommands.ts';
 import { failed } from '../cliError.ts';
-import type { Hold } from './sourceHold.ts';
+import type { SourceHold } from './sourceHold.ts';
 
 /** Holds the service that listens on a control socket, as long as this process has its connection open. */
-export async function holdService(control: string, exportId: string): Promise<Hold> {
+export async function holdService(control: string, exportId: string): Promise<SourceHold> {
   // The answer begins when changes are held, and does not end.
   const response = await send(control, { command: 'holdChanges', exportId });
   await refused(response);

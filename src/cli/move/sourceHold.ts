@@ -1,5 +1,5 @@
 /** A service, or a database, that is held for a move. */
-export interface Hold {
+export interface SourceHold {
   /** From now on nothing is spent. */
   accounts(): Promise<void>;
   /** The export is whole: the source stays held until it is released. */

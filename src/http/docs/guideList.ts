@@ -33,6 +33,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'deployment',
     'operations',
     'backup',
+    'move',
     'scaling',
     'security',
     'http',
@@ -63,6 +64,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0018-statements-grants-and-reservations',
     'adr/0019-a-session-is-a-record',
     'adr/0020-a-customer-acts-with-a-root-key-cut-down',
+    'adr/0021-a-moved-service-stays-held',
   ],
 };
 

@@ -29,7 +29,7 @@ import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
 import { refuseMoved } from './file/movedNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
-import { Hold } from './ledger/hold.ts';
+import { MoveHold } from './ledger/moveHold.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
 import { ServiceHold } from './move/serviceHold.ts';
@@ -104,7 +104,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    const hold = new Hold();
+    const hold = new MoveHold();
     const sqlWriter = new SqliteWriter(writer, hold);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);

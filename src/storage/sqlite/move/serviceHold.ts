@@ -1,6 +1,6 @@
 import { DataError } from '../../sql/move/dataError.ts';
 import { MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
-import type { Held, Hold } from '../ledger/hold.ts';
+import type { Held, MoveHold } from '../ledger/moveHold.ts';
 import type { SqliteLedger } from '../ledger/ledger.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
@@ -19,13 +19,13 @@ const REMOVE_NOTE = 'DELETE FROM installation WHERE name = $1';
  */
 export class ServiceHold {
   readonly #ledger: Pick<SqliteLedger, 'findAnswer'>;
-  readonly #hold: Hold;
+  readonly #hold: MoveHold;
   readonly #writer: Pick<SqliteThread, 'call'>;
   /** The export that holds the service now. */
   #holder: string | null = null;
   #isMoved = false;
 
-  constructor(ledger: Pick<SqliteLedger, 'findAnswer'>, hold: Hold, writer: Pick<SqliteThread, 'call'>) {
+  constructor(ledger: Pick<SqliteLedger, 'findAnswer'>, hold: MoveHold, writer: Pick<SqliteThread, 'call'>) {
     this.#ledger = ledger;
     this.#hold = hold;
     this.#writer = writer;

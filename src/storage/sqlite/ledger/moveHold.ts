@@ -14,7 +14,7 @@ const CHANGES =
 const EVERYTHING =
   'The service is being moved to another database, and spends and changes nothing here. Try again: the new service will answer.';
 
-export class Hold {
+export class MoveHold {
   held: Held = 'nothing';
 
   /** Why everything is refused; null = it is not. */
