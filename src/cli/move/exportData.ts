@@ -35,7 +35,7 @@ export interface Exported extends WrittenExport {
 export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
   const exportId = newExportId();
   const progress = new DataProgress(io, null);
-  const holding: { hold: SourceHold | null } = { hold: null };
+  const holding: { hold: SourceHold | null; isFinished: boolean } = { hold: null, isFinished: false };
   const write = async (sink: Sink): Promise<Exported> => {
     holding.hold = call.moves ? await holdForMove(call.config, exportId) : null;
     const takenAtMs = wallClockMs();
@@ -51,8 +51,15 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
   };
   try {
     if (call.file === null) return await write(standardOutput(io));
-    const beforeName = async (): Promise<void> => holding.hold?.finish();
+    const beforeName = async (): Promise<void> => {
+      await holding.hold?.finish();
+      holding.isFinished = call.moves;
+    };
     return await exportToFile({ file: call.file, replaces: call.replaces, beforeName }, write);
+  } catch (error) {
+    if (holding.isFinished)
+      io.err('The service is held, and there is no file. Let it go on with keystile data release.\n');
+    throw error;
   } finally {
     progress.end();
     await holding.hold?.close();

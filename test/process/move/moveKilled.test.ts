@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { until } from '../../../tools/cluster/wait.ts';
 import { keystile } from '../cli/cliRun.ts';
-import { Child, runToEnd, TempFolder } from '../process.ts';
+import { Child, PROGRAM, runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
 
 let folder: TempFolder;
@@ -15,6 +15,7 @@ beforeAll(async () => {
   folder = new TempFolder();
   server = await Server.start(folder);
   made = await server.createKey({ remaining: 1_000 });
+  await server.createKeys(60, { meta: { text: 'x'.repeat(1000) } });
 });
 
 afterAll(async () => {
@@ -54,6 +55,19 @@ describe('an export that dies lets the service go on', () => {
     await until('spends are accepted', async () => (await spend()).status === 200);
     expect((await change()).status).toBe(200);
   });
+});
+
+test('an export to a disk that is full lets the service go on, and leaves nothing', async () => {
+  // Files may have so many blocks of 512 bytes: a longer write fails as on a full disk.
+  const limited = `trap '' XFSZ; ulimit -f 80; exec "$@"`;
+  const { code, stderr } = await runToEnd({
+    command: ['sh', '-c', limited, 'sh', ...PROGRAM, 'data', 'export', folder.join('full'), '--move'],
+    settings: { KEYSTILE_DATA: folder.join('data') },
+  });
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^The export \S+ was not made \(EFBIG/)]);
+  await until('spends are accepted', async () => (await spend()).status === 200);
+  expect((await change()).status).toBe(200);
+  expect(readdirSync(folder.path)).toEqual(['data']);
 });
 
 test('a service that dies while its accounts are held does not spend again by itself', async () => {
