@@ -55,9 +55,10 @@ export class DataWriter {
     this.#total += rows.length;
   }
 
-  /** Writes the trailer. */
-  async end(): Promise<void> {
+  /** Writes the trailer. What is written before it is of no use without it, so `beforeTrailer` is the last chance to say no. */
+  async end(beforeTrailer: () => Promise<void>): Promise<void> {
     await this.#flush();
+    await beforeTrailer();
     const trailer = Buffer.from(trailerLine({ rows: this.rows, sha256: this.#hasher.digest('hex') }));
     this.#bytes += trailer.length;
     await this.#sink(trailer);

@@ -14,7 +14,7 @@ import { exportToFile } from './exportFile.ts';
 import { holdForMove } from './hold.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
 import type { SourceHold } from './sourceHold.ts';
-import { writeExport, type WrittenExport } from './writeExport.ts';
+import { writeExport, type WriteOptions, type WrittenExport } from './writeExport.ts';
 
 export interface ExportCall {
   readonly config: Config;
@@ -33,36 +33,66 @@ export interface Exported extends WrittenExport {
 
 /** Writes everything that the database has into a file, or to standard output. */
 export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
-  const exportId = newExportId();
+  const { file, replaces } = call;
+  const moving = new Moving(call, newExportId());
   const progress = new DataProgress(io, null);
-  const holding: { hold: SourceHold | null; isFinished: boolean } = { hold: null, isFinished: false };
-  const write = async (sink: Sink): Promise<Exported> => {
-    holding.hold = call.moves ? await holdForMove(call.config, exportId) : null;
-    const takenAtMs = wallClockMs();
-    const source = await openSource(call.config);
-    try {
-      const { hold } = holding;
-      const holdAccounts = hold === null ? null : () => hold.accounts();
-      const written = await writeExport(source, sink, { exportId, takenAtMs, progress, holdAccounts });
-      return { ...written, exportId, takenAtMs, encryptionKeyFile: keyFile(call.config, written) };
-    } finally {
-      await source.close();
-    }
-  };
+  // A pipe has no name to get: an import of it is finished by the trailer.
+  const finish = (): Promise<void> => moving.finish();
+  const write = (sink: Sink): Promise<Exported> =>
+    writeFrom(moving, sink, { progress, beforeTrailer: file === null ? finish : async () => {} });
   try {
-    if (call.file === null) return await write(standardOutput(io));
-    const beforeName = async (): Promise<void> => {
-      await holding.hold?.finish();
-      holding.isFinished = call.moves;
-    };
-    return await exportToFile({ file: call.file, replaces: call.replaces, beforeName }, write);
+    if (file === null) return await write(standardOutput(io));
+    return await exportToFile({ file, replaces, beforeName: finish }, write);
   } catch (error) {
-    if (holding.isFinished)
-      io.err('The service is held, and there is no file. Let it go on with keystile data release.\n');
+    if (moving.isFinished)
+      io.err('The service is held, and the export is not whole. Let it go on with keystile data release.\n');
     throw error;
   } finally {
     progress.end();
-    await holding.hold?.close();
+    await moving.hold?.close();
+  }
+}
+
+/** An export, and the hold of its source if it is a move. */
+class Moving {
+  readonly config: Config;
+  readonly exportId: string;
+  readonly #moves: boolean;
+  hold: SourceHold | null = null;
+  isFinished = false;
+
+  constructor({ config, moves }: ExportCall, exportId: string) {
+    this.config = config;
+    this.exportId = exportId;
+    this.#moves = moves;
+  }
+
+  async begin(): Promise<void> {
+    if (this.#moves) this.hold = await holdForMove(this.config, this.exportId);
+  }
+
+  async finish(): Promise<void> {
+    await this.hold?.finish();
+    this.isFinished = this.#moves;
+  }
+}
+
+async function writeFrom(
+  moving: Moving,
+  sink: Sink,
+  options: Pick<WriteOptions, 'progress' | 'beforeTrailer'>,
+): Promise<Exported> {
+  const { config, exportId } = moving;
+  await moving.begin();
+  const { hold } = moving;
+  const takenAtMs = wallClockMs();
+  const source = await openSource(config);
+  try {
+    const holdAccounts = hold === null ? null : () => hold.accounts();
+    const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts });
+    return { ...written, exportId, takenAtMs, encryptionKeyFile: keyFile(config, written) };
+  } finally {
+    await source.close();
   }
 }
 

@@ -11,6 +11,8 @@ export interface WriteOptions {
   readonly progress: DataProgress;
   /** Of a move: stops spends. Called when everything that only management changes is written. */
   readonly holdAccounts: (() => Promise<void>) | null;
+  /** Called when everything but the trailer is written. */
+  readonly beforeTrailer: () => Promise<void>;
 }
 
 /** What an export has in it. */
@@ -44,7 +46,7 @@ export async function writeExport(source: DataSource, sink: Sink, options: Write
   }
   for (const table of late) await copy(table);
   for (const table of growing) await copy(table, lastOf.get(table) ?? 0);
-  await writer.end();
+  await writer.end(options.beforeTrailer);
   const { bytes, total, rows } = writer;
   return { format: DATA_FORMAT, bytes, total, rows, installation: source.installation };
 }

@@ -153,11 +153,6 @@ describe('a target that cannot take it', () => {
     expect((await exports('none/a')).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it, or name a file in another folder.\n`,
     );
-    expect(await exports('-', '--move')).toEqual({
-      code: 2,
-      out: '',
-      err: '--move needs a file, not standard output. Name a file instead of -.\n',
-    });
     expect((await exports('-', '--force')).err).toBe('--force replaces a file, and - is standard output.\n');
     const environment = { KEYSTILE_DATA: folder.join('none') };
     expect((await keystile(['data', 'export', folder.join('b')], { environment })).err).toBe(

@@ -23,12 +23,14 @@ export const dataExport: Command = {
         'Stop changes, and spends at the end, so that nothing is missing in the export. The service stays held: start the other one.',
     },
   },
-  examples: ['keystile data export keystile.ndjson', 'keystile data export keystile.ndjson --move'],
+  examples: [
+    'keystile data export keystile.ndjson',
+    'keystile data export - --move | KEYSTILE_DATABASE_URL=postgres://db/keystile keystile data import -',
+  ],
   async run({ io, flags, operands: [file = ''], isJson }) {
     const { config } = await readSettings(io, flags);
     const toOutput = file === STDIN;
     const moves = flags.has('move');
-    if (toOutput && moves) throw misused('--move needs a file, not standard output. Name a file instead of -.');
     if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');
     const { exportData } = await LOAD_MOVE.exportData();
     const made = await exportData(io, { config, file: toOutput ? null : file, replaces: flags.has('force'), moves });
@@ -53,7 +55,7 @@ export const dataExport: Command = {
       io.err('Keys are recognized only with the same KEYSTILE_PEPPER. It is not in the export.\n');
     if (moves)
       io.err(
-        'The service is held: it changes and spends nothing, and does not start again. Import the file and start the new service, or go back with keystile data release.\n',
+        'The service is held: it changes and spends nothing, and does not start again. Import the data and start the new service, or go back with keystile data release.\n',
       );
     return EXIT.OK;
   },
