@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 
+import { Client } from 'pg';
+
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { keystile } from '../../process/cli/cliRun.ts';
@@ -63,6 +65,11 @@ describe('an import that is killed in the middle', () => {
     expect((await imports(url, other)).err).toMatch(
       /^The import of another file \(export export_\w+\) into this database is not finished\. Finish it with that file, or drop the database\.\n$/,
     );
+    await server.query("INSERT INTO root_keys VALUES ('a', 'b', 'c', NULL, '[]', 0)", nameOf(url));
+    expect((await imports(url)).err).toMatch(
+      /^The database has \d+ rows of root_keys, and the file has \d+: something else wrote into it\. Drop the database, and import into a new one\.\n$/,
+    );
+    await server.query("DELETE FROM root_keys WHERE id = 'a'", nameOf(url));
     const resumed = await imports(url);
     expect([resumed.code, resumed.out]).toEqual([0, expect.stringMatching(/^resumed +after line \d+$/m)]);
     await data(['export', folder.join('resumed'), '--force'], onDatabase(url));
@@ -115,6 +122,25 @@ describe('PostgreSQL', () => {
     ]);
     expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
     expect(await noteIn(url, 'moved')).toBeNull();
+  });
+
+  test('a row that the database refuses, and an import beside another one, are told', async () => {
+    const url = await (await sharedServer()).createDatabase();
+    const [header = ''] = readFileSync(file, 'utf8').split('\n');
+    const pocket = '["pockets",{"state":"{}","account":1,"held":0}]';
+    const body = `${header}\n${pocket}\n${pocket}\n`;
+    const sha256 = new Bun.CryptoHasher('sha256').update(body).digest('hex');
+    writeFileSync(folder.join('twice'), `${body}${JSON.stringify({ rows: { pockets: 2 }, sha256 })}\n`);
+    expect((await imports(url, folder.join('twice'))).err).toMatch(
+      /^The file cannot be imported: a row of pockets in the lines 2 to 3 is refused \(.* \[23505\]\)\. Export the data again, and import it into another database\.\n$/,
+    );
+    const client = new Client(url);
+    await client.connect();
+    await client.query('SELECT pg_advisory_lock(7218530413)');
+    expect((await imports(url)).err).toBe(
+      'Another import into this database is running. Wait until it ends, or stop it.\n',
+    );
+    await client.end();
   });
 
   test('a database without tables of Keystile cannot be exported or released', async () => {

@@ -104,6 +104,10 @@ describe('a file that is not a whole export is refused, and nothing is made of i
       madeOf([row({ key_id: 7, last_used_at_ms: 1 })]),
       inLine(2, 'the column key_id of key_uses must be a text, got 7'),
     );
+    await expectRefused(
+      madeOf(['["counters",{"name":"gadgets","value":1}]']),
+      inLine(2, 'this program knows no counter "gadgets"'),
+    );
     const pocket = '["pockets",{"state":"{}","account":1,"held":0}]';
     await expectRefused(madeOf([good, pocket]), inLine(3, 'a row of pockets is not in the order of the header'));
     await expectRefused(

@@ -1,5 +1,13 @@
 import { DataError } from './dataError.ts';
-import { type DataRow, type DataTable, type DataValue, findTable, TABLE_NAMES } from './dataTables.ts';
+import {
+  COUNTER_NAMES,
+  COUNTERS,
+  type DataRow,
+  type DataTable,
+  type DataValue,
+  findTable,
+  TABLE_NAMES,
+} from './dataTables.ts';
 
 /**
  * The file of an export, one JSON text a line:
@@ -103,7 +111,7 @@ export function readRow(line: string): ReadRow | string {
   const table = typeof name === 'string' ? findTable(name) : undefined;
   if (table === undefined) return `this program knows no table ${shown(name)}`;
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'the columns are not an object';
-  const problem = problemOf(table, row as Record<string, unknown>);
+  const problem = problemOf(table, row as Record<string, unknown>) ?? counterProblem(table, row as DataRow);
   return problem ?? { table, row: row as DataRow };
 }
 
@@ -122,6 +130,11 @@ function problemOf({ name, columns }: DataTable, row: Record<string, unknown>): 
   if (found === Object.keys(row).length) return null;
   const unknown = Object.keys(row).find((column) => !columns.has(column));
   return `this program knows no column ${shown(unknown)} of ${name}`;
+}
+
+function counterProblem(table: DataTable, { name }: DataRow): string | null {
+  if (table !== COUNTERS || COUNTER_NAMES.some((known) => known === name)) return null;
+  return `this program knows no counter ${shown(name)}`;
 }
 
 export function atLine(name: string, line: number, problem: string): DataError {

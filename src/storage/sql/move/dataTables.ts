@@ -199,12 +199,14 @@ export function findTable(name: string): DataTable | undefined {
   return DATA_TABLES.find((each) => each.name === name);
 }
 
-export type CounterName =
-  | 'next_account'
-  | 'last_event'
-  | 'last_audit_entry'
-  | 'idempotency_partition'
-  | 'idempotency_since_ms';
+export const COUNTER_NAMES = [
+  'next_account',
+  'last_event',
+  'last_audit_entry',
+  'idempotency_partition',
+  'idempotency_since_ms',
+] as const;
+export type CounterName = (typeof COUNTER_NAMES)[number];
 
 /** Tables and columns (`table.column`) of either engine that are not exported, each with its reason. */
 export const NOT_EXPORTED: Readonly<Record<string, string>> = {
