@@ -32,7 +32,7 @@ export function listenControl(engine: Engine, movable: Movable, path: string): {
     async fetch(request) {
       try {
         const command = (await request.json()) as RootKeyCommand | MoveCommand;
-        if (isMoveCommand(command)) return await runMoveCommand(movable, command);
+        if (isMoveCommand(command)) return await runMoveCommand(movable, command, request.signal);
         return Response.json(await runRootKeyCommand(engine, command));
       } catch (error) {
         const message = error instanceof AppError || error instanceof DataError ? error.message : String(error);

@@ -23,17 +23,18 @@ export function isMoveCommand(command: { readonly command: string }): command is
   return ['holdChanges', 'holdAccounts', 'finishMove', 'releaseMove'].includes(command.command);
 }
 
-export async function runMoveCommand(movable: Movable, command: MoveCommand): Promise<Response> {
+/** `asker` is aborted when the other side is gone. */
+export async function runMoveCommand(movable: Movable, command: MoveCommand, asker: AbortSignal): Promise<Response> {
   const { hold, log } = movable;
   switch (command.command) {
     case 'holdChanges':
-      return holdWhileOpen(movable, command.exportId);
+      return holdWhileOpen(movable, command.exportId, asker);
     case 'holdAccounts':
       await hold.holdAccounts({ exportId: command.exportId, atMs: wallClockMs() });
       await saveCounts(movable);
       break;
     case 'finishMove':
-      hold.finish(command.exportId);
+      await hold.finish(command.exportId);
       log.warn('the service was moved: it spends and changes nothing until keystile data release', {
         exportId: command.exportId,
       });
@@ -48,12 +49,19 @@ export async function runMoveCommand(movable: Movable, command: MoveCommand): Pr
 }
 
 /** The answer does not end. When the other side is gone, however it has ended, the service goes on. */
-async function holdWhileOpen({ hold, log }: Movable, exportId: string): Promise<Response> {
+async function holdWhileOpen({ hold, log }: Movable, exportId: string, asker: AbortSignal): Promise<Response> {
   await hold.begin(exportId);
   log.warn('the service is held for a move: changes are refused', { exportId });
   const letGo = async (): Promise<void> => {
-    if (await hold.letGo(exportId)) log.warn('the export has ended early: the service goes on', { exportId });
+    try {
+      if (await hold.letGo(exportId)) log.warn('the export has ended early: the service goes on', { exportId });
+    } catch (error) {
+      log.warn('the export has ended early, and the service cannot go on: start it again', { reason: String(error) });
+    }
   };
+  // It may be gone before the answer has begun.
+  if (asker.aborted) void letGo();
+  else asker.addEventListener('abort', () => void letGo());
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.from(`${JSON.stringify({ done: true } satisfies MoveAnswer)}\n`)),
     cancel: letGo,

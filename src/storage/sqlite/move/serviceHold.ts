@@ -24,6 +24,8 @@ export class ServiceHold {
   /** The export that holds the service now. */
   #holder: string | null = null;
   #isMoved = false;
+  /** One step at a time: an export may die in the middle of one. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(ledger: Pick<SqliteLedger, 'findAnswer'>, hold: MoveHold, writer: Pick<SqliteThread, 'call'>) {
     this.#ledger = ledger;
@@ -32,7 +34,11 @@ export class ServiceHold {
   }
 
   /** Refuses changes of records. Those that were accepted before are durable when this returns. */
-  async begin(exportId: string): Promise<void> {
+  begin(exportId: string): Promise<void> {
+    return this.#inTurn(() => this.#begin(exportId));
+  }
+
+  async #begin(exportId: string): Promise<void> {
     if (this.#holder !== null)
       throw new DataError('Another export with --move is running. Wait until it ends, or stop it.');
     this.#holder = exportId;
@@ -47,7 +53,11 @@ export class ServiceHold {
   }
 
   /** Refuses spends, too. Every spend that was answered is durable when this returns. */
-  async holdAccounts(note: MovedNote): Promise<void> {
+  holdAccounts(note: MovedNote): Promise<void> {
+    return this.#inTurn(() => this.#holdAccounts(note));
+  }
+
+  async #holdAccounts(note: MovedNote): Promise<void> {
     this.#requireHolder(note.exportId);
     if (this.#isMoved) return;
     await this.#holdBehindAccepted('everything');
@@ -56,15 +66,21 @@ export class ServiceHold {
   }
 
   /** The export is whole. */
-  finish(exportId: string): void {
-    this.#requireHolder(exportId);
-    if (this.#hold.held !== 'everything') throw new DataError('The accounts are not held: the export is not whole.');
-    this.#isMoved = true;
-    this.#holder = null;
+  finish(exportId: string): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#requireHolder(exportId);
+      if (this.#hold.held !== 'everything') throw new DataError('The accounts are not held: the export is not whole.');
+      this.#isMoved = true;
+      this.#holder = null;
+    });
   }
 
   /** The export has ended. Answers whether the service goes on as before. */
-  async letGo(exportId: string): Promise<boolean> {
+  letGo(exportId: string): Promise<boolean> {
+    return this.#inTurn(() => this.#letGo(exportId));
+  }
+
+  async #letGo(exportId: string): Promise<boolean> {
     if (this.#holder !== exportId) return false;
     if (!this.#isMoved) await this.#free();
     this.#holder = null;
@@ -72,7 +88,11 @@ export class ServiceHold {
   }
 
   /** Answers whether the service had been moved. */
-  async release(): Promise<boolean> {
+  release(): Promise<boolean> {
+    return this.#inTurn(() => this.#release());
+  }
+
+  async #release(): Promise<boolean> {
     if (this.#holder !== null)
       throw new DataError('An export with --move is running. Stop it: the service then goes on.');
     const wasMoved = this.#isMoved;
@@ -92,6 +112,12 @@ export class ServiceHold {
   async #free(): Promise<void> {
     await this.#writer.call('write', [{ sql: REMOVE_NOTE, params: [MOVED_NOTE] }]);
     this.#hold.held = 'nothing';
+  }
+
+  #inTurn<T>(step: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(step, step);
+    this.#last = done;
+    return done;
   }
 
   #requireHolder(exportId: string): void {
