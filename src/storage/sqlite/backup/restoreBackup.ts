@@ -145,7 +145,8 @@ function orMoveBack(
   }
 }
 
-function isFree(folder: string): boolean {
+/** There is nothing in its place, or an empty folder. */
+export function isFree(folder: string): boolean {
   if (!existsSync(folder)) return true;
   try {
     return readdirSync(folder).length === 0;
