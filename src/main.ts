@@ -21,6 +21,8 @@ async function main(): Promise<void> {
   const exitCode = await runCli(process.argv.slice(2), {
     environment: process.env,
     out: (text) => out.write(text),
+    writeOut: (bytes) =>
+      new Promise((done, failed) => process.stdout.write(bytes, (error) => (error ? failed(error) : done()))),
     err: (text) => err.write(text),
     isTerminal: process.stderr.isTTY,
     showsSecrets: process.stdout.isTTY,

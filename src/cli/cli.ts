@@ -3,6 +3,7 @@ import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
+import { DataError } from '../storage/sql/move/dataError.ts';
 import { BackupError } from '../storage/sqlite/backup/backupError.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
@@ -95,7 +96,15 @@ function report(error: unknown, io: Io, isJson: boolean): number {
 }
 
 /** Errors whose message tells the user what is wrong. */
-const USER_ERRORS = [FolderError, BackupError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
+const USER_ERRORS = [
+  FolderError,
+  BackupError,
+  DataError,
+  AddressError,
+  WrongServer,
+  StorageUnavailable,
+  StorageOutcomeUnknown,
+];
 
 function toCliError(error: unknown): CliError {
   if (error instanceof CliError) return error;

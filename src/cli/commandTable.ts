@@ -6,6 +6,9 @@ import { health } from './commands/health.ts';
 import { backupCreate } from './commands/backup/create.ts';
 import { backupRestore } from './commands/backup/restore.ts';
 import { backupVerify } from './commands/backup/verify.ts';
+import { dataExport } from './commands/move/export.ts';
+import { dataImport } from './commands/move/import.ts';
+import { dataRelease } from './commands/move/release.ts';
 import { doctor } from './commands/doctor.ts';
 import { importKeys } from './commands/import.ts';
 import { keyCreate } from './commands/key.create.ts';
@@ -40,6 +43,9 @@ export const COMMANDS: readonly Command[] = [
   backupCreate,
   backupVerify,
   backupRestore,
+  dataExport,
+  dataImport,
+  dataRelease,
   doctor,
   login,
   logout,

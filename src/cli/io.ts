@@ -3,6 +3,8 @@ export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Writes results to standard output. */
   out(text: string): void;
+  /** Writes large results to standard output. It is written when this returns. Fails when nobody reads it any more. */
+  readonly writeOut?: (bytes: Uint8Array) => Promise<void>;
   /** Writes errors, notes and the log to standard error. */
   err(text: string): void;
   /** Standard error is a terminal. */

@@ -17,6 +17,7 @@ export type IdPrefix =
   | 'ns'
   | 'ovr'
   | 'imp'
+  | 'export'
   | 'evt'
   | 'grant'
   | 'adj'

@@ -4,6 +4,8 @@ import { join, resolve } from 'node:path';
 
 import { AppError } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
+import { DataError } from '../storage/sql/move/dataError.ts';
+import { isMoveCommand, type Movable, type MoveCommand, runMoveCommand } from './moveCommands.ts';
 import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
 
 /** The longest socket path that every system accepts (macOS: 104 bytes with the final NUL). */
@@ -19,17 +21,21 @@ export function controlPath(dataFolder: string): string {
 }
 
 /** Only users who can read the data folder can connect: the socket has mode 0600, and the folder has mode 0700. */
-export function listenControl(engine: Engine, path: string): { stop(): Promise<void> } {
+export function listenControl(engine: Engine, movable: Movable, path: string): { stop(): Promise<void> } {
   rmSync(path, { force: true });
   const umask = process.umask(0o177);
   const server = Bun.serve({
     unix: path,
     development: false,
+    // An export with --move keeps its connection open for as long as it takes.
+    ...({ idleTimeout: 0 } as object),
     async fetch(request) {
       try {
-        return Response.json(await runRootKeyCommand(engine, (await request.json()) as RootKeyCommand));
+        const command = (await request.json()) as RootKeyCommand | MoveCommand;
+        if (isMoveCommand(command)) return await runMoveCommand(movable, command, request.signal);
+        return Response.json(await runRootKeyCommand(engine, command));
       } catch (error) {
-        const message = error instanceof AppError ? error.message : String(error);
+        const message = error instanceof AppError || error instanceof DataError ? error.message : String(error);
         return Response.json({ error: message }, { status: 400 });
       }
     },

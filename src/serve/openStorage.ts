@@ -96,7 +96,8 @@ async function openFolder(
     restored: composed.storage.restored,
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url, ...(config.tlsCert === null ? {} : { tlsCert: resolve(config.tlsCert) }) });
-      controlServer = listenControl(composed.service.engine, control);
+      const { engine } = composed.service;
+      controlServer = listenControl(engine, { hold: composed.storage.move, engine, log }, control);
     },
     stopCommandLine: async () => controlServer?.stop(),
     close: async () => {

@@ -40,7 +40,7 @@ const log = new Log({ level: 'warn', format: 'text', nowMs: wallClockMs, write: 
 const control = controlPath(order.folder);
 const startedAt = new Date(wallClockMs()).toISOString();
 const digester = new Digester(config.pepper);
-const { service } = await compose({
+const { service, storage } = await compose({
   config,
   folder: DataFolder.own(order.folder, { pid: process.pid, host: hostname(), startedAt, control, url: null }),
   system: realSystem(digester),
@@ -60,7 +60,7 @@ listenMetrics(service, () => ({
   connections: api.connections(),
   connectionsRefused: api.refusals(),
 }));
-listenControl(service.engine, control);
+listenControl(service.engine, { hold: storage.move, engine: service.engine, log }, control);
 const { tasks } = engineTasks({
   engine: service.engine,
   syncIntervalMs: config.syncInterval,

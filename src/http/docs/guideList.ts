@@ -37,6 +37,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'sizing',
     'backup',
     'upgrade',
+    'move',
     'scaling',
     'security',
     'http',
@@ -67,6 +68,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0018-statements-grants-and-reservations',
     'adr/0019-a-session-is-a-record',
     'adr/0020-a-customer-acts-with-a-root-key-cut-down',
+    'adr/0021-a-moved-service-stays-held',
   ],
 };
 

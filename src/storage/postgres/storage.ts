@@ -30,6 +30,7 @@ import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs, register, sayGoodbye, sayHello } from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
+import { refuseUnusable } from './move/notes.ts';
 import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
@@ -192,7 +193,9 @@ export class PostgresStorage implements Storage {
           ...(options.tell === undefined ? {} : { tell: options.tell }),
         }),
       );
-      workspaceId = (await readInstallation(client)).get('workspace_id') ?? '';
+      const known = await readInstallation(client);
+      refuseUnusable(known);
+      workspaceId = known.get('workspace_id') ?? '';
     } catch (error) {
       if (error instanceof WrongServer || error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).`);

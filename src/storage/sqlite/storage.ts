@@ -29,9 +29,12 @@ import { DirectLog } from './writer/directLog.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
+import { refuseMoved } from './file/movedNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
+import { MoveHold } from './ledger/moveHold.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
+import { ServiceHold } from './move/serviceHold.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
@@ -77,6 +80,8 @@ export class SqliteStorage implements Storage {
   readonly warnings: readonly string[] = [];
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
+  /** Holds the service while it is moved to another database. */
+  readonly move: ServiceHold;
   readonly #db: Database;
   readonly #paths: readonly string[];
   readonly #writer: SqliteThread;
@@ -106,7 +111,8 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    const sqlWriter = new SqliteWriter(writer);
+    const hold = new MoveHold();
+    const sqlWriter = new SqliteWriter(writer, hold);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.reservations = new SqlReservations(reader, sqlWriter);
@@ -117,6 +123,7 @@ export class SqliteStorage implements Storage {
     this.localCounts = localCounts;
     this.ledger = new SqliteLedger(db, writer, this.#direct, {
       ...options,
+      hold,
       pruneLocalCounts: (endedAtMs) => localCounts.prune(endedAtMs),
       observe: {
         applyFailed: (reason) => options.observe.applyFailed(reason),
@@ -128,6 +135,7 @@ export class SqliteStorage implements Storage {
         },
       },
     });
+    this.move = new ServiceHold(this.ledger, hold, writer);
     if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
     this.#commitNumber = new CommitNumberFile({
       folder: options.folder.path,
@@ -206,6 +214,7 @@ function openDatabase(options: SqliteOptions): OpenedDatabase {
           'Start it with the newer program that wrote it.',
       );
     }
+    if (version > 0) refuseMoved(db, folder.path);
     if (version > 0 && !acceptLostCommits) refuseCopy(db, folder.path);
     configure(db);
     upgrade(db, { path, nowMs, tell, prepareAnalytics: () => openAnalytics(folder, { nowMs, tell }) });

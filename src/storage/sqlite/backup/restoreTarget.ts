@@ -20,9 +20,15 @@ export function realFolder(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
-/** Whether a restored folder can take this place without moving anything. */
+/** There is nothing in its place, or an empty folder. */
 export function isFree(folder: string): boolean {
-  return !existsSync(folder) || readdirSync(folder).length === 0;
+  if (!existsSync(folder)) return true;
+  try {
+    return readdirSync(folder).length === 0;
+  } catch {
+    // A file, or a folder that this user may not read.
+    return false;
+  }
 }
 
 /** Refuses a place that is taken. Only a data folder is moved aside. Changes nothing. */

@@ -80,7 +80,7 @@ export class SqliteLedger implements Ledger {
     this.#reads = new ReadAccounts(this.#accounts, this.#credits, () => this.nowMs());
     this.#idempotency = new Idempotency(db, options.idempotencyRetentionMs);
     this.#number = replayLog(db, this.#accounts);
-    this.#numbers = new AccountNumbers(writer);
+    this.#numbers = new AccountNumbers(writer, options.hold);
     this.#windows = new AdHocWindows(db, {
       nowMs: () => this.nowMs(),
       peek: (account) => this.peek(account),
@@ -112,7 +112,7 @@ export class SqliteLedger implements Ledger {
   }
 
   get commitFailure(): string | null {
-    return this.#refusal;
+    return this.#options.hold.refusal ?? this.#refusal;
   }
 
   spend(spend: Spend): PromiseLike<SpendOutcome> {
@@ -123,7 +123,8 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<SpendOutcome | null>({ lookUp: key }).toPromise();
   }
 
-  apply(change: Change): Promise<ChangeOutcome> {
+  async apply(change: Change): Promise<ChangeOutcome> {
+    this.#options.hold.refuseChanges();
     return this.#enqueue<ChangeOutcome>({ change }).toPromise();
   }
 
@@ -205,6 +206,7 @@ export class SqliteLedger implements Ledger {
     if (this.#writer.isBroken || this.#state !== 'open') {
       return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
+    if (this.#options.hold.refusal !== null) return Deferred.failed(new StorageUnavailable(this.#options.hold.refusal));
     if (this.#queue.length >= this.#options.maxWaiting) {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }

@@ -1,0 +1,62 @@
+import { EXIT } from '../../../serve/exitCodes.ts';
+import { misused } from '../../cliError.ts';
+import type { Command } from '../../command.ts';
+import { LOAD_MOVE } from './loadMove.ts';
+import { contentRows } from '../../output/dataShown.ts';
+import { showBytes } from '../../output/backupShown.ts';
+import { jsonLine, record, showTime } from '../../output/show.ts';
+import { readSettings, STDIN } from '../../settings.ts';
+
+export const dataExport: Command = {
+  name: 'data export',
+  summary: 'Write everything in the database to a file that either kind of database can import.',
+  description:
+    'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run. ' +
+    'Keys are in it as digests, never as secrets.',
+  operands: ['FILE'],
+  operandMeaning: 'The file to make. - writes to standard output.',
+  flags: {
+    force: { value: null, meaning: 'Replace FILE if it exists.' },
+    move: {
+      value: null,
+      meaning:
+        'Stop changes, and spends at the end, so that nothing is missing in the export. The service stays held: start the other one.',
+    },
+  },
+  examples: [
+    'keystile data export keystile.ndjson',
+    'keystile data export - --move | KEYSTILE_DATABASE_URL=postgres://db/keystile keystile data import -',
+  ],
+  async run({ io, flags, operands: [file = ''], isJson }) {
+    const { config } = await readSettings(io, flags);
+    const toOutput = file === STDIN;
+    const moves = flags.has('move');
+    if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');
+    const { exportData } = await LOAD_MOVE.exportData();
+    const made = await exportData(io, { config, file: toOutput ? null : file, replaces: flags.has('force'), moves });
+    const { exportId, takenAtMs, bytes, rows, encryptionKeyFile } = made;
+    // Standard output is the export itself.
+    const print = (text: string): void => (toOutput ? io.err(text) : io.out(text));
+    if (isJson) print(jsonLine({ ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, rows }));
+    else
+      print(
+        record([
+          ['export', toOutput ? 'standard output' : file],
+          ['taken', showTime(takenAtMs)],
+          ['size', showBytes(bytes)],
+          ...contentRows(rows),
+        ]),
+      );
+    if (encryptionKeyFile !== null)
+      io.err(
+        `The signing secrets of webhooks are encrypted with a key that is not in the export. Give it to the new service: KEYSTILE_ENCRYPTION_KEY="$(cat ${encryptionKeyFile})"\n`,
+      );
+    if (config.pepper !== null)
+      io.err('Keys are recognized only with the same KEYSTILE_PEPPER. It is not in the export.\n');
+    if (moves)
+      io.err(
+        'The service is held: it changes and spends nothing, and does not start again. Import the data and start the new service, or go back with keystile data release.\n',
+      );
+    return EXIT.OK;
+  },
+};

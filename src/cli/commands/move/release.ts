@@ -1,0 +1,27 @@
+import { EXIT } from '../../../serve/exitCodes.ts';
+import { failed } from '../../cliError.ts';
+import type { Command } from '../../command.ts';
+import { confirm, YES_FLAG } from '../../confirm.ts';
+import { LOAD_MOVE } from './loadMove.ts';
+import { jsonLine } from '../../output/show.ts';
+import { readSettings } from '../../settings.ts';
+
+export const dataRelease: Command = {
+  name: 'data release',
+  summary: 'Let a service go on that was exported with --move.',
+  description:
+    'Only one of the two services may go on. What was spent or changed at the other one is not known here: its credits could be spent again.',
+  operands: [],
+  flags: YES_FLAG,
+  isDestructive: true,
+  examples: ['keystile data release --yes'],
+  async run(call) {
+    const { io, flags, isJson } = call;
+    const { config } = await readSettings(io, flags);
+    await confirm(call, 'data release', 'Use this database again, and never the exported data');
+    const { releaseMove } = await LOAD_MOVE.hold();
+    if (!(await releaseMove(config))) throw failed('This database is not held for a move. Nothing was changed.');
+    io.out(isJson ? jsonLine({ released: true }) : 'released\n');
+    return EXIT.OK;
+  },
+};

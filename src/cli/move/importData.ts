@@ -1,0 +1,73 @@
+import type { Config } from '../../config/variables.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import type { DataHeader, DataTrailer } from '../../storage/sql/move/dataFormat.ts';
+import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
+import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
+import { realFolder } from '../../storage/sqlite/backup/restoreTarget.ts';
+import { SqliteDataTarget } from '../../storage/sqlite/move/writeData.ts';
+import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { removeWhenStopped } from '../backup/removeWhenStopped.ts';
+import { failed } from '../cliError.ts';
+import type { Io } from '../io.ts';
+import { DataProgress } from './dataProgress.ts';
+import { type Chunks, checkWhole, chunksOf, DataReader, openExport } from './dataReader.ts';
+import { LOAD_POSTGRES } from './loadPostgres.ts';
+import { readImport } from './readImport.ts';
+
+export interface Imported {
+  readonly header: DataHeader;
+  readonly trailer: DataTrailer;
+  /** The last line that an earlier import had stored; 0 = there was none. */
+  readonly resumedAfter: number;
+}
+
+/** Fills a new data folder or an empty database from an export. `file` null: standard input. */
+export async function importData(io: Io, config: Config, file: string | null): Promise<Imported> {
+  if (file === null) return importFrom(io, config, { name: 'Standard input', chunks: streamOf(io), size: null });
+  await using handle = await openExport(file);
+  const size = await checkWhole(file, handle);
+  return await importFrom(io, config, { name: file, chunks: chunksOf(handle, size), size });
+}
+
+interface Input {
+  readonly name: string;
+  readonly chunks: Chunks;
+  readonly size: number | null;
+}
+
+async function importFrom(io: Io, config: Config, { name, chunks, size }: Input): Promise<Imported> {
+  const reader = new DataReader(name, chunks);
+  const header = await reader.header();
+  const progress = new DataProgress(io, size);
+  const fill = async (): Promise<Imported> => {
+    const target = await openTarget(config, header);
+    try {
+      const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress });
+      return { header, trailer, resumedAfter: target.storedTo };
+    } finally {
+      await target.close();
+    }
+  };
+  try {
+    if (config.databaseUrl !== null) return await fill();
+    return await removeWhenStopped(partialFolderOf(realFolder(config.data)), fill);
+  } finally {
+    progress.end();
+  }
+}
+
+async function openTarget({ data, databaseUrl, allowFsyncOff }: Config, header: DataHeader): Promise<DataTarget> {
+  if (databaseUrl === null) return SqliteDataTarget.open(data, newFolderId());
+  const { PostgresDataTarget } = await LOAD_POSTGRES.write();
+  return PostgresDataTarget.open(databaseUrl, header, allowFsyncOff);
+}
+
+function streamOf({ streamStdin }: Io): Chunks {
+  if (streamStdin === undefined) throw failed('This process has no standard input. Name a file instead of -.');
+  return streamStdin();
+}
+
+function newFolderId(): string {
+  const { randomBytes } = realSystem(new Digester(null));
+  return makeId('folder', wallClockMs(), randomBytes(ID_RANDOM_BYTES));
+}

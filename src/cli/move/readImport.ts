@@ -1,0 +1,111 @@
+import { atLine, type DataHeader, type DataTrailer, readRow, torn } from '../../storage/sql/move/dataFormat.ts';
+import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
+import type { DataRow, DataTable } from '../../storage/sql/move/dataTables.ts';
+import type { DataProgress } from './dataProgress.ts';
+import type { DataReader } from './dataReader.ts';
+
+/** What is stored at once. */
+const BATCH_ROWS = 5_000;
+const BATCH_CHARACTERS = 4 * 1024 * 1024;
+
+export interface ReadOptions {
+  readonly name: string;
+  readonly header: DataHeader;
+  readonly nowMs: () => number;
+  readonly progress: DataProgress;
+}
+
+/** Brings all rows of an export into a target, and finishes it. Lines that the target has already are only counted. */
+export async function readImport(reader: DataReader, target: DataTarget, options: ReadOptions): Promise<DataTrailer> {
+  const { name, header, progress, nowMs } = options;
+  const order = new TableOrder(name, header.tables);
+  const batch = new Batch(target);
+  for (;;) {
+    const line = await reader.next();
+    if (typeof line !== 'string') {
+      await batch.store();
+      order.compare(line);
+      await target.finish({ header, trailer: line, importedAtMs: nowMs() });
+      return line;
+    }
+    if (reader.line <= target.storedTo) {
+      order.count(nameIn(line), reader.line);
+      continue;
+    }
+    const read = readRow(line);
+    if (typeof read === 'string') throw atLine(name, reader.line, read);
+    order.count(read.table.name, reader.line);
+    if (!batch.takes(read.table)) {
+      await batch.store();
+      progress.show({ rows: order.total, table: read.table.name, bytes: reader.bytes });
+    }
+    batch.add(read.table, read.row, { line: reader.line, length: line.length });
+  }
+}
+
+/** The table of a row that was read before. */
+function nameIn(line: string): string {
+  return line.slice(2, line.indexOf('"', 2));
+}
+
+/** Rows of one table that are stored together. */
+class Batch {
+  readonly #target: DataTarget;
+  #table: DataTable | null = null;
+  #rows: DataRow[] = [];
+  #characters = 0;
+  #lastLine = 0;
+
+  constructor(target: DataTarget) {
+    this.#target = target;
+  }
+
+  takes(table: DataTable): boolean {
+    if (this.#table !== null && this.#table !== table) return false;
+    return this.#rows.length < BATCH_ROWS && this.#characters < BATCH_CHARACTERS;
+  }
+
+  add(table: DataTable, row: DataRow, { line, length }: { readonly line: number; readonly length: number }): void {
+    this.#table = table;
+    this.#rows.push(row);
+    this.#characters += length;
+    this.#lastLine = line;
+  }
+
+  async store(): Promise<void> {
+    if (this.#table !== null)
+      await this.#target.add({ table: this.#table, rows: this.#rows, lastLine: this.#lastLine });
+    this.#table = null;
+    this.#rows = [];
+    this.#characters = 0;
+  }
+}
+
+/** Counts rows, and holds them to the order of the header. */
+class TableOrder {
+  readonly #name: string;
+  readonly #tables: readonly string[];
+  readonly #rows = new Map<string, number>();
+  #at = 0;
+  total = 0;
+
+  constructor(name: string, tables: readonly string[]) {
+    this.#name = name;
+    this.#tables = tables;
+  }
+
+  count(table: string, line: number): void {
+    if (this.#tables[this.#at] !== table) {
+      const at = this.#tables.indexOf(table, this.#at);
+      if (at === -1) throw atLine(this.#name, line, `a row of ${table} is not in the order of the header`);
+      this.#at = at;
+    }
+    this.#rows.set(table, (this.#rows.get(table) ?? 0) + 1);
+    this.total++;
+  }
+
+  compare({ rows }: DataTrailer): void {
+    const names = new Set([...this.#rows.keys(), ...Object.keys(rows)]);
+    for (const table of names) if ((this.#rows.get(table) ?? 0) !== (rows[table] ?? 0)) throw torn(this.#name);
+  }
+}

@@ -1,0 +1,80 @@
+import type { Client } from 'pg';
+
+import { GONE_AFTER_MS } from '../../../core/health.ts';
+import { DataError } from '../../sql/move/dataError.ts';
+import { IMPORT_NOTE, MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
+import { readInstallation } from '../schema/migrate.ts';
+import { openForData, orExplain } from './openForData.ts';
+
+/** Refuses a database whose import is not finished, or that was moved away. */
+export function refuseUnusable(known: ReadonlyMap<string, string>): void {
+  if (known.has(IMPORT_NOTE))
+    throw new WrongServer(
+      'An import into this database is not finished. Run the same keystile data import again, which goes on where it stopped, or drop the database.',
+    );
+  const moved = known.get(MOVED_NOTE);
+  if (moved !== undefined) throw new WrongServer(movedReason('The database', moved));
+}
+
+export async function putNote(client: Client, name: string, value: string): Promise<void> {
+  await client.query(
+    'INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    [name, value],
+  );
+}
+
+const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
+
+/** From now on no node starts. Refused while one runs. */
+export async function markMoved(url: string, note: MovedNote): Promise<void> {
+  const client = await openForData(url);
+  try {
+    await orExplain(mark(client, note), CHECK_ADVICE);
+  } finally {
+    await client.end();
+  }
+}
+
+async function mark(client: Client, note: MovedNote): Promise<void> {
+  const { rows: schema } = await client.query<{ has: boolean }>(
+    "SELECT to_regclass('nodes') IS NOT NULL AND to_regclass('installation') IS NOT NULL AS has",
+  );
+  if (schema[0]?.has !== true) throw noKeystile();
+  refuseUnusable(new Map([...(await readInstallation(client))].filter(([name]) => name === IMPORT_NOTE)));
+  await putNote(client, MOVED_NOTE, JSON.stringify(note));
+  const { rows } = await client.query<{ id: string; location: string }>(
+    'SELECT id, location FROM nodes WHERE seen_at_ms > ledger_now_v1(NULL) - $1 ORDER BY id LIMIT 1',
+    [GONE_AFTER_MS],
+  );
+  const [running] = rows;
+  if (running === undefined) return;
+  await client.query('DELETE FROM installation WHERE name = $1', [MOVED_NOTE]);
+  throw new DataError(
+    `The node ${running.id} (${running.location}) runs on this database. Stop all nodes before an export with --move. ` +
+      `A node that was killed is forgotten after ${GONE_AFTER_MS / 1000} seconds.`,
+  );
+}
+
+/** Answers whether the database had been moved. */
+export async function releaseMoved(url: string): Promise<boolean> {
+  const client = await openForData(url);
+  try {
+    return await orExplain(release(client), CHECK_ADVICE);
+  } finally {
+    await client.end();
+  }
+}
+
+async function release(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
+  if (rows[0]?.has !== true) throw noKeystile();
+  const { rowCount } = await client.query('DELETE FROM installation WHERE name = $1', [MOVED_NOTE]);
+  return (rowCount ?? 0) > 0;
+}
+
+export function noKeystile(): DataError {
+  return new DataError(
+    'The database has no tables of Keystile. Set KEYSTILE_DATABASE_URL to the database of the service.',
+  );
+}

@@ -1,0 +1,26 @@
+import type { Client } from 'pg';
+
+import { StorageUnavailable } from '../../port/storage.ts';
+import { DataError } from '../../sql/move/dataError.ts';
+import { Connector } from '../connection/connector.ts';
+import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { parseAddress } from '../connection/databaseUrl.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
+
+/** Sorting or counting a large table takes long. A reader of the export may be slow, and the transaction waits for it. */
+const SETTINGS = { statement_timeout: '3600000', idle_in_transaction_session_timeout: '0' };
+
+export function openForData(url: string): Promise<Client> {
+  return new Connector(parseAddress(url), 'data').connect(SETTINGS);
+}
+
+/** Failures of the database in one sentence, with what to do. */
+export async function orExplain<T>(work: Promise<T>, advice: string): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (isTold(error) || error instanceof DataError || error instanceof WrongServer) throw error;
+    const lost = kindOf(error) === 'lost' ? 'The connection to the database was lost' : 'The database refused';
+    throw new StorageUnavailable(`${lost} (${reasonOf(error)}). ${advice}`);
+  }
+}

@@ -1,0 +1,172 @@
+import type { Client } from 'pg';
+
+import { DataError } from '../../sql/move/dataError.ts';
+import type { DataHeader } from '../../sql/move/dataFormat.ts';
+import type { DataBatch, DataTarget, FinishedData } from '../../sql/move/dataPorts.ts';
+import { COUNTERS, type CounterName, DATA_TABLES, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
+import { IMPORT_ACTION, IMPORT_NOTE, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
+import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import { Durability } from '../connection/durability.ts';
+import { migrate, readInstallation } from '../schema/migrate.ts';
+import { MIGRATIONS } from '../schema/schema.ts';
+import { putNote } from './notes.ts';
+import { openForData, orExplain } from './openForData.ts';
+
+/** Key of the advisory lock of an import: any number, the same for all imports. */
+const IMPORT_LOCK = 7_218_530_413;
+/** A killed import keeps the lock until the server notices. */
+const LOCK_WITHIN_MS = 2_000;
+const ADVICE = 'Run the same import again: it goes on where it stopped.';
+/** The node of imported counts of local limits. No real node has this id. */
+const IMPORT_NODE = 'import';
+
+interface Progress {
+  readonly exportId: string;
+  readonly lines: number;
+}
+
+const SET_COUNTER: Readonly<Record<CounterName, string>> = {
+  next_account: "SELECT setval('account_numbers', $1, false)",
+  last_event: 'UPDATE event_counter SET sequence = $1',
+  last_audit_entry: "SELECT setval(pg_get_serial_sequence('audit_entries', 'number'), greatest($1::bigint, 1), $1 > 0)",
+  idempotency_partition: 'UPDATE idempotency_partition SET partition = $1',
+  idempotency_since_ms: 'UPDATE idempotency_partition SET since_ms = $1',
+};
+
+/** Fills an empty database. Each batch is a transaction that also notes how far the import has come, so that it can go on. */
+export class PostgresDataTarget implements DataTarget {
+  readonly storedTo: number;
+  readonly #client: Client;
+  readonly #exportId: string;
+
+  private constructor(client: Client, { exportId, lines }: Progress) {
+    this.#client = client;
+    this.#exportId = exportId;
+    this.storedTo = lines;
+  }
+
+  static async open(url: string, header: DataHeader, allowFsyncOff: boolean): Promise<PostgresDataTarget> {
+    const client = await openForData(url);
+    try {
+      return new PostgresDataTarget(client, await orExplain(begin(client, header, allowFsyncOff), ADVICE));
+    } catch (error) {
+      await client.end();
+      throw error;
+    }
+  }
+
+  async add(batch: DataBatch): Promise<void> {
+    await orExplain(this.#inTransaction(batch), ADVICE);
+  }
+
+  async finish(finished: FinishedData): Promise<void> {
+    await orExplain(this.#finish(finished), ADVICE);
+  }
+
+  async close(): Promise<void> {
+    await this.#client.end();
+  }
+
+  async #inTransaction(batch: DataBatch): Promise<void> {
+    const { table, rows, lastLine } = batch;
+    try {
+      // A crash of the server takes rows and progress back together. The last commit of the import flushes all of them.
+      await this.#client.query('BEGIN; SET LOCAL synchronous_commit = off');
+      if (table === COUNTERS) await this.#setCounters(rows);
+      else await this.#client.query(insertOf(table), [JSON.stringify(rows.map((row) => stored(table, row)))]);
+      await putNote(this.#client, IMPORT_NOTE, progressOf({ exportId: this.#exportId, lines: lastLine }));
+      await this.#client.query('COMMIT');
+    } catch (error) {
+      await this.#client.query('ROLLBACK').catch(() => {});
+      if (kindOf(error) !== 'refused') throw error;
+      throw new DataError(
+        `The file cannot be imported: a row of ${table.name} in the lines ${lastLine - rows.length + 1} to ${lastLine} is refused (${reasonOf(error)}). Export the data again, and import it into another database.`,
+      );
+    }
+  }
+
+  async #setCounters(rows: readonly DataRow[]): Promise<void> {
+    for (const { name, value } of rows) {
+      await this.#client.query(SET_COUNTER[name as CounterName], [value]);
+    }
+  }
+
+  async #finish(finished: FinishedData): Promise<void> {
+    const { header, trailer, importedAtMs } = finished;
+    const client = this.#client;
+    await client.query('BEGIN');
+    for (const { name } of DATA_TABLES.filter((table) => table !== COUNTERS)) {
+      const { rows } = await client.query<{ count: number }>(`SELECT count(*) AS count FROM ${name}`);
+      const expected = trailer.rows[name] ?? 0;
+      if (rows[0]?.count !== expected)
+        throw new DataError(
+          `The database has ${rows[0]?.count} rows of ${name}, and the file has ${expected}: something else wrote into it. Drop the database, and import into a new one.`,
+        );
+    }
+    await putNote(client, 'workspace_id', header.installation);
+    await putNote(client, IMPORTED_NOTE, importedNote(finished));
+    await client.query('DELETE FROM installation WHERE name = $1', [IMPORT_NOTE]);
+    await client.query(
+      'INSERT INTO audit_entries (at_ms, actor, action, target, after_json) VALUES ($1, $2, $3, $4, $5)',
+      [importedAtMs, 'cli', IMPORT_ACTION, header.installation, importEntry(finished)],
+    );
+    await client.query('COMMIT');
+    // The server plans from the first request on with what is in the tables.
+    await client.query('ANALYZE').catch(() => {});
+  }
+}
+
+function progressOf(progress: Progress): string {
+  return JSON.stringify(progress);
+}
+
+async function begin(client: Client, header: DataHeader, allowFsyncOff: boolean): Promise<Progress> {
+  await new Durability(allowFsyncOff).refuseUnsafe(client);
+  await takeLock(client);
+  await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: true });
+  const note = (await readInstallation(client)).get(IMPORT_NOTE);
+  if (note !== undefined) {
+    const progress = JSON.parse(note) as Progress;
+    if (progress.exportId === header.exportId) return progress;
+    throw new DataError(
+      `The import of another file (export ${progress.exportId}) into this database is not finished. Finish it with that file, or drop the database.`,
+    );
+  }
+  await refuseFilled(client);
+  const progress = { exportId: header.exportId, lines: 0 };
+  await putNote(client, IMPORT_NOTE, progressOf(progress));
+  return progress;
+}
+
+async function takeLock(client: Client): Promise<void> {
+  try {
+    await client.query(`SET lock_timeout = ${LOCK_WITHIN_MS}`);
+    await client.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
+    await client.query('SET lock_timeout = 0');
+  } catch (error) {
+    if (kindOf(error) !== 'busy') throw error;
+    throw new DataError('Another import into this database is running. Wait until it ends, or stop it.');
+  }
+}
+
+async function refuseFilled(client: Client): Promise<void> {
+  for (const { name } of DATA_TABLES.filter((table) => table !== COUNTERS)) {
+    const { rows } = await client.query<{ has: boolean }>(`SELECT EXISTS (SELECT 1 FROM ${name}) AS has`);
+    if (rows[0]?.has === true)
+      throw new DataError(
+        `The database is not empty: it has rows in ${name}. Import into a new database, in which no service has run.`,
+      );
+  }
+}
+
+/** The rows are one parameter: see insertQuery.ts. */
+function insertOf(table: DataTable): string {
+  const columns = [...table.columns.keys(), ...(table.name === 'local_counts' ? ['node'] : [])].join(', ');
+  return `INSERT INTO ${table.name} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table.name}, $1::json)`;
+}
+
+/** A row as this engine stores it. */
+function stored(table: DataTable, row: DataRow): DataRow {
+  if (table.name === 'local_counts') return { ...row, node: IMPORT_NODE };
+  return table.name.startsWith('idempotency_') ? { ...row, outcome: `{${String(row['outcome'])}}` } : row;
+}

@@ -1,0 +1,169 @@
+import { DataError } from './dataError.ts';
+import {
+  COUNTER_NAMES,
+  COUNTERS,
+  type DataRow,
+  type DataTable,
+  type DataValue,
+  findTable,
+  TABLE_NAMES,
+} from './dataTables.ts';
+
+/**
+ * The file of an export, one JSON text a line:
+ *
+ *   {"keystile":"data","format":1,...}       the header: what it is, and of which installation
+ *   ["apis",{"id":"api_...",...}]            a row: its table and its columns, without those that are null
+ *   {"rows":{"apis":1,...},"sha256":"..."}   the trailer: rows of each table, and the checksum of everything before this line
+ *
+ * Tables come in the order of the header. A file that was cut off has no trailer.
+ */
+export const DATA_FORMAT = 1;
+
+/** Longer than any row: an import that waits has up to 4 MiB of keys, which are quoted once more. */
+export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+export type EngineName = 'sqlite' | 'postgres';
+
+export interface DataHeader {
+  /** The version of the program that made it. */
+  readonly version: string;
+  /** The version of the schema that it was read from. */
+  readonly schema: number;
+  readonly installation: string;
+  readonly exportId: string;
+  /** Everything that was answered before this instant is in it. */
+  readonly takenAtMs: number;
+  readonly engine: EngineName;
+  readonly tables: readonly string[];
+}
+
+export interface DataTrailer {
+  readonly rows: Readonly<Record<string, number>>;
+  readonly sha256: string;
+}
+
+export function headerLine({ takenAtMs, ...rest }: DataHeader): string {
+  const { version, schema, installation, exportId, engine, tables } = rest;
+  return `${JSON.stringify({ keystile: 'data', format: DATA_FORMAT, version, schema, installation, exportId, takenAt: takenAtMs, engine, tables })}\n`;
+}
+
+export function trailerLine({ rows, sha256 }: DataTrailer): string {
+  return `${JSON.stringify({ rows, sha256 })}\n`;
+}
+
+export function rowLine({ name, columns }: DataTable, row: DataRow): string {
+  const written: Record<string, DataValue> = {};
+  for (const column of columns.keys()) {
+    const value = row[column] ?? null;
+    if (value !== null) written[column] = value;
+  }
+  return `["${name}",${JSON.stringify(written)}]\n`;
+}
+
+/** Refuses what this program cannot import. `name` is what messages call the file. */
+export function readHeader(name: string, line: string): DataHeader {
+  const found = objectIn(line);
+  const { format, version, schema, installation, exportId, takenAt, engine, tables } = found;
+  if (found['keystile'] !== 'data')
+    throw new DataError(`${name} is not an export of Keystile. Name a file that keystile data export has made.`);
+  if (typeof format === 'number' && format > DATA_FORMAT)
+    throw new DataError(
+      `${name} was made by a newer program: it has format ${format}, and this program knows up to ${DATA_FORMAT}. ` +
+        'Import it with the program that made it, or a newer one.',
+    );
+  const isSound =
+    format === DATA_FORMAT &&
+    typeof version === 'string' &&
+    isNumber(schema) &&
+    typeof installation === 'string' &&
+    typeof exportId === 'string' &&
+    isNumber(takenAt) &&
+    (engine === 'sqlite' || engine === 'postgres') &&
+    Array.isArray(tables) &&
+    tables.every((each) => typeof each === 'string');
+  if (!isSound) throw atLine(name, 1, 'the header is not complete');
+  const unknown = tables.find((each) => !TABLE_NAMES.includes(each));
+  if (unknown !== undefined) throw atLine(name, 1, `this program knows no table ${JSON.stringify(unknown)}`);
+  return { version, schema, installation, exportId, takenAtMs: takenAt, engine, tables };
+}
+
+/** null = the line is no trailer. */
+export function readTrailer(line: string): DataTrailer | null {
+  const { rows, sha256 } = objectIn(line);
+  if (typeof sha256 !== 'string' || typeof rows !== 'object' || rows === null) return null;
+  const counts = Object.entries(rows);
+  if (!counts.every(([, count]) => isNumber(count))) return null;
+  return { rows: Object.fromEntries(counts), sha256 };
+}
+
+export interface ReadRow {
+  readonly table: DataTable;
+  readonly row: DataRow;
+}
+
+/** A row, or why the line is none. */
+export function readRow(line: string): ReadRow | string {
+  const parsed = parse(line);
+  if (!Array.isArray(parsed) || parsed.length !== 2)
+    return 'it is not a row, which is a list of a table and its columns';
+  const [name, row] = parsed as [unknown, unknown];
+  const table = typeof name === 'string' ? findTable(name) : undefined;
+  if (table === undefined) return `this program knows no table ${shown(name)}`;
+  if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'the columns are not an object';
+  const problem = problemOf(table, row as Record<string, unknown>) ?? counterProblem(table, row as DataRow);
+  return problem ?? { table, row: row as DataRow };
+}
+
+function problemOf({ name, columns }: DataTable, row: Record<string, unknown>): string | null {
+  let found = 0;
+  for (const [column, { kind, isOptional }] of columns) {
+    const value = row[column];
+    if (value === undefined) {
+      if (!isOptional) return `the column ${column} of ${name} is missing`;
+      continue;
+    }
+    found++;
+    if (kind === 'text' ? typeof value !== 'string' : !Number.isSafeInteger(value))
+      return `the column ${column} of ${name} must be ${kind === 'text' ? 'a text' : 'a whole number'}, got ${shown(value)}`;
+  }
+  if (found === Object.keys(row).length) return null;
+  const unknown = Object.keys(row).find((column) => !columns.has(column));
+  return `this program knows no column ${shown(unknown)} of ${name}`;
+}
+
+function counterProblem(table: DataTable, { name }: DataRow): string | null {
+  if (table !== COUNTERS || COUNTER_NAMES.some((known) => known === name)) return null;
+  return `this program knows no counter ${shown(name)}`;
+}
+
+export function atLine(name: string, line: number, problem: string): DataError {
+  return new DataError(`${name} cannot be imported: in line ${line}, ${problem}. Export the data again.`);
+}
+
+export function torn(name: string): DataError {
+  return new DataError(
+    `${name} is torn or was changed: its checksum does not fit. Copy the file again from where it was made, or export the data again.`,
+  );
+}
+
+function shown(value: unknown): string {
+  return (JSON.stringify(value) ?? 'nothing').slice(0, 64);
+}
+
+function isNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function objectIn(line: string): Record<string, unknown> {
+  const value = parse(line);
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

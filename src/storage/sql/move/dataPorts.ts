@@ -1,0 +1,39 @@
+import type { DataHeader, DataTrailer, EngineName } from './dataFormat.ts';
+import type { DataRow, DataTable } from './dataTables.ts';
+
+/** A database that is read for an export. */
+export interface DataSource {
+  readonly engine: EngineName;
+  readonly schema: number;
+  readonly installation: string;
+  /** Rows of a table in the order of its key, some at a time. All in one transaction. `after`: only rows of a growing table behind this. */
+  read(table: DataTable, after?: number): AsyncIterable<readonly DataRow[]>;
+  /** Ends the transaction: what is read from now on is as it is now. */
+  renew(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Rows of one table, which come from consecutive lines of a file. */
+export interface DataBatch {
+  readonly table: DataTable;
+  readonly rows: readonly DataRow[];
+  /** The line of the last row. */
+  readonly lastLine: number;
+}
+
+export interface FinishedData {
+  readonly header: DataHeader;
+  readonly trailer: DataTrailer;
+  readonly importedAtMs: number;
+}
+
+/** A new or empty database that is filled by an import. Nobody uses it before `finish`. */
+export interface DataTarget {
+  /** The last line that an earlier import of the same file has stored; 0 = none. */
+  readonly storedTo: number;
+  /** The batch is stored as a whole, or not at all. */
+  add(batch: DataBatch): Promise<void>;
+  finish(finished: FinishedData): Promise<void>;
+  /** Whether `finish` was called or not. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,230 @@
+import { SUMS } from '../analytics/countColumns.ts';
+
+/**
+ * What `keystile data export` writes, the same for both engines: tables, in the order in which they are written, and their columns. A test
+ * compares this with both schemas: each column is here, or in NOT_EXPORTED with its reason.
+ */
+
+export type ColumnKind = 'text' | 'number';
+
+export interface DataColumn {
+  readonly kind: ColumnKind;
+  readonly isOptional: boolean;
+}
+
+export interface DataTable {
+  readonly name: string;
+  /** Rows are written in the order of these columns. */
+  readonly key: readonly string[];
+  readonly columns: ReadonlyMap<string, DataColumn>;
+  /** Only management writes it. During a move it is copied while spends go on. */
+  readonly isAhead: boolean;
+  /** Rows are only added, with a higher number in its key: what comes during a move is copied at the end of it. */
+  readonly isGrowing: boolean;
+  /** The embedded database holds it in analytics.db. */
+  readonly isAnalytics: boolean;
+}
+
+export type DataValue = string | number | null;
+export type DataRow = Readonly<Record<string, DataValue>>;
+
+/** Names of columns, separated by spaces. */
+interface Columns {
+  readonly text?: string;
+  readonly optionalText?: string;
+  readonly number?: string;
+  readonly optionalNumber?: string;
+}
+
+type Kind = 'ahead' | 'growing' | 'late' | 'analytics';
+
+function table(name: string, kind: Kind, key: string, columns: Columns): DataTable {
+  const of = (names: string | undefined, column: DataColumn): (readonly [string, DataColumn])[] =>
+    words(names).map((each) => [each, column]);
+  return {
+    name,
+    key: words(key),
+    columns: new Map([
+      ...of(columns.text, { kind: 'text', isOptional: false }),
+      ...of(columns.optionalText, { kind: 'text', isOptional: true }),
+      ...of(columns.number, { kind: 'number', isOptional: false }),
+      ...of(columns.optionalNumber, { kind: 'number', isOptional: true }),
+    ]),
+    isAhead: kind === 'ahead' || kind === 'growing',
+    isGrowing: kind === 'growing',
+    isAnalytics: kind === 'analytics',
+  };
+}
+
+function words(text = ''): string[] {
+  return text.split(' ').filter((word) => word !== '');
+}
+
+const RECORDS: readonly DataTable[] = [
+  table('apis', 'ahead', 'id', {
+    text: 'id name',
+    optionalText: 'default_prefix default_limit',
+    number: 'delete_protected generation purges_below created_at_ms revision',
+    optionalNumber: 'default_byte_length updated_at_ms deleted_at_ms',
+  }),
+  table('permissions', 'ahead', 'id', {
+    text: 'id name slug',
+    optionalText: 'description',
+    number: 'created_at_ms',
+  }),
+  table('roles', 'ahead', 'id', {
+    text: 'id name',
+    optionalText: 'description permissions',
+    number: 'created_at_ms revision',
+  }),
+  table('plans', 'ahead', 'id', {
+    text: 'id name refills',
+    optionalText: 'meta limits roles permissions',
+    number: 'metered created_at_ms revision',
+    optionalNumber: 'remaining max_keys expires_within_ms credits_below updated_at_ms',
+  }),
+  table('identities', 'ahead', 'id', {
+    text: 'id external_id',
+    optionalText: 'name meta plan_id plan_move next_plan_id credits limits',
+    number: 'enabled created_at_ms revision',
+    optionalNumber: 'max_keys expires_within_ms credits_below credits_account updated_at_ms',
+  }),
+  table('keys', 'ahead', 'id', {
+    text: 'id api_id secret_digest start',
+    optionalText:
+      'identity_id name meta environment credits limits plan_id plan_move next_plan_id ip_allowlist roles permissions',
+    number: 'generation enabled created_at_ms revision',
+    optionalNumber:
+      'byte_length expires_at_ms credits_account expires_within_ms told_expiry_ms credits_below updated_at_ms deleted_at_ms',
+  }),
+  table('search_words', 'ahead', 'scope word id', { text: 'scope word id' }),
+  table('former_secrets', 'ahead', 'digest', { text: 'digest owner', number: 'until_ms' }),
+  table('root_keys', 'ahead', 'id', {
+    text: 'id secret_digest start rights',
+    optionalText: 'name',
+    number: 'created_at_ms',
+    optionalNumber: 'expires_at_ms revoked_at_ms',
+  }),
+  table('namespaces', 'ahead', 'id', { text: 'id name', number: 'created_at_ms patterns_revision' }),
+  table('overrides', 'ahead', 'id', {
+    text: 'id namespace_id identifier',
+    number: 'max_count duration_ms async created_at_ms revision',
+    optionalNumber: 'updated_at_ms',
+  }),
+  table('audit_entries', 'ahead', 'number', {
+    text: 'actor action target',
+    optionalText: 'before_json after_json origin request_id via',
+    number: 'number at_ms',
+  }),
+  table('events', 'growing', 'sequence', { text: 'id type data', number: 'sequence at_ms' }),
+];
+
+const ACCOUNTS: readonly DataTable[] = [
+  table('accounts', 'late', 'id', { number: 'id kind value mark due_at_ms revision base segment_ms' }),
+  table('adhoc_windows', 'late', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms account' }),
+  // The outcome is the instant of the answer, then `left` and `resetAtMs` of each charge, separated by commas.
+  ...['idempotency_0', 'idempotency_1'].map((name) =>
+    table(name, 'late', 'scope id', { text: 'scope id request_digest outcome' }),
+  ),
+  table('statement_lines', 'late', 'account start_ms', {
+    number: 'account start_ms period_ms opening granted refilled adjusted spent expired closing held told',
+  }),
+  table('closed_accounts', 'late', 'account', { text: 'owner', number: 'account metered' }),
+  table('told_credits', 'late', 'account type below', { text: 'type', number: 'account below' }),
+  table('told_limits', 'late', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms reset_at_ms' }),
+  table('pockets', 'late', 'account', { text: 'state', number: 'account held' }),
+  table('reservations', 'late', 'id', {
+    text: 'id key_id api_id on_expiry parts state answer',
+    optionalText: 'identity_id idempotency_id request_digest',
+    number: 'cost expires_at_ms created_at_ms charged returned',
+    optionalNumber: 'ended_at_ms remaining settled_cost',
+  }),
+  table('credit_calls', 'late', 'id', {
+    text: 'id owner kind reason',
+    optionalText: 'idempotency_id',
+    number: 'amount at_ms',
+    optionalNumber: 'expires_at_ms',
+  }),
+  table('webhooks', 'late', 'id', {
+    text: 'id url secret',
+    optionalText: 'types paused_because former_secret',
+    number: 'enabled created_at_ms revision',
+    optionalNumber: 'paused_at_ms former_until_ms updated_at_ms',
+  }),
+  table('webhook_queues', 'late', 'webhook_id', { text: 'webhook_id', number: 'queued_to' }),
+  table('deliveries', 'late', 'webhook_id sequence', {
+    text: 'webhook_id event_id type',
+    optionalText: 'last_error',
+    number: 'sequence state due_at_ms attempts queued_at_ms',
+    optionalNumber: 'failing_since_ms last_at_ms last_status',
+  }),
+  table('imports', 'late', 'id', { text: 'id api_id', number: 'queued done failed' }),
+  table('import_batches', 'late', 'id', { text: 'id import_id api_id keys actor', number: 'first_index size' }),
+  table('import_errors', 'late', 'import_id key_index', { text: 'import_id message', number: 'key_index' }),
+];
+
+const COUNTS = SUMS.join(' ');
+
+const ANALYTICS: readonly DataTable[] = [
+  // Without the node that counted: of each window, the sum of all nodes.
+  table('local_counts', 'analytics', 'owner name duration_ms', {
+    text: 'owner name',
+    number: 'duration_ms count reset_at_ms',
+  }),
+  table('key_counts', 'analytics', 'span time_ms api_id key_id identity_id tags', {
+    text: 'api_id key_id identity_id tags',
+    number: `span time_ms ${COUNTS}`,
+  }),
+  table('api_counts', 'analytics', 'span time_ms api_id tags', {
+    text: 'api_id tags',
+    number: `span time_ms ${COUNTS}`,
+  }),
+  table('key_uses', 'analytics', 'key_id', { text: 'key_id', number: 'last_used_at_ms' }),
+  // With the counts that no log has yet (count_slices).
+  table('count_log', 'analytics', 'number', {
+    text: 'api_id key_id identity_id tags',
+    number: `minute_ms ${COUNTS} last_at_ms`,
+  }),
+];
+
+/** Where numbering goes on, and which partition of idempotency keys runs since when. Each engine keeps these in its own places. */
+export const COUNTERS = table('counters', 'late', 'name', { text: 'name', number: 'value' });
+
+/** In the order of the file. */
+export const DATA_TABLES: readonly DataTable[] = [...RECORDS, ...ACCOUNTS, COUNTERS, ...ANALYTICS];
+
+export const TABLE_NAMES: readonly string[] = DATA_TABLES.map(({ name }) => name);
+
+export function findTable(name: string): DataTable | undefined {
+  return DATA_TABLES.find((each) => each.name === name);
+}
+
+export const COUNTER_NAMES = [
+  'next_account',
+  'last_event',
+  'last_audit_entry',
+  'idempotency_partition',
+  'idempotency_since_ms',
+] as const;
+export type CounterName = (typeof COUNTER_NAMES)[number];
+
+/** Tables and columns (`table.column`) of either engine that are not exported, each with its reason. */
+export const NOT_EXPORTED: Readonly<Record<string, string>> = {
+  installation: 'the header has the id of the installation, and `counters` what continues; the rest is of one database',
+  sessions: 'a browser signs in again',
+  portal_sessions: 'a customer opens the page again',
+  ledger_log: 'it is applied to the accounts while they are written',
+  count_slices: 'they are written as rows of count_log',
+  'count_log.number': 'the target numbers its log itself',
+  'deliveries.lease': 'it belongs to a process that sends',
+  'accounts.padding': 'it only reserves space',
+  idempotency_partition: 'it is in `counters`',
+  event_counter: 'it is in `counters`',
+  committers: 'a node makes its own when it starts',
+  changes: 'they tell running nodes what to forget, and no node runs on the target yet',
+  change_counter: 'it numbers the changes of one database',
+  nodes: 'they are processes',
+  count_marks: 'they belong to nodes',
+  'local_counts.node': 'counts are added up over all nodes',
+  'local_counts.pushed_at': 'it tells running nodes what is new',
+};

@@ -1,0 +1,35 @@
+import type { FinishedData } from './dataPorts.ts';
+
+/** What a database keeps of the import that made it, in its table `installation`. */
+export const IMPORTED_NOTE = 'imported';
+/** An import that is not finished, in the same table. Nobody may use the database then. */
+export const IMPORT_NOTE = 'import';
+/** The database was moved to another one, in the same table. Nobody may use it then. */
+export const MOVED_NOTE = 'moved';
+
+/** The entry that an import adds to the audit log. */
+export const IMPORT_ACTION = 'installation.import';
+
+export function importedNote({ header, importedAtMs }: FinishedData): string {
+  const { exportId, engine, takenAtMs } = header;
+  return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
+}
+
+export function importEntry({ header }: FinishedData): string {
+  return JSON.stringify({ takenAt: header.takenAtMs, engine: header.engine, version: header.version });
+}
+
+export interface MovedNote {
+  readonly exportId: string;
+  readonly atMs: number;
+}
+
+/** Why a database that was moved is not served. `place` names it. */
+export function movedReason(place: string, note: string): string {
+  const { atMs } = JSON.parse(note) as MovedNote;
+  const at = `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return (
+    `${place} was exported with --move at ${at}, and its credits may be spent in another place now. ` +
+    'Start the service there. To use this one again, run keystile data release: whatever was spent in the other place is then not known here.'
+  );
+}

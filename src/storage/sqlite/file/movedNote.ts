@@ -1,0 +1,22 @@
+import type { Database } from 'bun:sqlite';
+
+import { MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
+import { FolderError } from './dataFolder.ts';
+
+/** Refuses a database that was moved to another place. Changes nothing. */
+export function refuseMoved(db: Database, folder: string): void {
+  const note = db.query('SELECT value FROM installation WHERE name = ?').get(MOVED_NOTE) as { value: string } | null;
+  if (note !== null) throw new FolderError(movedReason(`The data folder ${folder}`, note.value));
+}
+
+export function noteMoved(db: Database, note: MovedNote): void {
+  db.query('INSERT INTO installation (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = ?2').run(
+    MOVED_NOTE,
+    JSON.stringify(note),
+  );
+}
+
+/** Answers whether the database had been moved. */
+export function forgetMoved(db: Database): boolean {
+  return db.query('DELETE FROM installation WHERE name = ?').run(MOVED_NOTE).changes > 0;
+}

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+
+import { keystile, type Ran } from '../../process/cli/cliRun.ts';
+import { sharedServer } from '../../support/cluster/faultLab.ts';
+
+/** Settings of a command on a database of the shared server. */
+export async function emptyDatabase(): Promise<Readonly<Record<string, string>>> {
+  return onDatabase(await (await sharedServer()).createDatabase());
+}
+
+export function onDatabase(url: string): Readonly<Record<string, string>> {
+  return { KEYSTILE_DATABASE_URL: url, KEYSTILE_ALLOW_FSYNC_OFF: 'on' };
+}
+
+/** Runs `keystile data ...`, which must succeed. */
+export async function data(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ran> {
+  const ran = await keystile(['data', ...words], { environment });
+  if (ran.code !== 0) throw new Error(`keystile data ${words.join(' ')} ended with ${ran.code}: ${ran.err}`);
+  return ran;
+}
+
+/** The rows of an export, without what every import adds: its entry in the audit log. */
+export function rowsOf(file: string): string[] {
+  return readFileSync(file, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .slice(1, -1)
+    .filter(
+      (line) => !line.includes('"installation.import"') && !line.startsWith('["counters",{"name":"last_audit_entry"'),
+    );
+}

@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+
+import { Client } from 'pg';
+
+import { KeystileNode } from '../../../tools/cluster/node.ts';
+import { until } from '../../../tools/cluster/wait.ts';
+import { keystile } from '../../process/cli/cliRun.ts';
+import { Child, PROGRAM, runToEnd, TempFolder } from '../../process/process.ts';
+import { sharedServer } from '../../support/cluster/faultLab.ts';
+import { EVERYTHING, makeEverything } from '../../support/fixtures/everything.ts';
+import { TestService } from '../../support/service.ts';
+import { data, onDatabase, rowsOf } from './moved.ts';
+
+let folder: TempFolder;
+let file: string;
+
+beforeAll(async () => {
+  folder = new TempFolder();
+  file = folder.join('whole');
+  const service = await TestService.start({ settings: EVERYTHING });
+  await makeEverything(service);
+  await data(['export', file], { KEYSTILE_DATA: service.folder });
+  await service.close();
+});
+
+afterAll(() => folder[Symbol.dispose]());
+
+const nameOf = (url: string): string => new URL(url).pathname.slice(1);
+const imports = (url: string, from = file) => keystile(['data', 'import', from], { environment: onDatabase(url) });
+
+async function noteIn(url: string, name: string): Promise<string | null> {
+  const server = await sharedServer();
+  const [exists] = await server.query("SELECT to_regclass('installation') IS NOT NULL AS yes", nameOf(url));
+  if (exists?.['yes'] !== true) return null;
+  const [row] = await server.query(`SELECT value FROM installation WHERE name = '${name}'`, nameOf(url));
+  return row === undefined ? null : String(row['value']);
+}
+
+describe('an import that is killed in the middle', () => {
+  test('keeps every node from starting; the same file goes on where it stopped, and another one is refused', async () => {
+    const server = await sharedServer();
+    const url = await server.createDatabase();
+    // It reads its input from a pipe of which only a part comes.
+    const lines = readFileSync(file, 'utf8').split('\n');
+    const half = folder.join('half');
+    writeFileSync(half, `${lines.slice(0, Math.floor(lines.length / 2)).join('\n')}\n`);
+    const command = ['sh', '-c', '{ cat "$1"; sleep 60; } | exec "${@:2}"', 'sh', half];
+    await using child = new Child({
+      command: ['bash', ...command.slice(1), ...PROGRAM, 'data', 'import', '-'],
+      settings: { ...onDatabase(url) },
+      ownGroup: true,
+    });
+    await until('some of it is stored', async () => /"lines":\d{2}/.test((await noteIn(url, 'import')) ?? ''));
+    child.signalGroup('SIGKILL');
+    await child.exited();
+
+    const started = await runToEnd({ settings: { KEYSTILE_DATABASE_URL: url } });
+    expect([started.code, started.stderr]).toEqual([
+      78,
+      'An import into this database is not finished. Run the same keystile data import again, which goes on where it stopped, or drop the database.\n',
+    ]);
+    const other = folder.join('other');
+    writeFileSync(other, changedHeader(readFileSync(file, 'utf8')));
+    expect((await imports(url, other)).err).toMatch(
+      /^The import of another file \(export export_\w+\) into this database is not finished\. Finish it with that file, or drop the database\.\n$/,
+    );
+    await server.query("INSERT INTO root_keys VALUES ('a', 'b', 'c', NULL, '[]', 0)", nameOf(url));
+    expect((await imports(url)).err).toMatch(
+      /^The database has \d+ rows of root_keys, and the file has \d+: something else wrote into it\. Drop the database, and import into a new one\.\n$/,
+    );
+    await server.query("DELETE FROM root_keys WHERE id = 'a'", nameOf(url));
+    const resumed = await imports(url);
+    expect([resumed.code, resumed.out]).toEqual([0, expect.stringMatching(/^resumed +after line \d+$/m)]);
+    await data(['export', folder.join('resumed'), '--force'], onDatabase(url));
+    expect(rowsOf(folder.join('resumed'))).toEqual(rowsOf(file));
+  });
+});
+
+/** The same data under another export id, with a right checksum. */
+function changedHeader(text: string): string {
+  const body = text.slice(0, text.lastIndexOf('\n', text.length - 2) + 1);
+  const trailer = JSON.parse(text.slice(body.length)) as { rows: object };
+  const changed = body.replace(/"exportId":"export_\w{8}/, '"exportId":"export_another1');
+  const sha256 = new Bun.CryptoHasher('sha256').update(changed).digest('hex');
+  return `${changed}${JSON.stringify({ ...trailer, sha256 })}\n`;
+}
+
+describe('PostgreSQL', () => {
+  test('a database that is not empty is refused, and nothing in it is changed', async () => {
+    const server = await sharedServer();
+    const url = await server.createDatabase();
+    await data(['import', file], onDatabase(url));
+    expect(await imports(url)).toEqual({
+      code: 1,
+      out: '',
+      err: 'The database is not empty: it has rows in apis. Import into a new database, in which no service has run.\n',
+    });
+    expect(await noteIn(url, 'import')).toBeNull();
+  });
+
+  test('an imported database is served; as the source of a move its nodes must be stopped, and do not start again', async () => {
+    const server = await sharedServer();
+    const url = await server.createDatabase();
+    await data(['import', file], onDatabase(url));
+    const environment = onDatabase(url);
+    const move = () => keystile(['data', 'export', folder.join('moved'), '--move', '--force'], { environment });
+    {
+      await using node = await KeystileNode.start({ location: 'eu', databaseUrl: url });
+      expect((await node.call('/v1/apis.createApi', { name: 'made after the import' })).status).toBe(200);
+      expect((await move()).err).toMatch(
+        /^The node node_\w+ \(eu\) runs on this database\. Stop all nodes before an export with --move\. A node that was killed is forgotten after 10 seconds\.\n$/,
+      );
+      expect(await noteIn(url, 'moved')).toBeNull();
+      await node.stop();
+    }
+    expect((await move()).code).toBe(0);
+    const started = await runToEnd({ settings: { KEYSTILE_DATABASE_URL: url } });
+    expect([started.code, started.stderr]).toEqual([
+      78,
+      expect.stringContaining('The database was exported with --move at '),
+    ]);
+    expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
+    expect(await noteIn(url, 'moved')).toBeNull();
+  });
+
+  test('a row that the database refuses, and an import beside another one, are told', async () => {
+    const url = await (await sharedServer()).createDatabase();
+    const [header = ''] = readFileSync(file, 'utf8').split('\n');
+    const pocket = '["pockets",{"state":"{}","account":1,"held":0}]';
+    const body = `${header}\n${pocket}\n${pocket}\n`;
+    const sha256 = new Bun.CryptoHasher('sha256').update(body).digest('hex');
+    writeFileSync(folder.join('twice'), `${body}${JSON.stringify({ rows: { pockets: 2 }, sha256 })}\n`);
+    expect((await imports(url, folder.join('twice'))).err).toMatch(
+      /^The file cannot be imported: a row of pockets in the lines 2 to 3 is refused \(.* \[23505\]\)\. Export the data again, and import it into another database\.\n$/,
+    );
+    const client = new Client(url);
+    await client.connect();
+    await client.query('SELECT pg_advisory_lock(7218530413)');
+    expect((await imports(url)).err).toBe(
+      'Another import into this database is running. Wait until it ends, or stop it.\n',
+    );
+    await client.end();
+  });
+
+  test('a database without tables of Keystile cannot be exported or released', async () => {
+    const environment = onDatabase(await (await sharedServer()).createDatabase());
+    const err = 'The database has no tables of Keystile. Set KEYSTILE_DATABASE_URL to the database of the service.\n';
+    for (const words of [
+      ['export', folder.join('none')],
+      ['export', folder.join('none'), '--move'],
+      ['release', '--yes'],
+    ])
+      expect(await keystile(['data', ...words], { environment })).toEqual({ code: 1, out: '', err });
+  });
+});
