@@ -21,6 +21,7 @@ import { connectionsThatFit } from './connectionsThatFit.ts';
 import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
+import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 
 export interface ServeOutput {
