@@ -53,8 +53,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** Brings the file, which may be new, to the newest version; `db` is a connection to it. An older version is put aside first. */
-export function prepareAnalytics(db: Database, path: string, putAside: (version: number) => void = () => {}): void {
+/** The schema version of the file; 0: it is new. Refuses one that this program cannot use. */
+export function readAnalyticsVersion(db: Database, path: string): number {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
   if (user_version > 0 && application_id !== APPLICATION_ID) {
@@ -68,11 +68,12 @@ export function prepareAnalytics(db: Database, path: string, putAside: (version:
         'Start it with the newer program that wrote them, or move the file away to begin without counts.',
     );
   }
-  if (user_version === MIGRATIONS.length) return;
-  if (user_version > 0) putAside(user_version);
-  db.transaction(() => {
-    for (const migration of MIGRATIONS.slice(user_version)) db.run(migration);
-    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
-  }).immediate();
+  return user_version;
+}
+
+/** Brings the file from this version to the newest, in the transaction of the caller. */
+export function migrateAnalytics(db: Database, from = 0): void {
+  for (const migration of MIGRATIONS.slice(from)) db.run(migration);
+  db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+  db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
 }
