@@ -7,7 +7,6 @@ import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@openteleme
 import type { Family } from '../http/answer/families.ts';
 import type { Tracer } from '../http/answer/tracer.ts';
 import type { Log } from '../log.ts';
-import { withoutExporterVariables } from './exporterVariables.ts';
 import { FamilyProducer } from './familyProducer.ts';
 import { Spans } from './spans.ts';
 import { CollectorWatch, watched } from './watchedExport.ts';
@@ -51,8 +50,7 @@ export class Telemetry {
     this.#options = options;
     this.#startedAtMs = options.nowMs();
     this.#watch = new CollectorWatch(options.endpoint, options.log);
-    const made = withoutExporterVariables(() => new OTLPTraceExporter(this.#exportTo('v1/traces')));
-    const exporter = watched(made, 'traces', this.#watch);
+    const exporter = watched(new OTLPTraceExporter(this.#exportTo('v1/traces')), 'traces', this.#watch);
     this.#traces = new TracerProvider({
       resource: this.#resource(),
       // What is traced is decided before a span begins.
@@ -73,8 +71,7 @@ export class Telemetry {
   /** Begins to send what `read` answers, from time to time. */
   sendMetrics(read: () => Promise<readonly Family[]>): void {
     const { nowMs, version, intervalMs } = this.#options;
-    const made = withoutExporterVariables(() => new OTLPMetricExporter(this.#exportTo('v1/metrics')));
-    const exporter = watched(made, 'metrics', this.#watch);
+    const exporter = watched(new OTLPMetricExporter(this.#exportTo('v1/metrics')), 'metrics', this.#watch);
     const reader = new PeriodicExportingMetricReader({
       exporter,
       exportIntervalMillis: intervalMs,

@@ -14,13 +14,13 @@ const TEST_LOCK = 4_711;
 const INDEX_OF_COUNTERS = {
   compatibleFrom: SCHEMA_VERSION,
   sql: 'ALTER TABLE accounts ADD COLUMN note text',
-  indexes: `CREATE INDEX accounts_by_note ON accounts (note);
+  indexes: `CREATE INDEX keys_by_name ON keys (name); CREATE INDEX accounts_by_note ON accounts (note);
     SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${TEST_LOCK})`,
 };
 
 const isBeingBuilt = `SELECT 1 FROM pg_locks WHERE relation = 'accounts'::regclass AND mode = 'ShareLock' AND granted`;
 
-test('while an index of the exact counters is built, an older node verifies and reads; a spend is refused and takes nothing', async () => {
+test('while an index of the exact counters is built, an older node verifies and reads; what is refused has changed nothing', async () => {
   await using postgres = await PostgresServer.start();
   using next = new NextProgram();
   next.addToShared(INDEX_OF_COUNTERS);
@@ -38,12 +38,16 @@ test('while an index of the exact counters is built, an older node verifies and 
     const starting = KeystileNode.start({ databaseUrl: postgres.url(), location: 'newer', command: next.serve });
     await until('the index is being built', async () => (await postgres.query(isBeingBuilt)).length === 1);
     const spent = older.verify({ key: counted.key });
+    const renamed = older.call('/v1/keys.updateKey', { keyId: plain.keyId, name: 'renamed' });
     expect((await older.verify({ key: plain.key })).body).toMatchObject({ valid: true });
     expect((await older.call('/v1/keys.getKey', { keyId: counted.keyId })).body).toMatchObject({ remaining: 9 });
-    expect(await spent).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE' } } });
+    for (const refused of [spent, renamed]) {
+      expect(await refused).toMatchObject({ status: 503, body: { error: { code: 'UNAVAILABLE' } } });
+    }
 
     await holder.query(`SELECT pg_advisory_unlock(${TEST_LOCK})`);
     await using newer = await starting;
+    expect((await newer.call('/v1/keys.getKey', { keyId: plain.keyId })).body).not.toHaveProperty('name');
     for (const [node, remaining] of [
       [older, 8],
       [newer, 7],

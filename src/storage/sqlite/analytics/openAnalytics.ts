@@ -23,13 +23,16 @@ export function openAnalytics(path: string, aside: Pick<Aside, 'nowMs' | 'tell'>
     return { commit: () => {}, undo: () => {} };
   } catch (error) {
     db?.close();
-    if (error instanceof FolderError) throw error;
-    const { kind, message } = toWriteFailure(error);
-    if (kind === 'full') throw new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);
-    throw new FolderError(
-      `The analytics in ${path} cannot be opened (${message}). Move the file away to begin without counts.`,
-    );
+    throw error instanceof FolderError ? error : notOpened(path, error);
   }
+}
+
+function notOpened(path: string, error: unknown): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  if (kind === 'full') return new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);
+  return new FolderError(
+    `The analytics in ${path} cannot be opened (${message}). Move the file away to begin without counts.`,
+  );
 }
 
 /** Migrates an older or a new file in a transaction. One that is not committed leaves no copy: nothing has happened to the file. */
@@ -45,7 +48,7 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
       work();
     } catch (error) {
       undo();
-      throw copy === null ? error : notMigrated(aside, error);
+      throw copy === null ? notOpened(aside.path, error) : notMigrated(aside, error);
     }
   };
   orUndo(() => {
