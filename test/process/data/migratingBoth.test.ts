@@ -93,6 +93,23 @@ describe('a start that migrates both files', () => {
     expect(past(folder)).toEqual({ keys: 1, analytics: 1 });
   });
 
+  test('a disk that is full at the second commit leaves the analytics as before, and the next start goes on', async () => {
+    using folder = new TempFolder();
+    const { apiId, settings } = fixtureIn(folder);
+    // It fits into the memory of the connection, so nothing is written before the commit.
+    next.addToAnalytics(`${ADD_A_COLUMN} CREATE TABLE large (bytes BLOB); INSERT INTO large VALUES (zeroblob(1500000));`);
+    // Files may have 2048 blocks of 512 bytes: a longer write fails as on a full disk.
+    const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 2048; exec "$@"`, 'sh', ...next.serve];
+    const { stderr } = await runToEnd({ command: full, settings });
+    expect(stderr).toMatch(
+      /^The analytics in \S+\/analytics\.db could not be migrated from schema version \d to \d \(SQLITE_\w+: .+\)\. The file is as it was before, with all its counts\.$/m,
+    );
+    expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 1, analytics: 0 }, ['keystile.db']]);
+    await using server = await Server.start(folder, { command: next.serve, settings });
+    expect(await countedBy(server, apiId)).toBe(28);
+    expect(past(folder)).toEqual({ keys: 1, analytics: 1 });
+  });
+
   test('analytics that cannot be migrated leave both files as before, and no copy, however often it is tried', async () => {
     using folder = new TempFolder();
     const { credits, settings } = fixtureIn(folder);
