@@ -16,10 +16,20 @@ function writer(stream: NodeJS.WriteStream): { write(text: string): void; writte
   return self;
 }
 
+/**
+ * What the settings are read from. The libraries of OpenTelemetry read variables beside what they are given: they would send headers that are
+ * meant for another collector, so they do not find them.
+ */
+function takeEnvironment(): Record<string, string | undefined> {
+  const taken = { ...process.env };
+  for (const name of Object.keys(taken)) if (name.startsWith('OTEL_EXPORTER_OTLP_')) delete process.env[name];
+  return taken;
+}
+
 async function main(): Promise<void> {
   const [out, err] = [writer(process.stdout), writer(process.stderr)];
   const exitCode = await runCli(process.argv.slice(2), {
-    environment: process.env,
+    environment: takeEnvironment(),
     out: (text) => out.write(text),
     writeOut: (bytes) =>
       new Promise((done, failed) => process.stdout.write(bytes, (error) => (error ? failed(error) : done()))),

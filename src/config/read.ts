@@ -45,6 +45,10 @@ export function readConfig(sources: ConfigSources): ConfigReading {
         );
     }
   }
+  if (config.otlpEndpoint != null && isTelemetryOff(sources.environment)) {
+    config.otlpEndpoint = null;
+    notes.push('Nothing is sent to a collector: OTEL_SDK_DISABLED is true.');
+  }
   const found = contradictions({ ...config, origins } as Partial<Config>);
   problems.push(...found.map((problem) => namingFlags(problem, origins)));
   return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
@@ -132,11 +136,16 @@ function findStandard(
   const given = name === undefined ? '' : (environment[name] ?? '');
   if (name === undefined || given === '') return null;
   const parsed = kind.parse(given);
-  if ('value' in parsed) return { text: given, from: name, origin: 'environment' };
+  if ('value' in parsed) return { text: given, from: name, origin: 'standard' };
   notes.push(
-    `${name} is ignored: it ${parsed.problem}${gotOf(setting, given)}. Set ${VARIABLES[setting].name} instead.`,
+    `${name} is ignored: it ${parsed.problem}${gotOf(setting, parsed.item ?? given)}. Set ${VARIABLES[setting].name} instead.`,
   );
   return null;
+}
+
+/** The switch that turns OpenTelemetry off in every program that uses it. */
+function isTelemetryOff(environment: ConfigSources['environment']): boolean {
+  return environment['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true';
 }
 
 /** Problems of settings that are right by themselves. Settings with a problem of their own are absent here. */

@@ -20,7 +20,8 @@ export interface ShownSetting {
   readonly name: string;
   /** As a user would write it. Of a secret: whether it is set. */
   readonly value: string;
-  readonly origin: Origin;
+  /** A standard variable is one of the environment, too. */
+  readonly origin: Exclude<Origin, 'standard'>;
   readonly meaning: string;
 }
 
@@ -29,9 +30,13 @@ export function describeConfig(config: Config): ShownSetting[] {
   return SETTINGS.map((setting) => ({
     name: VARIABLES[setting].name,
     value: shownValue(config, setting),
-    origin: config.origins[setting],
+    origin: shownOrigin(config.origins[setting]),
     meaning: VARIABLES[setting].meaning,
   }));
+}
+
+function shownOrigin(origin: Origin): ShownSetting['origin'] {
+  return origin === 'standard' ? 'environment' : origin;
 }
 
 function shownValue(config: Config, setting: Setting): string {

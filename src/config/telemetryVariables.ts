@@ -11,13 +11,24 @@ const fraction: Kind<number> = {
   },
 };
 
+/** It is logged, so it holds no credentials, and a wrong one that may hold some is not repeated. Paths are put behind it. */
+const endpoint: Kind<string> = {
+  label: 'URL',
+  parse(value) {
+    const parsed = publicUrl.parse(value);
+    if (!/[@?#]/.test(value)) return parsed;
+    const problem = 'must have no user, password, query or fragment; credentials belong in KEYSTILE_OTLP_HEADERS';
+    return { problem, item: '' };
+  },
+};
+
 /** Names and values of headers, as OpenTelemetry writes them: values are percent-encoded. */
 const headers: Kind<Readonly<Record<string, string>>> = {
   label: 'name=value, separated by commas',
   parse(value) {
     const pairs = value.split(',').map((part) => /^([\w!#$%&'*+.^`|~-]+)=([\x20-\x7e]*)$/.exec(part.trim()));
     const entries = pairs.flatMap((pair) => (pair === null ? [] : [[pair[1] ?? '', decoded(pair[2] ?? '')] as const]));
-    return entries.length === pairs.length
+    return entries.length === pairs.length && entries.every(([, decodedValue]) => /^[\x20-\x7e]*$/.test(decodedValue))
       ? { value: Object.fromEntries(entries) }
       : { problem: 'must be name=value, separated by commas, in printable ASCII' };
   },
@@ -36,7 +47,7 @@ export const TELEMETRY_VARIABLES = {
   otlpEndpoint: {
     ...variable(
       'OTLP_ENDPOINT',
-      publicUrl,
+      endpoint,
       null,
       'The URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318. The service sends traces to /v1/traces and metrics to /v1/metrics below it. Without it, nothing of OpenTelemetry is loaded.',
     ),

@@ -1,7 +1,10 @@
 import type { Kind } from './kinds.ts';
 
-/** Where a setting comes from: `environment` is a variable, `file` is the file that NAME_FILE names. */
-export type Origin = 'default' | 'environment' | 'file' | 'flag';
+/**
+ * Where a setting comes from: `environment` is its variable, `file` is the file that NAME_FILE names, `standard` is a variable that other
+ * programs read, too.
+ */
+export type Origin = 'default' | 'environment' | 'file' | 'flag' | 'standard';
 
 /** A setting: its name, what it may be, and what it means. */
 export interface Variable<T, F extends string | null> {

@@ -11,21 +11,33 @@ import { CannotStart } from './cannotStart.ts';
 /** Loaded only where the configuration names a collector: the libraries are larger than the rest of the program. */
 const LOAD_TELEMETRY = () => import('../telemetry/telemetry.ts');
 
-/** Tracing and the sending of metrics, as configured; null: there is no collector. Refuses to start without the libraries. */
+const NOT_INSTALLED = 'needs the packages of OpenTelemetry, and they are not installed';
+
+/**
+ * Tracing and the sending of metrics, as configured; null: there is no collector. Without the libraries, it refuses to start, unless only the
+ * standard variable names a collector: that one may be meant for other programs.
+ */
 export async function openTelemetry(
   config: Config,
   log: Log,
   load: () => Promise<{ readonly Telemetry: typeof Telemetry }> = LOAD_TELEMETRY,
 ): Promise<Telemetry | null> {
-  const { otlpEndpoint } = config;
+  const { otlpEndpoint, origins } = config;
   if (otlpEndpoint === null) return null;
-  const { Telemetry: Loaded } = await load().catch((error: unknown) => {
+  const loaded = await load().catch((error: unknown) => {
     if (!/Cannot find (?:package|module)/.test(String(error))) throw error;
+    if (origins.otlpEndpoint === 'standard') return null;
     throw new CannotStart(
-      'KEYSTILE_OTLP_ENDPOINT needs the packages of OpenTelemetry, and they are not installed. Run npm install with optional packages, or remove the setting.',
+      `KEYSTILE_OTLP_ENDPOINT ${NOT_INSTALLED}. Run npm install with optional packages, or remove the setting.`,
     );
   });
-  return new Loaded({
+  if (loaded === null) {
+    log.warn(
+      `OTEL_EXPORTER_OTLP_ENDPOINT ${NOT_INSTALLED}: nothing is sent. Run npm install with optional packages, or set OTEL_SDK_DISABLED=true.`,
+    );
+    return null;
+  }
+  return new loaded.Telemetry({
     endpoint: otlpEndpoint,
     headers: config.otlpHeaders ?? {},
     serviceName: config.otlpServiceName,

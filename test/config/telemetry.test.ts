@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { readConfig } from '../../src/config/read.ts';
-import { showConfig } from '../../src/config/show.ts';
+import { describeConfig, showConfig } from '../../src/config/show.ts';
 
 const read = (environment: Record<string, string>) => readConfig({ environment, flags: {}, readFile: () => '' });
 
@@ -38,6 +38,16 @@ describe('the settings of OpenTelemetry', () => {
       otlpInterval: 5000,
       otlpTraceRatio: 0.01,
     });
+    const { config } = read(standard);
+    if (config === null) throw new Error('the configuration is wrong');
+    const shown = describeConfig(config).filter(({ name }) => name.includes('OTLP'));
+    expect(shown.map(({ origin }) => origin)).toEqual([
+      'environment',
+      'environment',
+      'environment',
+      'environment',
+      'default',
+    ]);
     const own = read({ ...standard, KEYSTILE_OTLP_ENDPOINT: 'https://own', KEYSTILE_OTLP_TRACE_RATIO: '.5' });
     expect(own.config).toMatchObject({ otlpEndpoint: 'https://own', otlpTraceRatio: 0.5 });
     const wrong = read({ OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4317', OTEL_SERVICE_NAME: '' });
@@ -48,6 +58,42 @@ describe('the settings of OpenTelemetry', () => {
         'OTEL_EXPORTER_OTLP_ENDPOINT is ignored: it must be a URL with http or https, got "collector:4317". Set KEYSTILE_OTLP_ENDPOINT instead.',
       ],
     ]);
+  });
+
+  test.each([
+    'http://user:hidden@collector:4318',
+    'user:hidden@collector:4318',
+    'http://collector:4318?token=hidden',
+    'http://collector:4318/#hidden',
+  ])('an endpoint with credentials is refused, and they are not repeated: %s', (given) => {
+    const wanted = 'must have no user, password, query or fragment; credentials belong in KEYSTILE_OTLP_HEADERS.';
+    expect(read({ KEYSTILE_OTLP_ENDPOINT: given }).problems).toEqual([`KEYSTILE_OTLP_ENDPOINT ${wanted}`]);
+    const { config, notes } = read({ OTEL_EXPORTER_OTLP_ENDPOINT: given });
+    expect([config?.otlpEndpoint, notes]).toEqual([
+      null,
+      [`OTEL_EXPORTER_OTLP_ENDPOINT is ignored: it ${wanted} Set KEYSTILE_OTLP_ENDPOINT instead.`],
+    ]);
+  });
+
+  test.each(['a=b%0D%0Ax-admin:%201', 'a=b%00', 'a=%C3%A9', 'a=b\r\nc'])(
+    'headers are checked as they are sent: %j',
+    (given) => {
+      expect(read({ KEYSTILE_OTLP_HEADERS: given }).problems).toEqual([
+        'KEYSTILE_OTLP_HEADERS must be name=value, separated by commas, in printable ASCII.',
+      ]);
+    },
+  );
+
+  test('OTEL_SDK_DISABLED=true turns it off, and says so', () => {
+    const given = { KEYSTILE_OTLP_ENDPOINT: 'http://collector:4318' };
+    for (const [value, otlpEndpoint, notes] of [
+      ['True', null, ['Nothing is sent to a collector: OTEL_SDK_DISABLED is true.']],
+      ['1', 'http://collector:4318', []],
+    ] as const) {
+      const reading = read({ ...given, OTEL_SDK_DISABLED: value });
+      expect([reading.config?.otlpEndpoint, reading.notes]).toEqual([otlpEndpoint, [...notes]]);
+    }
+    expect(read({ OTEL_SDK_DISABLED: 'true' }).notes).toEqual([]);
   });
 
   test('the headers are a secret', () => {

@@ -6,6 +6,7 @@ import { copyCheckout } from './documentation/checkout.ts';
 import { PROJECT, programOf, TempFolder } from './process.ts';
 
 const EMBEDDED = 'src/storage/sqlite/file/migrate.ts';
+const ANALYTICS = 'src/storage/sqlite/analytics/analyticsFile.ts';
 const SHARED = 'src/storage/postgres/schema/schema.ts';
 
 /** A copy of this program that is made the next version of it: with another number, and with more migrations. */
@@ -31,6 +32,19 @@ export class NextProgram implements Disposable {
   /** One more migration of the embedded database, in place of an earlier one that was added. */
   addToEmbedded(migration: string): void {
     this.#append(EMBEDDED, 'MIGRATIONS: readonly string[] = [', JSON.stringify(migration));
+  }
+
+  /** One more migration of analytics.db, in place of an earlier one that was added. */
+  addToAnalytics(migration: string): void {
+    this.#append(ANALYTICS, 'MIGRATIONS: readonly string[] = [', JSON.stringify(migration));
+  }
+
+  /** The process is killed when it comes to this line of a file; null: it is not. */
+  killAt(path: string, line: string | null): void {
+    const source = readFileSync(join(PROJECT, path), 'utf8');
+    if (line !== null && source.split(line).length !== 2) throw new Error(`${path} must have this line once: ${line}`);
+    const killed = line === null ? source : source.replace(line, `process.kill(process.pid, 'SIGKILL'); ${line}`);
+    writeFileSync(join(this.#checkout, path), killed);
   }
 
   /** More migrations of PostgreSQL, in place of earlier ones that were added. */

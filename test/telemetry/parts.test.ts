@@ -58,3 +58,19 @@ test('without its packages, a start says what to do', async () => {
   );
   expect(await failureOf(() => Promise.reject(new Error('a bug')))).toBe('Error: a bug');
 });
+
+test('without its packages, a start that only the standard variable asks for goes on, and warns', async () => {
+  const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+  const { config } = readConfig({ environment, flags: {}, readFile: () => '' });
+  if (config === null) throw new Error('the configuration is wrong');
+  const lines: string[] = [];
+  const absent = '@opentelemetry/not-installed';
+  expect(await openTelemetry(config, logTo(lines), () => import(absent))).toBeNull();
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toMatchObject([
+    {
+      level: 'warn',
+      message:
+        'OTEL_EXPORTER_OTLP_ENDPOINT needs the packages of OpenTelemetry, and they are not installed: nothing is sent. Run npm install with optional packages, or set OTEL_SDK_DISABLED=true.',
+    },
+  ]);
+});

@@ -22,13 +22,15 @@ function sectionOf(text: string, isHeading: (line: string) => boolean): Section 
   return null;
 }
 
+const isUnreleased = (line: string): boolean => line.trimEnd() === UNRELEASED;
+
 /** What the next version changes. Throws when nothing stands there. */
 export function unreleasedNotes(text: string): string {
-  const section = sectionOf(text, (line) => line.trimEnd() === UNRELEASED);
+  const section = sectionOf(text, isUnreleased);
   if (section === null) {
     throw new Refused(`CHANGELOG.md has no section "${UNRELEASED}". Add it above the newest version.`);
   }
-  const notes = text.slice(section.bodyStart, section.end).trim();
+  const notes = text.slice(section.bodyStart, section.end).replaceAll('\r\n', '\n').trim();
   // Headings alone tell nobody what has changed.
   if (notes.split('\n').every((line) => line.trim() === '' || line.startsWith('#'))) {
     throw new Refused(`The section "${UNRELEASED}" of CHANGELOG.md is empty. Write down what the release changes.`);
@@ -42,5 +44,11 @@ export function released(text: string, version: string, date: string): string {
   if (sectionOf(text, (line) => line.startsWith(`## ${version} `)) !== null) {
     throw new Refused(`CHANGELOG.md has a section of version ${version} already. Choose a newer version.`);
   }
-  return text.replace(/^## Unreleased *$/m, `${UNRELEASED}\n\n## ${version} - ${date}`);
+  const lineEnd = text.includes('\r\n') ? '\r\n' : '\n';
+  return text
+    .split('\n')
+    .map((line) =>
+      isUnreleased(line) ? `${UNRELEASED}${lineEnd}${lineEnd}## ${version} - ${date}${lineEnd.slice(0, -1)}` : line,
+    )
+    .join('\n');
 }

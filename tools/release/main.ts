@@ -1,4 +1,3 @@
-import { renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
@@ -8,7 +7,15 @@ import { build } from './build.ts';
 import { released, unreleasedNotes } from './changelog.ts';
 import { filesWithVersion } from './places.ts';
 import { Refused } from './refused.ts';
-import { addWorktree, commitAndTag, refuseState, removeWorktree, tagsOf } from './repository.ts';
+import {
+  addWorktree,
+  commitAndTag,
+  moveThen,
+  refuseState,
+  removeWorktree,
+  tagsOf,
+  unmergedTagsOf,
+} from './repository.ts';
 import { verify } from './verify.ts';
 import { requireNewVersion } from './version.ts';
 
@@ -19,7 +26,8 @@ Makes the files of a release in release/VERSION, commits the version and tags it
 
   --dry-run            no commit and no tag
   --targets PLATFORMS  the executables to make. Default: ${TARGETS.join(', ')}
-  --verify FOLDER      checks the files of a release
+  --verify FOLDER      checks the files of a release. It runs the program and the executable for this machine:
+                       check where they come from first
 `;
 
 const PROJECT = join(import.meta.dir, '..', '..');
@@ -55,10 +63,9 @@ async function release({ version, targets, isDryRun }: Wanted): Promise<void> {
     step('checking the result');
     if (!(await showVerified(out))) throw new Refused('The release was not made: nothing was changed.');
     step(isDryRun ? 'not committed and not tagged: this is a dry run' : `committing and tagging v${version}`);
-    if (!isDryRun) await commitAndTag({ project: PROJECT, worktree }, { version, paths: [...files.keys()], notes });
-    const folder = join(RELEASES, version);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(out, folder);
+    await moveThen(out, join(RELEASES, version), async () => {
+      if (!isDryRun) await commitAndTag({ project: PROJECT, worktree }, { version, paths: [...files.keys()], notes });
+    });
   } finally {
     await removeWorktree(PROJECT, worktree);
   }
@@ -117,7 +124,11 @@ async function main(): Promise<number> {
   if (positionals.length > 1) throw new Refused(`Give one version, got "${positionals.join(' ')}".`);
   const targets = readTargets(values.targets);
   const isDryRun = values['dry-run'] === true;
-  const version = requireNewVersion(positionals[0], { present: VERSION, tags: await tagsOf(PROJECT) });
+  const version = requireNewVersion(positionals[0], {
+    present: VERSION,
+    tags: await tagsOf(PROJECT),
+    unmerged: await unmergedTagsOf(PROJECT),
+  });
   await refuseState(PROJECT);
   unreleasedNotes(await Bun.file(join(PROJECT, 'CHANGELOG.md')).text());
   await release({ version, targets, isDryRun });

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -36,6 +36,11 @@ export async function tagsOf(project: string): Promise<string[]> {
   return (await run(['git', 'tag', '--list'], project)).split('\n').filter((tag) => tag !== '');
 }
 
+/** Tags whose commit the branch does not have: a release was killed after it made its tag, and before it moved the branch. */
+export async function unmergedTagsOf(project: string): Promise<string[]> {
+  return (await run(['git', 'tag', '--list', '--no-merged', BRANCH], project)).split('\n').filter((tag) => tag !== '');
+}
+
 /** A second checkout of the present commit, with the packages of this one. What happens in it leaves this one as it is. */
 export async function addWorktree(project: string, folder: string): Promise<string> {
   await mkdir(folder, { recursive: true });
@@ -67,7 +72,22 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Commits these files of the second checkout, brings the branch there and tags it: all of it, or nothing. */
+/**
+ * Moves the files of a release to their folder, then does what makes them a release. A run that is killed in between can be repeated: its
+ * files are replaced. When the rest fails, they go.
+ */
+export async function moveThen(out: string, folder: string, rest: () => Promise<void>): Promise<void> {
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(out, folder);
+  try {
+    await rest();
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Commits these files of the second checkout, tags the commit and brings the branch there. A failure undoes all of it; a kill can leave the tag alone. */
 export async function commitAndTag(
   { project, worktree }: { readonly project: string; readonly worktree: string },
   { version, paths, notes }: { readonly version: string; readonly paths: readonly string[]; readonly notes: string },

@@ -26,6 +26,11 @@ function resolve(packages: Packages, from: string, name: string): string | null 
   }
 }
 
+/** What the program runs with by package.json: also what it can do without, which npm installs by default. */
+export function runtimePackages({ dependencies, optionalDependencies }: Manifest): Readonly<Record<string, string>> {
+  return { ...dependencies, ...optionalDependencies };
+}
+
 /**
  * The manifest and the lockfile with the packages that the program runs with, on any platform. `npm sbom --omit dev` leaves out those that
  * development needs too.
@@ -36,15 +41,15 @@ export function runtimeOnly<M extends Manifest, L extends Lockfile>(
 ): { manifest: M; lockfile: L } {
   const bare = <T extends object>(all: T): T => ({ ...all, devDependencies: {}, workspaces: [] });
   const needed = new Set<string>();
-  const visit = (path: string, { dependencies, optionalDependencies }: Manifest): void => {
-    for (const name of Object.keys({ ...dependencies, ...optionalDependencies })) {
+  const visit = (path: string, named: Manifest): void => {
+    for (const name of Object.keys(runtimePackages(named))) {
       const found = resolve(lockfile.packages, path, name);
       if (found === null || needed.has(found)) continue;
       needed.add(found);
       visit(found, lockfile.packages[found] ?? {});
     }
   };
-  visit('', { dependencies: manifest.dependencies ?? {} });
+  visit('', manifest);
   const kept = Object.entries(lockfile.packages).filter(([path]) => needed.has(path));
   const packages = { '': bare(lockfile.packages[''] ?? {}), ...Object.fromEntries(kept) };
   return { manifest: bare(manifest), lockfile: { ...lockfile, packages } };

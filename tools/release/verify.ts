@@ -2,11 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
+import type { Manifest } from '../audit/pinned.ts';
 import { fileName, HERE, TARGETS } from '../binary/targets.ts';
 import { sbomName } from './build.ts';
 import { Refused } from './refused.ts';
 import { run } from './run.ts';
-import { type Sbom, sbomProblems } from './sbom.ts';
+import { runtimePackages, type Sbom, sbomProblems } from './sbom.ts';
 import { SUMS, sumProblems, sumsOf } from './sums.ts';
 
 export interface Verified {
@@ -30,10 +31,13 @@ export async function verify(given: string, project: string): Promise<Verified> 
   note('every file has the checksum that SHA256SUMS names', sumProblems(listed, await sumsOf(folder)));
   // What is not the file that was built is not run.
   if (problems.length > 0) return { passed, problems, notRun: [] };
-  const installed = await install(folder, version);
+  const installed = await install(folder, version).catch(shortly);
+  if (typeof installed === 'string') {
+    note('', [`The packages cannot be installed and run (${installed}).`]);
+    return { passed, problems, notRun: [] };
+  }
   note(`keystile-${version}.tgz, installed in an empty folder, is version ${version}`, installed.program);
   note(`keystile-sdk-${version}.tgz, installed in an empty folder, is loaded by Node`, installed.sdk);
-  const sbom = (await Bun.file(join(folder, sbomName(version))).json()) as Sbom;
   const expected = {
     name: 'keystile',
     version,
@@ -41,12 +45,32 @@ export async function verify(given: string, project: string): Promise<Verified> 
     installed: installed.names,
     private: [project, homedir(), tmpdir()],
   };
-  note('the SBOM has every package with its version, licence and checksum', sbomProblems(sbom, expected));
+  const sbom = await readSbom(join(folder, sbomName(version)));
+  note(
+    'the SBOM has every package with its version, licence and checksum',
+    sbom === null ? [`${sbomName(version)} is not a CycloneDX document.`] : sbomProblems(sbom, expected),
+  );
   const made = TARGETS.filter((target) => existsSync(join(folder, fileName(version, target))));
   if (made.some((target) => target === HERE)) {
     note(`the executable for ${HERE} runs by itself and is version ${version}`, await runAlone(folder, version));
   }
   return { passed, problems, notRun: made.filter((target) => target !== HERE) };
+}
+
+/** What went wrong, in a few words. Programs that fail tell a long story. */
+function shortly(error: unknown): string {
+  const lines = (error instanceof Error ? error.message : String(error)).split('\n').map((line) => line.trim());
+  const [first = '', ...told] = lines;
+  const reason = told.find((line) => /error/i.test(line));
+  return reason === undefined ? first.replace(/\.$/, '') : `${first.replace(/\.$/, '')}: ${reason}`;
+}
+
+async function readSbom(path: string): Promise<Sbom | null> {
+  const read = (await Bun.file(path)
+    .json()
+    .catch(() => null)) as Partial<Sbom> | null;
+  const isWhole = Array.isArray(read?.components) && read.metadata?.component !== undefined;
+  return isWhole ? (read as Sbom) : null;
 }
 
 function versionOf(folder: string, given: string): string {
@@ -70,12 +94,10 @@ async function install(folder: string, version: string): Promise<Installed> {
   try {
     await Bun.write(join(empty, 'package.json'), '{"private":true}');
     const packages = [`keystile-${version}.tgz`, `keystile-sdk-${version}.tgz`].map((name) => join(folder, name));
-    await run(['npm', 'install', '--no-audit', '--no-fund', ...packages], empty);
+    // Nothing of the program needs them.
+    await run(['npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund', ...packages], empty);
     const manifestOf = async (name: string) =>
-      (await Bun.file(join(empty, 'node_modules', name, 'package.json')).json()) as {
-        version: string;
-        dependencies?: Record<string, string>;
-      };
+      (await Bun.file(join(empty, 'node_modules', name, 'package.json')).json()) as Manifest & { version: string };
     const said = await run([join(empty, 'node_modules/.bin/keystile'), '--version'], empty);
     const exported = 'const { Keystile } = await import("@keystile/sdk"); console.log(typeof Keystile);';
     const loaded = await run(['node', '--input-type=module', '-e', exported], empty);
@@ -88,7 +110,7 @@ async function install(folder: string, version: string): Promise<Installed> {
           : [
               `The installed @keystile/sdk is version ${sdk.version} and exports a ${loaded}, not ${version} and a function.`,
             ],
-      dependencies: (await manifestOf('keystile')).dependencies ?? {},
+      dependencies: runtimePackages(await manifestOf('keystile')),
       names: await namesIn(empty),
     };
   } finally {
@@ -112,6 +134,8 @@ async function runAlone(folder: string, version: string): Promise<string[]> {
   try {
     const said = await run([join(folder, fileName(version, HERE)), '--version'], empty);
     return said === version ? [] : [`The executable for ${HERE} says that it is version ${said}, not ${version}.`];
+  } catch (error) {
+    return [`The executable for ${HERE} cannot be run (${shortly(error)}).`];
   } finally {
     rmSync(empty, { recursive: true, force: true });
   }

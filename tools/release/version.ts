@@ -51,13 +51,20 @@ export interface Known {
   readonly present: string;
   /** Every tag of the repository. */
   readonly tags: readonly string[];
+  /** Those whose commit the branch of releases does not have. */
+  readonly unmerged: readonly string[];
 }
 
 /** The version of a release, without the `v` of its tag. Throws why it cannot be the next one. */
-export function requireNewVersion(given: string | undefined, { present, tags }: Known): string {
+export function requireNewVersion(given: string | undefined, { present, tags, unmerged }: Known): string {
   if (given === undefined) throw new Refused('Give the version of the release: npm run release -- 1.2.3');
   if (parse(given) === null) {
     throw new Refused(`The version must be three numbers such as 1.2.3, or 1.2.3-rc.1, got "${given}".`);
+  }
+  if (unmerged.includes(`v${given}`)) {
+    throw new Refused(
+      `The tag v${given} exists, and the branch does not have its commit: a release that was killed leaves this. Run git tag -d v${given}, then try again.`,
+    );
   }
   if (tags.includes(`v${given}`)) {
     throw new Refused(`The tag v${given} exists: version ${given} is released. Choose a newer version.`);

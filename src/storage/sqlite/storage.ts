@@ -20,8 +20,7 @@ import { SqlImports } from '../sql/imports/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
-import { prepareAnalytics } from './analytics/analyticsFile.ts';
-import { unopened } from './analytics/inspectAnalytics.ts';
+import { openAnalytics } from './analytics/openAnalytics.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
 import { CommitNumberFile, refuseLostCommits } from './ledger/commitNumber.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
@@ -39,7 +38,6 @@ import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
-import { type Aside, putAside } from './file/putAside.ts';
 import { upgrade } from './file/upgrade.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { SqliteThread } from './thread/threadClient.ts';
@@ -217,7 +215,7 @@ function openDatabase(options: SqliteOptions): OpenedDatabase {
     if (version > 0) refuseMoved(db, folder.path);
     if (version > 0 && !acceptLostCommits) refuseCopy(db, folder.path);
     configure(db);
-    upgrade(db, { path, nowMs, tell, prepareAnalytics: () => openAnalytics(folder, { nowMs, tell }) });
+    upgrade(db, { path, nowMs, tell, prepareAnalytics: () => openAnalytics(folder.analyticsPath, { nowMs, tell }) });
     attachAnalytics(db, folder.analyticsPath);
     if (readWorkspaceId(db) === null) {
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
@@ -235,21 +233,5 @@ function openDatabase(options: SqliteOptions): OpenedDatabase {
     if (error instanceof FolderError) throw error;
     const { kind, message } = toWriteFailure(error);
     throw new FolderError(`The database ${path} cannot be opened (${message}).`, kind === 'full');
-  }
-}
-
-/** Creates the file if it is missing: the service can start without counts, but not without keys. */
-function openAnalytics({ analyticsPath: path }: DataFolder, { nowMs, tell }: Pick<Aside, 'nowMs' | 'tell'>): void {
-  let analytics: Database | null = null;
-  try {
-    const db = new Database(path, { create: true, readwrite: true });
-    analytics = db;
-    configure(db);
-    prepareAnalytics(db, path, (version) => void putAside(db, { path, version, nowMs, tell }));
-  } catch (error) {
-    if (error instanceof FolderError) throw error;
-    throw unopened(path, error);
-  } finally {
-    analytics?.close();
   }
 }

@@ -26,7 +26,7 @@ const ADDITIVE = {
         EXECUTE format('ALTER TABLE %I ADD COLUMN note text NOT NULL DEFAULT ''none''', name);
       END LOOP;
     END $$`,
-  indexes: 'CREATE INDEX keys_by_note ON keys (note)',
+  indexes: 'CREATE INDEX keys_by_note ON keys (note); CREATE INDEX accounts_by_note ON accounts (note)',
 };
 const BREAKING = { compatibleFrom: SCHEMA_VERSION + 2, sql: 'ALTER TABLE keys DROP COLUMN note', indexes: '' };
 

@@ -44,7 +44,7 @@ interface Metrics {
 /** Takes OTLP over HTTP as a collector does, and keeps what it gets. */
 export class Collector implements Disposable {
   readonly url: string;
-  readonly bodies: { readonly path: string; readonly text: string; readonly authorization: string | null }[] = [];
+  readonly bodies: { readonly path: string; readonly text: string; readonly headers: Headers }[] = [];
   readonly #server: Bun.Server<undefined>;
 
   constructor(answer: () => Response | Promise<Response> = () => Response.json({})) {
@@ -52,8 +52,8 @@ export class Collector implements Disposable {
       port: 0,
       hostname: '127.0.0.1',
       fetch: async (request) => {
-        const authorization = request.headers.get('authorization');
-        this.bodies.push({ path: new URL(request.url).pathname, text: await request.text(), authorization });
+        const { headers } = request;
+        this.bodies.push({ path: new URL(request.url).pathname, text: await request.text(), headers });
         return answer();
       },
     });

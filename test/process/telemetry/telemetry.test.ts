@@ -25,6 +25,10 @@ describe('a service with a collector', () => {
     const settings = {
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
       KEYSTILE_OTLP_HEADERS: 'authorization=Bearer%20of%20the%20collector',
+      // For other programs: what our setting does not name is not sent.
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-planted=of-another-collector',
+      OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'x-planted-traces=of-another-collector',
+      OTEL_EXPORTER_OTLP_METRICS_HEADERS: 'x-planted-metrics=of-another-collector',
       KEYSTILE_OTLP_TRACE_RATIO: '1',
       KEYSTILE_LOCATION: 'eu-central',
     };
@@ -62,9 +66,11 @@ describe('a service with a collector', () => {
     for (const secret of [key, server.rootKey, keyId, 'planted', Bun.SHA256.hash(key, 'hex')])
       expect(everything).not.toContain(secret);
     expect(collector.resource).toMatchObject({ 'service.name': 'keystile', 'keystile.location': 'eu-central' });
-    expect(new Set(collector.bodies.map(({ authorization }) => authorization))).toEqual(
+    expect(new Set(collector.bodies.map(({ headers }) => headers.get('authorization')))).toEqual(
       new Set(['Bearer of the collector']),
     );
+    const names = collector.bodies.flatMap(({ headers }) => [...headers.keys()]);
+    expect(names.filter((name) => name.startsWith('x-planted'))).toEqual([]);
   });
 
   test('sends the same metrics that Prometheus reads', async () => {

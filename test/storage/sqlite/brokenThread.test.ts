@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import type { ThreadCall, ThreadReply } from '../../../src/storage/sqlite/thread/threadMessages.ts';
 import { TempFolder } from '../../process/process.ts';
@@ -11,7 +11,7 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   const path = folder.join('analytics.db');
   using db = new Database(path, { create: true });
   configure(db);
-  prepareAnalytics(db, path);
+  migrateAnalytics(db);
   db.run('ALTER TABLE count_log RENAME TO gone');
   const append: ThreadCall = {
     method: 'write',

@@ -5,7 +5,7 @@ import { MAX_COUNT } from '../../../src/core/bounds.ts';
 import { CountColumns } from '../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../src/storage/sql/query/statement.ts';
-import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { ADD_SLICE, packApis } from '../../../src/storage/sqlite/analytics/sliceApis.ts';
 import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/sqlite/writer/foldCounts.ts';
 import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';
@@ -16,7 +16,7 @@ const STEP = 3 * 'api_1 key_1   1773532800000'.length;
 
 function setup(): { db: Database; connection: Connection } {
   const db = new Database(':memory:');
-  prepareAnalytics(db, 'memory');
+  migrateAnalytics(db);
   return {
     db,
     connection: {

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { prepareAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { attachAnalytics } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
 import type { AnalyticsQuery } from '../../../src/storage/port/analytics.ts';
@@ -14,7 +14,7 @@ function planOf(query: Partial<AnalyticsQuery>): string {
   using folder = new TempFolder();
   const path = folder.join('analytics.db');
   using made = new Database(path, { create: true });
-  prepareAnalytics(made, path);
+  migrateAnalytics(made);
   using db = new Database(':memory:');
   attachAnalytics(db, path);
   const { sql, params } = sumStatement(

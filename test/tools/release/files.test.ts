@@ -3,7 +3,14 @@ import { readFileSync } from 'node:fs';
 
 import type { Lockfile, Manifest } from '../../../tools/audit/pinned.ts';
 import { released, unreleasedNotes } from '../../../tools/release/changelog.ts';
-import { type Expected, runtimeOnly, type Sbom, sbomProblems, withoutOrigins } from '../../../tools/release/sbom.ts';
+import {
+  type Expected,
+  runtimeOnly,
+  runtimePackages,
+  type Sbom,
+  sbomProblems,
+  withoutOrigins,
+} from '../../../tools/release/sbom.ts';
 import { sumProblems } from '../../../tools/release/sums.ts';
 
 const CHANGELOG = '# Changes\n\n## Unreleased\n\n### Keys\n\n- New: `a`.\n\n## 0.1.0 - 2026-01-01\n\n- First.\n';
@@ -15,6 +22,19 @@ describe('the changelog', () => {
       '# Changes\n\n## Unreleased\n\n## 0.2.0 - 2026-02-02\n\n### Keys\n\n- New: `a`.\n\n## 0.1.0 - 2026-01-01\n\n- First.\n',
     );
     expect(unreleasedNotes('## Unreleased\n- Last.')).toBe('- Last.');
+  });
+
+  test('a heading with a space, a tab or the line end of another system behind it is the same heading', () => {
+    for (const end of [' ', '\t', ' \t']) {
+      expect(released(CHANGELOG.replace('Unreleased', `Unreleased${end}`), '0.2.0', '2026-02-02')).toBe(
+        released(CHANGELOG, '0.2.0', '2026-02-02'),
+      );
+    }
+    const windows = CHANGELOG.replaceAll('\n', '\r\n');
+    expect(unreleasedNotes(windows)).toBe('### Keys\n\n- New: `a`.');
+    expect(released(windows, '0.2.0', '2026-02-02')).toBe(
+      released(CHANGELOG, '0.2.0', '2026-02-02').replaceAll('\n', '\r\n'),
+    );
   });
 
   test('the changelog of this project has a section for what comes next', () => {
@@ -81,7 +101,8 @@ describe('the SBOM', () => {
     for (const platform of ['linux-x64', 'darwin-aarch64', 'windows-x64']) {
       expect(paths).toContain(`node_modules/@oven/bun-${platform}`);
     }
-    for (const name of Object.keys(manifest.dependencies ?? {})) expect(paths).toContain(`node_modules/${name}`);
+    expect(manifest.optionalDependencies).toHaveProperty(['@opentelemetry/api']);
+    for (const name of Object.keys(runtimePackages(manifest))) expect(paths).toContain(`node_modules/${name}`);
     for (const name of Object.keys(manifest.devDependencies ?? {})) expect(paths).not.toContain(`node_modules/${name}`);
   });
 

@@ -1,9 +1,20 @@
 import { expect, test } from 'bun:test';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { addWorktree, commitAndTag, refuseState, removeWorktree, tagsOf } from '../../../tools/release/repository.ts';
-import { TempFolder } from '../../process/process.ts';
+import {
+  addWorktree,
+  commitAndTag,
+  moveThen,
+  refuseState,
+  removeWorktree,
+  tagsOf,
+  unmergedTagsOf,
+} from '../../../tools/release/repository.ts';
+import { requireNewVersion } from '../../../tools/release/version.ts';
+import { PROJECT, TempFolder } from '../../process/process.ts';
+
+const REPOSITORY = join(PROJECT, 'tools/release/repository.ts');
 
 /** A repository with one commit, on the branch main. */
 function repository(folder: TempFolder): { path: string; git: (...words: string[]) => string } {
@@ -91,4 +102,55 @@ test('a branch that has moved meanwhile gets neither the commit nor the tag', as
   await removeWorktree(path, worktree);
   expect([git('rev-parse', 'main'), await tagsOf(path)]).toEqual([before, []]);
   expect(readFileSync(join(path, 'version'), 'utf8')).toBe('1\n');
+});
+
+test('a release that is killed between the tag and the branch can be repeated, after the tag that it names is removed', async () => {
+  using folder = new TempFolder();
+  const { path, git } = repository(folder);
+  const release = { version: '2.0.0', paths: ['version'], notes: '- New.' };
+  const make = async (): Promise<void> => {
+    const worktree = await addWorktree(path, join(path, 'release'));
+    writeFileSync(join(worktree, 'version'), '2\n');
+    await commitAndTag({ project: path, worktree }, release);
+    await removeWorktree(path, worktree);
+  };
+  const accepted = async (): Promise<string> =>
+    requireNewVersion('2.0.0', { present: '1.0.0', tags: await tagsOf(path), unmerged: await unmergedTagsOf(path) });
+  // The script is killed as soon as the tag stands: git runs this when a reference has changed.
+  const program = `const { addWorktree, commitAndTag } = await import(${JSON.stringify(REPOSITORY)});
+    const worktree = await addWorktree(${JSON.stringify(path)}, ${JSON.stringify(join(path, 'release'))});
+    await Bun.write(worktree + '/version', '2\\n');
+    await Bun.write(${JSON.stringify(folder.join('pid'))}, String(process.pid));
+    await commitAndTag({ project: ${JSON.stringify(path)}, worktree }, ${JSON.stringify(release)});`;
+  const hook = join(path, '.git/hooks/reference-transaction');
+  const kill = `#!/bin/sh\nif [ "$1" = committed ] && grep -q refs/tags/; then kill -9 "$(cat ${folder.join('pid')})"; fi\n`;
+  mkdirSync(join(path, '.git/hooks'), { recursive: true });
+  writeFileSync(hook, kill);
+  chmodSync(hook, 0o755);
+  const killed = Bun.spawnSync([process.execPath, '-e', program]);
+  expect(killed.signalCode).toBe('SIGKILL');
+  writeFileSync(hook, '#!/bin/sh\n');
+  expect([await tagsOf(path), git('show', 'main:version')]).toEqual([['v2.0.0'], '1']);
+  expect(await accepted().catch(String)).toContain('Run git tag -d v2.0.0, then try again.');
+  git('tag', '-d', 'v2.0.0');
+  expect(await accepted()).toBe('2.0.0');
+  await make();
+  expect(await accepted().catch(String)).toContain('version 2.0.0 is released.');
+  expect(git('show', 'main:version')).toBe('2');
+});
+
+test('the files are in their folder before the release is tagged, and gone when that fails', async () => {
+  using folder = new TempFolder();
+  const [out, target] = [folder.join('out'), folder.join('2.0.0')];
+  const made = (name: string): void => {
+    mkdirSync(out);
+    writeFileSync(join(out, name), '');
+  };
+  made('first');
+  await moveThen(out, target, async () => expect(readdirSync(target)).toEqual(['first']));
+  made('second');
+  await moveThen(out, target, async () => expect(readdirSync(target)).toEqual(['second']));
+  made('third');
+  expect(await moveThen(out, target, () => Promise.reject(new Error('no tag'))).catch(String)).toBe('Error: no tag');
+  expect([existsSync(out), existsSync(target)]).toEqual([false, false]);
 });

@@ -5,7 +5,11 @@ import { VERSION } from '../../../src/version.ts';
 import { filesWithVersion, type Place, PLACES, withVersion } from '../../../tools/release/places.ts';
 import { compareVersions, requireNewVersion } from '../../../tools/release/version.ts';
 
-const known = { present: '0.2.0', tags: ['v0.1.0', 'v0.2.0-rc.1', 'v0.1.10', 'clients/go/v9.0.0', 'vnext'] };
+const known = {
+  present: '0.2.0',
+  tags: ['v0.1.0', 'v0.2.0-rc.1', 'v0.1.10', 'clients/go/v9.0.0', 'vnext', 'v0.1.11'],
+  unmerged: ['v0.1.11'],
+};
 
 function refusal(work: () => unknown): string {
   try {
@@ -48,6 +52,10 @@ describe('the version of a release', () => {
     ['1.0.0+build', 'The version must be three numbers such as 1.2.3, or 1.2.3-rc.1, got "1.0.0+build".'],
     ['1.0.0; rm', 'The version must be three numbers such as 1.2.3, or 1.2.3-rc.1, got "1.0.0; rm".'],
     ['0.1.0', 'The tag v0.1.0 exists: version 0.1.0 is released. Choose a newer version.'],
+    [
+      '0.1.11',
+      'The tag v0.1.11 exists, and the branch does not have its commit: a release that was killed leaves this. Run git tag -d v0.1.11, then try again.',
+    ],
     ['0.2.0-alpha', 'The version must be newer than 0.2.0-rc.1, the newest release, got "0.2.0-alpha".'],
     ['0.2.0-rc.2', 'The version must not be older than 0.2.0, the version in package.json, got "0.2.0-rc.2".'],
   ])('%p is refused with one sentence', (given, sentence) => {

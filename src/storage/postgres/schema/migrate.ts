@@ -10,7 +10,10 @@ import { TEXT } from './textType.ts';
 
 export interface Migration {
   readonly sql: string;
-  /** Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. */
+  /**
+   * Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. Until its end these tables
+   * cannot be written. The changelog names them.
+   */
   readonly indexes: string;
   /** The oldest program that can work with the schema after it, by the schema version that program was made for. */
   readonly compatibleFrom: number;
@@ -67,7 +70,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
   }
 }
 
-/** One transaction for what is quick, one for the indexes: while those are built everything can be read. */
+/** One transaction for what is quick, one for the indexes: while those are built everything can be read, and their tables cannot be written. */
 async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
   const { migrations, register, tell = () => {} } = options;
   const own = migrations.length;

@@ -53,8 +53,8 @@ const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** The version of the file, 0 = new; `db` is a connection to it. Refuses a file that this program does not know, and changes nothing. */
-export function analyticsVersion(db: Database, path: string): number {
+/** The schema version of the file, 0 = new. Refuses a file that this program does not know, and changes nothing. */
+export function readAnalyticsVersion(db: Database, path: string): number {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
   if (user_version > 0 && application_id !== APPLICATION_ID) {
@@ -71,14 +71,9 @@ export function analyticsVersion(db: Database, path: string): number {
   return user_version;
 }
 
-/** Brings the file, which may be new, to the newest version. An older version is put aside first. */
-export function prepareAnalytics(db: Database, path: string, putAside: (version: number) => void = () => {}): void {
-  const version = analyticsVersion(db, path);
-  if (version === MIGRATIONS.length) return;
-  if (version > 0) putAside(version);
-  db.transaction(() => {
-    for (const migration of MIGRATIONS.slice(version)) db.run(migration);
-    db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-    db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
-  }).immediate();
+/** Brings the file from this version to the newest, in the transaction of the caller. */
+export function migrateAnalytics(db: Database, from = 0): void {
+  for (const migration of MIGRATIONS.slice(from)) db.run(migration);
+  db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
+  db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { FolderError } from '../file/dataFolder.ts';
 import { openUnchanged } from '../file/inspectFolder.ts';
 import { isDamage, toWriteFailure } from '../file/writeFailure.ts';
-import { analyticsVersion } from './analyticsFile.ts';
+import { readAnalyticsVersion } from './analyticsFile.ts';
 
 /** Why a start refuses analytics.db of this folder, and what to do; null = it does not. Changes no file. */
 export function analyticsRefusal(folder: string): string | null {
@@ -13,7 +13,7 @@ export function analyticsRefusal(folder: string): string | null {
   if (!existsSync(path)) return null;
   try {
     using db = openUnchanged(path);
-    analyticsVersion(db, path);
+    readAnalyticsVersion(db, path);
     return null;
   } catch (error) {
     if (error instanceof FolderError) return error.message;

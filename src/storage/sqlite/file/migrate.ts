@@ -32,15 +32,10 @@ export interface MigrateOptions {
   readonly migrations?: readonly string[];
   /** Called before each step: its number, and how many there are. */
   readonly onStep?: (step: number, steps: number) => void;
-  /** What must succeed too. When it throws, no step has happened. */
-  readonly beforeCommit?: () => void;
 }
 
 /** Brings an opened database to the newest version. All steps are one transaction: a failure or a crash leaves the version before. */
-export function migrate(
-  db: Database,
-  { migrations = MIGRATIONS, onStep = () => {}, beforeCommit = () => {} }: MigrateOptions = {},
-): void {
+export function migrate(db: Database, { migrations = MIGRATIONS, onStep = () => {} }: MigrateOptions = {}): void {
   const from = readSchemaVersion(db);
   if (from >= migrations.length) return;
   db.transaction(() => {
@@ -50,6 +45,5 @@ export function migrate(
     }
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
     db.run(`PRAGMA user_version = ${migrations.length}`);
-    beforeCommit();
   }).immediate();
 }

@@ -12,25 +12,38 @@ export interface UpgradeOptions {
   readonly nowMs: () => number;
   readonly tell: Tell;
   /** Prepares analytics.db. When it throws, this database stays as it was too. */
-  readonly prepareAnalytics: () => void;
+  readonly prepareAnalytics: () => PreparedAnalytics;
+}
+
+/** analytics.db has what this program needs, in a transaction that is not committed yet. */
+export interface PreparedAnalytics {
+  readonly commit: () => void;
+  readonly undo: () => void;
 }
 
 /** Makes the tables of a new database, or brings an older one to the version of this program. */
 export function upgrade(db: Database, options: UpgradeOptions): void {
   const version = readSchemaVersion(db);
-  if (version === 0) migrate(db, { beforeCommit: options.prepareAnalytics });
-  else if (version === SCHEMA_VERSION) options.prepareAnalytics();
-  else upgradeFrom(version, db, options);
+  const analytics = options.prepareAnalytics();
+  try {
+    if (version === 0) migrate(db);
+    else if (version < SCHEMA_VERSION) upgradeFrom(version, db, options);
+  } catch (error) {
+    analytics.undo();
+    throw error;
+  }
+  // Last. After a crash before it, the next start migrates the analytics. The other way round, no program could use both files: the older
+  // one refuses newer analytics.
+  analytics.commit();
 }
 
-function upgradeFrom(version: number, db: Database, { path, nowMs, tell, prepareAnalytics }: UpgradeOptions): void {
+function upgradeFrom(version: number, db: Database, { path, nowMs, tell }: UpgradeOptions): void {
   const copy = putAside(db, { path, version, nowMs, tell });
   const startedAtMs = nowMs();
   try {
     migrate(db, {
       onStep: (step, steps) =>
         tell('migrating the database', { step: `${step} of ${steps}`, from: version + step - 1, to: version + step }),
-      beforeCommit: prepareAnalytics,
     });
   } catch (error) {
     // Otherwise a start that is tried again and again would fill the disk with copies. One of a damaged database is kept.

@@ -6,7 +6,7 @@ import { DataError } from '../../sql/move/dataError.ts';
 import type { DataBatch, DataTarget, FinishedData } from '../../sql/move/dataPorts.ts';
 import { COUNTERS, type CounterName, DATA_TABLES, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
 import { IMPORT_ACTION, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
-import { prepareAnalytics } from '../analytics/analyticsFile.ts';
+import { migrateAnalytics } from '../analytics/analyticsFile.ts';
 import { makePartialFolder } from '../backup/partialFolder.ts';
 import { isFree, realFolder } from '../backup/restoreTarget.ts';
 import { flushFolder, writeDurably } from '../file/dataFolder.ts';
@@ -169,7 +169,7 @@ function makeDatabase(folder: string): Database {
   const analyticsPath = join(folder, 'analytics.db');
   {
     using analytics = new Database(analyticsPath, { create: true, readwrite: true });
-    prepareAnalytics(analytics, analyticsPath);
+    migrateAnalytics(analytics);
   }
   const db = new Database(join(folder, 'keystile.db'), { create: true, readwrite: true });
   db.run('PRAGMA synchronous = OFF');
