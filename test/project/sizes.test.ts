@@ -32,7 +32,6 @@ describe('sizes', () => {
     'storage/postgres/storage.ts': 'one place that opens, holds and closes everything of a database',
     'storage/sql/records.ts': 'one method for each question about records',
     'storage/sqlite/file/schema.ts': 'all tables, one after the other',
-    'storage/sqlite/storage.ts': 'one place that opens, holds and closes everything of a data folder',
     'storage/sqlite/ledger/ledger.ts': 'one state machine with everything that moves it',
   };
 

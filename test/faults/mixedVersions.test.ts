@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 
-import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
-import { VERSION } from '../../../src/version.ts';
-import { KeystileNode } from '../../../tools/cluster/node.ts';
-import { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { until } from '../../../tools/cluster/wait.ts';
-import { keystile } from '../../process/cli/cliRun.ts';
-import { examined } from '../../process/cli/doctorRun.ts';
-import { NextProgram } from '../../process/nextProgram.ts';
-import { runToEnd } from '../../process/process.ts';
+import { SCHEMA_VERSION } from '../../src/storage/postgres/schema/schema.ts';
+import { VERSION } from '../../src/version.ts';
+import { KeystileNode } from '../../tools/cluster/node.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { keystile } from '../process/cli/cliRun.ts';
+import { examined } from '../process/cli/doctorRun.ts';
+import { NextProgram } from '../process/nextProgram.ts';
+import { runToEnd } from '../process/process.ts';
 
 setDefaultTimeout(60_000);
 

@@ -1,11 +1,11 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
 import { Client } from 'pg';
 
-import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
-import { KeystileNode } from '../../../tools/cluster/node.ts';
-import { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { until } from '../../../tools/cluster/wait.ts';
-import { NextProgram } from '../../process/nextProgram.ts';
+import { SCHEMA_VERSION } from '../../src/storage/postgres/schema/schema.ts';
+import { KeystileNode } from '../../tools/cluster/node.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { NextProgram } from '../process/nextProgram.ts';
 
 setDefaultTimeout(60_000);
 
