@@ -19,6 +19,7 @@ import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
+import { MOVED } from './connection/movedFence.ts';
 import { WrongServer } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
@@ -216,7 +217,8 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
-    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason;
+    const moved = this.freshness.isMoved ? MOVED : null;
+    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason ?? moved;
   }
 
   get warnings(): readonly string[] {
