@@ -12,7 +12,7 @@ import { openForData, orExplain } from './openForData.ts';
 export function refuseUnusable(known: ReadonlyMap<string, string>): void {
   if (known.has(IMPORT_NOTE))
     throw new WrongServer(
-      'An import into this database is not finished. Run the same keystile data import again, which goes on where it stopped, or drop the database.',
+      'An import into this database is not finished. If it was from a file, run the same keystile data import again, which goes on where it stopped. If it was from a pipe, drop the database, and begin again.',
     );
   const moved = known.get(MOVED_NOTE);
   if (moved !== undefined) throw new WrongServer(movedReason('The database', moved));
