@@ -23,6 +23,7 @@ export const DATABASE_FACTS = [
   'sessions',
   'schema',
   'copyRefusal',
+  'useRefusal',
   'rootKeys',
   'nodes',
   'webhooks',
@@ -41,7 +42,15 @@ const OF_SHARED = [
   'oldestTransactionMs',
 ] as const satisfies readonly FactName[];
 
-const OF_FILE = ['databaseFailure', 'schema', 'copyRefusal', 'rootKeys', 'webhooks', 'machineClockMs'] as const;
+const OF_FILE = [
+  'databaseFailure',
+  'schema',
+  'copyRefusal',
+  'useRefusal',
+  'rootKeys',
+  'webhooks',
+  'machineClockMs',
+] as const;
 
 /** Reads the data folder. It writes nothing there, whether a server runs or not. */
 export async function gatherEmbedded({ data }: Config, { unasked }: Running): Promise<DatabaseGathered> {
@@ -84,8 +93,8 @@ async function fileFacts(data: string): Promise<FileFacts> {
   } catch (error) {
     return unread(path, error);
   }
-  const { schema, copyRefusal, records } = found;
-  const known = { databaseFailure: null, schema, copyRefusal };
+  const { schema, copyRefusal, useRefusal, records } = found;
+  const known = { databaseFailure: null, schema, copyRefusal, useRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
     ...known,

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { DataError } from '../../sql/move/dataError.ts';
-import { IMPORT_NOTE, MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
+import { findUseRefusal, IMPORT_NOTE, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 import { readInstallation, takeMigrationLock } from '../schema/migrate.ts';
@@ -10,12 +10,8 @@ import { openForData, orExplain } from './openForData.ts';
 
 /** Refuses a database whose import is not finished, or that was moved away. */
 export function refuseUnusable(known: ReadonlyMap<string, string>): void {
-  if (known.has(IMPORT_NOTE))
-    throw new WrongServer(
-      'An import into this database is not finished. If it was from a file, run the same keystile data import again, which goes on where it stopped. If it was from a pipe, drop the database, and begin again.',
-    );
-  const moved = known.get(MOVED_NOTE);
-  if (moved !== undefined) throw new WrongServer(movedReason('The database', moved));
+  const refusal = findUseRefusal('The database', known);
+  if (refusal !== null) throw new WrongServer(refusal.text);
 }
 
 export async function putNote(client: Client, name: string, value: string): Promise<void> {
