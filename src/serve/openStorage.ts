@@ -163,5 +163,5 @@ export function watchNode(
 
 /** Does not keep the process from ending. */
 function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds).unref());
+  return new Promise((done) => setTimeout(done, milliseconds).unref());
 }

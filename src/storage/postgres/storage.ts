@@ -19,7 +19,6 @@ import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
-import { MOVED } from './connection/movedFence.ts';
 import { WrongServer } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
@@ -217,8 +216,8 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
-    const moved = this.freshness.isMoved ? MOVED : null;
-    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason ?? moved;
+    const { unsafeReason, movedReason } = this.durability;
+    return this.durability.silence(this.freshness) ?? stuck ?? unsafeReason ?? movedReason;
   }
 
   get warnings(): readonly string[] {

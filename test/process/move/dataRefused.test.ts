@@ -160,38 +160,6 @@ describe('a file that is not a whole export is refused, and nothing is made of i
   });
 });
 
-test('an export that was made without --move is imported only with --accept, and one with it at once', async () => {
-  using own = new TempFolder();
-  const environment = { KEYSTILE_DATA: own.join('new') };
-  const comesBack =
-    /^The export was made without --move at \S+ \S+ UTC\. Credits that were spent after that come back, and keys that were revoked after that are valid again\. /;
-  const refused = await keystile(['data', 'import', folder.join('whole')], { environment });
-  expect([refused.code, refused.err]).toEqual([2, expect.stringMatching(comesBack)]);
-  expect(refused.err).toEndWith(' Nothing was changed. To import it, add --accept.\n');
-  expect(readdirSync(own.path)).toEqual([]);
-  const accepted = await keystile(['data', 'import', folder.join('whole'), '--accept'], { environment });
-  expect([accepted.code, accepted.err]).toEqual([0, expect.stringMatching(comesBack)]);
-  await keystile(['data', 'export', own.join('moved'), '--move'], { environment });
-  const moved = await keystile(['data', 'import', own.join('moved')], {
-    environment: { KEYSTILE_DATA: own.join('b') },
-  });
-  expect([moved.code, moved.err]).toEqual([0, '']);
-});
-
-test('a data folder and PostgreSQL at once are refused by all three commands', async () => {
-  const environment = { KEYSTILE_DATABASE_URL: 'postgres://nowhere/keystile' };
-  for (const words of [
-    ['export', folder.join('b')],
-    ['import', folder.join('whole')],
-    ['release', '--yes'],
-  ])
-    expect(await keystile(['data', ...words, '--data', folder.join('data')], { environment })).toEqual({
-      code: 2,
-      out: '',
-      err: '--data names a data folder, and KEYSTILE_DATABASE_URL names a PostgreSQL database. Leave out --data, or unset KEYSTILE_DATABASE_URL.\n',
-    });
-});
-
 describe('a target that cannot take it', () => {
   test('a data folder that exists, or whose parent does not', async () => {
     const into = (data: string) =>

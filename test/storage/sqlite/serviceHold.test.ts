@@ -89,16 +89,16 @@ describe('a service that is held for a move', () => {
       disk.isFull = logged.length < 3;
     };
     const engine = { localLimits: { unsavedSize: 0 }, countWriting: { flush: async () => {} } } as unknown as Engine;
-    const export_ = new AbortController();
+    const asker = new AbortController();
     const movable = { hold, engine, log, pause };
-    const holding = runMoveCommand(movable, { command: 'holdChanges', exportId: NOTE.exportId }, export_.signal);
+    const holding = runMoveCommand(movable, { command: 'holdChanges', exportId: NOTE.exportId }, asker.signal);
     await moveOn();
     const answer = await holding;
     const accounts = hold.holdAccounts(NOTE);
     await moveOn();
     await accounts;
     disk.isFull = true;
-    export_.abort();
+    asker.abort();
     await wentOn.promise;
     expect([held.held, logged]).toEqual([
       'nothing',

@@ -67,7 +67,6 @@ export class PostgresFreshness implements Freshness {
   #pollTimer: ReturnType<typeof setTimeout> | null = null;
   #listenTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
-  #isMoved = false;
 
   constructor(connector: Connector, options: FreshnessOptions) {
     this.#options = options;
@@ -104,11 +103,6 @@ export class PostgresFreshness implements Freshness {
   /** How long the database has not answered at all. */
   get silentMs(): number {
     return this.#options.monotonicMs() - this.#heardMs;
-  }
-
-  /** Whether the database was exported with --move, and is not used any more. */
-  get isMoved(): boolean {
-    return this.#isMoved;
   }
 
   isFresh(): boolean {
@@ -203,8 +197,7 @@ export class PostgresFreshness implements Freshness {
     return durability.facts.awaits_standby && monotonicMs() - this.#beatMs >= BEAT_EVERY_MS;
   }
 
-  #take({ last, token, changes, timeline, moved }: PollRow): void {
-    this.#isMoved = moved;
+  #take({ last, token, changes, timeline }: PollRow): void {
     this.#options.seenChange.see(token);
     const seen = this.#seen;
     this.#seen = last;
