@@ -61,6 +61,8 @@ test('a batch whose answer was lost before the move is unknown, and not told as 
   expect(await committer?.run(lost, 'never').catch(failure)).toBe(
     'StorageOutcomeUnknown: The database did not confirm whether this was done (it was moved to another one meanwhile).',
   );
+  // A node that spends nothing hears of the move as well.
+  await until('the node is not ready', () => storage.ledger.commitFailure === MOVED);
   await committer?.close();
   await storage.close();
 });

@@ -17,7 +17,7 @@ export const dataExport: Command = {
   operands: ['FILE'],
   operandMeaning: 'The file to make. - writes to standard output.',
   flags: {
-    force: { value: null, meaning: 'Replace FILE if it exists.' },
+    force: { value: null, meaning: 'Replace FILE if it is an export.' },
     move: {
       value: null,
       meaning:

@@ -12,7 +12,7 @@ export const dataImport: Command = {
   summary: 'Fill a new data folder, or an empty PostgreSQL database, from an export.',
   description:
     'The target is the data folder, which must not exist, or the database of KEYSTILE_DATABASE_URL, which must be empty. ' +
-    'On PostgreSQL, the same command goes on where an import was interrupted.',
+    'On PostgreSQL, the same command goes on where an import of a file was interrupted.',
   operands: ['FILE'],
   operandMeaning: 'The file that keystile data export has made. - reads standard input.',
   flags: {
