@@ -5,6 +5,7 @@ import { databaseConnections } from './checks/database/databaseConnections.ts';
 import { databaseSettings } from './checks/database/databaseSettings.ts';
 import { databaseVersion } from './checks/database/databaseVersion.ts';
 import { lostCommits } from './checks/database/lostCommits.ts';
+import { moved } from './checks/database/moved.ts';
 import { schema } from './checks/database/schema.ts';
 import { standby } from './checks/database/standby.ts';
 import { transactions } from './checks/database/transactions.ts';
@@ -43,6 +44,7 @@ export const CHECKS: readonly Check[] = [
   schema,
   databaseVersion,
   copiedDatabase,
+  moved,
   databaseSettings,
   standby,
   databaseConnections,

@@ -129,6 +129,8 @@ export interface Facts {
   readonly schema: SchemaFact;
   /** Why a start refuses the database as a copy from elsewhere; null = it does not. */
   readonly copyRefusal: string | null;
+  /** Why a start refuses a database that was moved, or whose import is not finished; null = it does not. */
+  readonly useRefusal: { readonly kind: 'moved' | 'import'; readonly text: string } | null;
   readonly rootKeys: readonly Omit<RootKeyRecord, 'secretDigest'>[];
   readonly nodes: readonly NodeStatus[];
   /** Spends and changes that wait for the ledger. */
@@ -166,6 +168,7 @@ export const FACT_NAMES = Object.keys({
   sessions: true,
   schema: true,
   copyRefusal: true,
+  useRefusal: true,
   rootKeys: true,
   nodes: true,
   waiting: true,

@@ -28,6 +28,7 @@ export const OUTSIDE = [
   'sessions',
   'schema',
   'copyRefusal',
+  'useRefusal',
 ] as const;
 
 export interface StatusContext {

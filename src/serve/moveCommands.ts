@@ -17,7 +17,11 @@ export interface Movable {
   readonly hold: ServiceHold;
   readonly engine: Pick<Engine, 'localLimits' | 'countWriting'>;
   readonly log: Pick<Log, 'warn' | 'info'>;
+  /** Waits before the service tries again to go on. */
+  readonly pause: (milliseconds: number) => Promise<void>;
 }
+
+const GO_ON_AGAIN_MS = 1_000;
 
 export function isMoveCommand(command: { readonly command: string }): command is MoveCommand {
   return ['holdChanges', 'holdAccounts', 'finishMove', 'releaseMove'].includes(command.command);
@@ -49,16 +53,23 @@ export async function runMoveCommand(movable: Movable, command: MoveCommand, ask
 }
 
 /** The answer does not end. When the other side is gone, however it has ended, the service goes on. */
-async function holdWhileOpen({ hold, log }: Movable, exportId: string, asker: AbortSignal): Promise<Response> {
+async function holdWhileOpen({ hold, log, pause }: Movable, exportId: string, asker: AbortSignal): Promise<Response> {
   await hold.begin(exportId);
   log.warn('the service is held for a move: changes are refused', { exportId });
-  const letGo = async (): Promise<void> => {
-    try {
-      if (await hold.letGo(exportId)) log.warn('the export has ended early: the service goes on', { exportId });
-    } catch (error) {
-      log.warn('the export has ended early, and the service cannot go on: start it again', { reason: String(error) });
+  const goOn = async (): Promise<void> => {
+    for (;;) {
+      try {
+        if (await hold.letGo(exportId)) log.warn('the export has ended early: the service goes on', { exportId });
+        return;
+      } catch (error) {
+        const reason = String(error);
+        log.warn('the export has ended early, and the service cannot go on yet: it tries again', { exportId, reason });
+      }
+      await pause(GO_ON_AGAIN_MS);
     }
   };
+  let ended: Promise<void> | null = null;
+  const letGo = (): Promise<void> => (ended ??= goOn());
   // It may be gone before the answer has begun.
   if (asker.aborted) void letGo();
   else asker.addEventListener('abort', () => void letGo());

@@ -97,7 +97,7 @@ async function openFolder(
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url, ...(config.tlsCert === null ? {} : { tlsCert: resolve(config.tlsCert) }) });
       const { engine } = composed.service;
-      controlServer = listenControl(engine, { hold: composed.storage.move, engine, log }, control);
+      controlServer = listenControl(engine, { hold: composed.storage.move, engine, log, pause }, control);
     },
     stopCommandLine: async () => controlServer?.stop(),
     close: async () => {
@@ -163,4 +163,9 @@ export function watchNode(
     walBytes: null,
   });
   return { tasks: watching.tasks, gauges };
+}
+
+/** Does not keep the process from ending. */
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, milliseconds).unref());
 }

@@ -46,6 +46,11 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     'The database is a copy.',
     'KEYSTILE_ACCEPT_LOST_COMMITS=true keystile serve',
   ],
+  moved: [
+    { useRefusal: { kind: 'moved', text: 'The database was exported with --move.' } },
+    'was exported with --move',
+    'keystile data release',
+  ],
   'database-settings': [
     { databaseWarnings: ['PostgreSQL runs with fsync = off: a crash loses spends.'] },
     'fsync = off',

@@ -223,6 +223,7 @@ describe('architecture', () => {
       'serve/demo/demo.ts',
       'serve/gauges.ts',
       'serve/listen.ts',
+      'serve/openStorage.ts',
       'serve/openTelemetry.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',

@@ -60,7 +60,11 @@ listenMetrics(service, () => ({
   connections: api.connections(),
   connectionsRefused: api.refusals(),
 }));
-listenControl(service.engine, { hold: storage.move, engine: service.engine, log }, control);
+listenControl(
+  service.engine,
+  { hold: storage.move, engine: service.engine, log, pause: (ms) => Bun.sleep(ms) },
+  control,
+);
 const { tasks } = engineTasks({
   engine: service.engine,
   syncIntervalMs: config.syncInterval,

@@ -34,6 +34,7 @@ export const DATABASE_FACTS = [
   'sessions',
   'schema',
   'copyRefusal',
+  'useRefusal',
   'rootKeys',
   'nodes',
   'webhooks',
@@ -57,6 +58,7 @@ const OF_FILE = [
   'databaseFailure',
   'schema',
   'copyRefusal',
+  'useRefusal',
   'rootKeys',
   'webhooks',
   'machineClockMs',
@@ -106,8 +108,8 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
   } catch (error) {
     return unread(path, error);
   }
-  const { schema, copyRefusal, records, ids } = found;
-  const known = { databaseFailure: analyticsRefusal(data), schema, copyRefusal };
+  const { schema, copyRefusal, useRefusal, records, ids } = found;
+  const known = { databaseFailure: analyticsRefusal(data), schema, copyRefusal, useRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
     ...known,

@@ -18,6 +18,7 @@ const OF_SERVER = [
   'standby',
   'sessions',
   'schema',
+  'useRefusal',
   'oldestTransactionMs',
   ...OF_CONTENTS,
 ] as const;
@@ -46,6 +47,7 @@ function serverFacts(found: InspectedPostgres, { databasePool }: Config) {
     standby: standbyFact(found.standby),
     sessions: { free: found.freeSessions, needed: databasePool + OTHER_SESSIONS },
     schema: found.schema,
+    useRefusal: found.useRefusal,
     oldestTransactionMs: found.oldestTransactionMs,
   };
 }

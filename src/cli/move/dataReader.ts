@@ -10,6 +10,7 @@ import {
   readTrailer,
   torn,
 } from '../../storage/sql/move/dataFormat.ts';
+import { KNOWN_SCHEMAS } from './knownSchemas.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -47,7 +48,7 @@ export async function checkWhole(path: string, file: FileHandle): Promise<number
   const { size } = await file.stat();
   const start = await file.read(Buffer.alloc(MAX_TRAILER_BYTES), 0, MAX_TRAILER_BYTES, 0);
   const firstEnd = start.buffer.indexOf(NEWLINE);
-  readHeader(path, start.buffer.toString('utf8', 0, firstEnd === -1 ? start.bytesRead : firstEnd));
+  readHeader(path, start.buffer.toString('utf8', 0, firstEnd === -1 ? start.bytesRead : firstEnd), KNOWN_SCHEMAS);
   const tailAt = Math.max(0, size - MAX_TRAILER_BYTES);
   const tail = await file.read(Buffer.alloc(MAX_TRAILER_BYTES), 0, MAX_TRAILER_BYTES, tailAt);
   const text = tail.buffer.subarray(0, tail.bytesRead);
@@ -79,7 +80,7 @@ export class DataReader {
 
   async header(): Promise<DataHeader> {
     const line = await this.#take();
-    return readHeader(this.#name, line === null ? '' : this.#hashed(line));
+    return readHeader(this.#name, line === null ? '' : this.#hashed(line), KNOWN_SCHEMAS);
   }
 
   /** The text of the next row, or the trailer, behind which nothing may come. */

@@ -38,14 +38,18 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
   const progress = new DataProgress(io, null);
   // A pipe has no name to get: an import of it is finished by the trailer.
   const finish = (): Promise<void> => moving.finish();
+  const finishPipe = async (): Promise<void> => {
+    await moving.finish();
+    moving.mayBeWhole = true;
+  };
   const write = (sink: Sink): Promise<Exported> =>
-    writeFrom(moving, sink, { progress, beforeTrailer: file === null ? finish : async () => {} });
+    writeFrom(moving, sink, { progress, beforeTrailer: file === null ? finishPipe : async () => {} });
   try {
     if (file === null) return await write(standardOutput(io));
-    return await exportToFile({ file, replaces, beforeName: finish }, write);
+    const named = (): void => void (moving.mayBeWhole = true);
+    return await exportToFile({ file, replaces, beforeName: finish, named }, write);
   } catch (error) {
-    if (moving.isFinished)
-      io.err('The service is held, and the export is not whole. Let it go on with keystile data release.\n');
+    if (moving.isFinished) io.err(adviceAfter(moving, file));
     throw error;
   } finally {
     progress.end();
@@ -60,6 +64,8 @@ class Moving {
   readonly #moves: boolean;
   hold: SourceHold | null = null;
   isFinished = false;
+  /** Someone may use the export: the file has its name, or the trailer was sent. */
+  mayBeWhole = false;
 
   constructor({ config, moves }: ExportCall, exportId: string) {
     this.config = config;
@@ -75,6 +81,14 @@ class Moving {
     await this.hold?.finish();
     this.isFinished = this.#moves;
   }
+}
+
+/** The export has failed after the service was held for good. */
+function adviceAfter({ mayBeWhole }: Moving, file: string | null): string {
+  if (!mayBeWhole)
+    return 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
+  const what = file === null ? 'the import at the other end of the pipe' : file;
+  return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n`;
 }
 
 async function writeFrom(

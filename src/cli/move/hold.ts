@@ -46,14 +46,15 @@ function holdFolder(config: Config, exportId: string): SourceHold {
 
 /** No node runs on the database, and none can start: the note is there before anything is read. */
 async function holdDatabase(url: string, exportId: string): Promise<SourceHold> {
-  const { markMoved, releaseMoved } = await LOAD_POSTGRES.notes();
-  await markMoved(url, { exportId, atMs: wallClockMs() });
+  const { markMoved, unmarkMoved } = await LOAD_POSTGRES.notes();
+  const note = { exportId, atMs: wallClockMs() };
+  await markMoved(url, note);
   let isFinished = false;
   return {
     accounts: async () => {},
     finish: async () => void (isFinished = true),
     close: async () => {
-      if (!isFinished) await releaseMoved(url);
+      if (!isFinished) await unmarkMoved(url, note);
     },
   };
 }

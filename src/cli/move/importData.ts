@@ -21,12 +21,21 @@ export interface Imported {
   readonly resumedAfter: number;
 }
 
-/** Fills a new data folder or an empty database from an export. `file` null: standard input. */
-export async function importData(io: Io, config: Config, file: string | null): Promise<Imported> {
-  if (file === null) return importFrom(io, config, { name: 'Standard input', chunks: streamOf(io), size: null });
+export interface ImportCall {
+  readonly config: Config;
+  /** Null: standard input. */
+  readonly file: string | null;
+  /** Asked before anything is made. Throws when the operator has not accepted what the header says. */
+  readonly accept: (header: DataHeader) => void;
+}
+
+/** Fills a new data folder or an empty database from an export. */
+export async function importData(io: Io, call: ImportCall): Promise<Imported> {
+  const { file } = call;
+  if (file === null) return importFrom(io, call, { name: 'Standard input', chunks: streamOf(io), size: null });
   await using handle = await openExport(file);
   const size = await checkWhole(file, handle);
-  return await importFrom(io, config, { name: file, chunks: chunksOf(handle, size), size });
+  return await importFrom(io, call, { name: file, chunks: chunksOf(handle, size), size });
 }
 
 interface Input {
@@ -35,12 +44,17 @@ interface Input {
   readonly size: number | null;
 }
 
-async function importFrom(io: Io, config: Config, { name, chunks, size }: Input): Promise<Imported> {
+async function importFrom(
+  io: Io,
+  { config, file, accept }: ImportCall,
+  { name, chunks, size }: Input,
+): Promise<Imported> {
   const reader = new DataReader(name, chunks);
   const header = await reader.header();
+  accept(header);
   const progress = new DataProgress(io, size);
   const fill = async (): Promise<Imported> => {
-    const target = await openTarget(config, header);
+    const target = await openTarget(config, header, file === null);
     try {
       const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress });
       return { header, trailer, resumedAfter: target.storedTo };
@@ -56,10 +70,14 @@ async function importFrom(io: Io, config: Config, { name, chunks, size }: Input)
   }
 }
 
-async function openTarget({ data, databaseUrl, allowFsyncOff }: Config, header: DataHeader): Promise<DataTarget> {
+async function openTarget(
+  { data, databaseUrl, allowFsyncOff }: Config,
+  header: DataHeader,
+  isPiped: boolean,
+): Promise<DataTarget> {
   if (databaseUrl === null) return SqliteDataTarget.open(data, newFolderId());
   const { PostgresDataTarget } = await LOAD_POSTGRES.write();
-  return PostgresDataTarget.open(databaseUrl, header, allowFsyncOff);
+  return PostgresDataTarget.open(databaseUrl, header, { allowFsyncOff, isPiped });
 }
 
 function streamOf({ streamStdin }: Io): Chunks {

@@ -1,12 +1,15 @@
+import { DataError } from '../../storage/sql/move/dataError.ts';
 import { atLine, type DataHeader, type DataTrailer, readRow, torn } from '../../storage/sql/move/dataFormat.ts';
 import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
-import type { DataRow, DataTable } from '../../storage/sql/move/dataTables.ts';
+import { COUNTERS, type CounterName, type DataRow, type DataTable } from '../../storage/sql/move/dataTables.ts';
 import type { DataProgress } from './dataProgress.ts';
 import type { DataReader } from './dataReader.ts';
 
 /** What is stored at once. */
 const BATCH_ROWS = 5_000;
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
+
+const NEXT_ACCOUNT: CounterName = 'next_account';
 
 export interface ReadOptions {
   readonly name: string;
@@ -20,27 +23,36 @@ export async function readImport(reader: DataReader, target: DataTarget, options
   const { name, header, progress, nowMs } = options;
   const order = new TableOrder(name, header.tables);
   const batch = new Batch(target);
+  let hasNextAccount = false;
   for (;;) {
     const line = await reader.next();
     if (typeof line !== 'string') {
       await batch.store();
       order.compare(line);
+      if (!hasNextAccount) throw withoutNextAccount(name);
       await target.finish({ header, trailer: line, importedAtMs: nowMs() });
       return line;
     }
     if (reader.line <= target.storedTo) {
       order.count(nameIn(line), reader.line);
+      hasNextAccount ||= nameIn(line) === COUNTERS.name && line.includes(`"${NEXT_ACCOUNT}"`);
       continue;
     }
     const read = readRow(line);
     if (typeof read === 'string') throw atLine(name, reader.line, read);
     order.count(read.table.name, reader.line);
+    hasNextAccount ||= read.table === COUNTERS && read.row['name'] === NEXT_ACCOUNT;
     if (!batch.takes(read.table)) {
       await batch.store();
       progress.show({ rows: order.total, table: read.table.name, bytes: reader.bytes });
     }
     batch.add(read.table, read.row, { line: reader.line, length: line.length });
   }
+}
+
+/** Without it, a new account would get the number of another one. */
+function withoutNextAccount(name: string): DataError {
+  return new DataError(`${name} cannot be imported: it lacks the counter ${NEXT_ACCOUNT}. Export the data again.`);
 }
 
 /** The table of a row that was read before. */

@@ -53,7 +53,7 @@ export async function writeExport(source: DataSource, sink: Sink, options: Write
 
 function headerOf(
   { engine, schema, installation }: DataSource,
-  { exportId, takenAtMs }: WriteOptions,
+  { exportId, takenAtMs, holdAccounts }: WriteOptions,
   tables: readonly DataTable[],
 ): DataHeader {
   return {
@@ -63,6 +63,7 @@ function headerOf(
     exportId,
     takenAtMs,
     engine,
+    isMove: holdAccounts !== null,
     tables: tables.map(({ name }) => name),
   };
 }

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 
 import { type InspectedRecords, inspectRecords } from '../sql/inspectRecords.ts';
+import { findUseRefusal, type UseRefusal } from '../sql/move/importedNote.ts';
 import type { SqlReader, Statement } from '../sql/query/statement.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
@@ -32,6 +33,8 @@ export interface InspectedPostgres {
     readonly own: number;
     readonly isForeign: boolean;
   };
+  /** Why a start refuses a database that was moved, or whose import is not finished; null = it does not. */
+  readonly useRefusal: UseRefusal | null;
   /** Null: there are no tables that this program knows. */
   readonly contents: (InspectedRecords & { readonly nodes: readonly NodeRecord[] }) | null;
 }
@@ -59,7 +62,8 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   const answeredAtMs = wallClockMs();
   const durability = new Durability(allowFsyncOff);
   durability.note(server);
-  const schema = await readSchema(client, server.has_schema);
+  const known = server.has_schema ? await readInstallation(client) : new Map<string, string>();
+  const schema = schemaOf(known);
   const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
   const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
   return {
@@ -71,6 +75,7 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
     freeSessions: server.free_sessions,
     oldestTransactionMs: await oldestTransactionMs(pool),
     schema,
+    useRefusal: findUseRefusal('The database', known),
     contents: isKnown ? { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes(pool)).nodes } : null,
   };
 }
@@ -108,8 +113,7 @@ async function readSynchronous(client: Client): Promise<number | null> {
   return row === undefined || row.hidden > 0 ? null : row.synchronous;
 }
 
-async function readSchema(client: Client, hasSchema: boolean): Promise<InspectedPostgres['schema']> {
-  const known = hasSchema ? await readInstallation(client) : new Map<string, string>();
+function schemaOf(known: ReadonlyMap<string, string>): InspectedPostgres['schema'] {
   const version = Number(known.get('schema_version') ?? 0);
   return {
     version,

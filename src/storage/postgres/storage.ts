@@ -216,7 +216,8 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
-    return this.durability.silence(this.freshness) ?? stuck ?? this.durability.unsafeReason;
+    const { unsafeReason, movedReason } = this.durability;
+    return this.durability.silence(this.freshness) ?? stuck ?? unsafeReason ?? movedReason;
   }
 
   get warnings(): readonly string[] {

@@ -12,9 +12,10 @@ export function onDatabase(url: string): Readonly<Record<string, string>> {
   return { KEYSTILE_DATABASE_URL: url, KEYSTILE_ALLOW_FSYNC_OFF: 'on' };
 }
 
-/** Runs `keystile data ...`, which must succeed. */
+/** Runs `keystile data ...`, which must succeed. An import may be of an export that was made without --move. */
 export async function data(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ran> {
-  const ran = await keystile(['data', ...words], { environment });
+  const accepting = words[0] === 'import' ? ['--accept'] : [];
+  const ran = await keystile(['data', ...words, ...accepting], { environment });
   if (ran.code !== 0) throw new Error(`keystile data ${words.join(' ')} ended with ${ran.code}: ${ran.err}`);
   return ran;
 }

@@ -27,7 +27,8 @@ beforeAll(async () => {
 afterAll(() => folder[Symbol.dispose]());
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
-const imports = (url: string, from = file) => keystile(['data', 'import', from], { environment: onDatabase(url) });
+const imports = (url: string, from = file) =>
+  keystile(['data', 'import', from, '--accept'], { environment: onDatabase(url) });
 
 async function noteIn(url: string, name: string): Promise<string | null> {
   const server = await sharedServer();
@@ -47,7 +48,7 @@ describe('an import that is killed in the middle', () => {
     writeFileSync(half, `${lines.slice(0, Math.floor(lines.length / 2)).join('\n')}\n`);
     const command = ['sh', '-c', '{ cat "$1"; sleep 60; } | exec "${@:2}"', 'sh', half];
     await using child = new Child({
-      command: ['bash', ...command.slice(1), ...PROGRAM, 'data', 'import', '-'],
+      command: ['bash', ...command.slice(1), ...PROGRAM, 'data', 'import', '-', '--accept'],
       settings: { ...onDatabase(url) },
       ownGroup: true,
     });
@@ -58,13 +59,21 @@ describe('an import that is killed in the middle', () => {
     const started = await runToEnd({ settings: { KEYSTILE_DATABASE_URL: url } });
     expect([started.code, started.stderr]).toEqual([
       78,
-      'An import into this database is not finished. Run the same keystile data import again, which goes on where it stopped, or drop the database.\n',
+      'An import into this database is not finished. If it was from a file, run the same keystile data import again, which goes on where it stopped. If it was from a pipe, drop the database, and begin again.\n',
     ]);
     const other = folder.join('other');
     writeFileSync(other, changedHeader(readFileSync(file, 'utf8')));
     expect((await imports(url, other)).err).toMatch(
-      /^The import of another file \(export export_\w+\) into this database is not finished\. Finish it with that file, or drop the database\.\n$/,
+      /^The import of another export \(export_\w+\) into this database is not finished\. Finish it with the file of that export, or drop the database\.\n$/,
     );
+    const piped = ['sh', '-c', '"${@:2}" data import - --accept < "$1"', 'sh', other, ...PROGRAM];
+    const again = await runToEnd({ command: ['bash', ...piped.slice(1)], settings: { ...onDatabase(url) } });
+    expect([again.code, again.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^The import of another export \(export_\w+\) into this database is not finished\. An export is new each time: drop the database, and begin again\.\n$/,
+      ),
+    ]);
     await server.query("INSERT INTO root_keys VALUES ('a', 'b', 'c', NULL, '[]', 0)", nameOf(url));
     expect((await imports(url)).err).toMatch(
       /^The database has \d+ rows of root_keys, and the file has \d+: something else wrote into it\. Drop the database, and import into a new one\.\n$/,

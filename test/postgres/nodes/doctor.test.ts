@@ -55,6 +55,12 @@ const HARMS: readonly (readonly [name: string, tells: string, harm: string, mend
   ['versions', '9.9.9', otherNode({ version: `'9.9.9'` }), NO_OTHER],
   ['clocks', 'us (9000 ms behind)', otherNode({ clock_offset_ms: '9000' }), NO_OTHER],
   [
+    'moved',
+    'An import into this database is not finished.',
+    `INSERT INTO installation VALUES ('import', '{}')`,
+    `DELETE FROM installation WHERE name = 'import'`,
+  ],
+  [
     'schema',
     'schema version 99',
     `UPDATE installation SET value = '99' WHERE name IN ('schema_version', 'schema_compatible_from')`,

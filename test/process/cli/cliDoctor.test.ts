@@ -32,6 +32,8 @@ function change(data: string, sql: string, file = 'keystile.db'): void {
 const PAUSED_WEBHOOK = `INSERT INTO webhooks (id, url, enabled, paused_at_ms, paused_because, secret, created_at_ms, revision)
   VALUES ('wh_1', 'https://a.example/x?token=s3cret', 1, 1, 'it answered 500', '', 1, 1)`;
 
+const MOVED = `INSERT INTO installation (name, value) VALUES ('moved', '{"exportId":"export_1","atMs":0}')`;
+
 /** What is done to a folder with which all is well; it answers settings of this run. */
 type Harm = (data: string) => Promise<Record<string, string>> | Record<string, string> | void;
 
@@ -95,6 +97,7 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
   ],
   ['schema', 'before 0.1.0', 'keystile import', (data) => change(data, 'PRAGMA application_id = 7')],
   ['copied-database', 'is a copy', 'KEYSTILE_ACCEPT_LOST_COMMITS', (data) => rmSync(join(data, 'commit-number'))],
+  ['moved', 'was exported with --move at 1970-01-01 00:00:00 UTC', 'data release', (data) => change(data, MOVED)],
   [
     'tls',
     '0.0.0.0 without TLS',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
+import { SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
 import { Child, PROGRAM, runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
@@ -34,7 +35,9 @@ function exports(file: string, ...flags: string[]): Promise<Ran> {
 async function expectRefused(text: string, message: string): Promise<void> {
   using own = new TempFolder();
   writeFileSync(own.join('a'), text);
-  const ran = await keystile(['data', 'import', own.join('a')], { environment: { KEYSTILE_DATA: own.join('new') } });
+  const ran = await keystile(['data', 'import', own.join('a'), '--accept'], {
+    environment: { KEYSTILE_DATA: own.join('new') },
+  });
   expect(ran).toEqual({ code: 1, out: '', err: `${message.replace('FILE', own.join('a'))}\n` });
   expect(readdirSync(own.path)).toEqual(['a']);
 }
@@ -82,6 +85,26 @@ describe('a file that is not a whole export is refused, and nothing is made of i
     await expectRefused(madeOf(['["gadgets",{}]']), inLine(2, 'this program knows no table "gadgets"'));
     const uses = '["key_uses",{"key_id":"key_1","last_used_at_ms":1,"colour":"red"}]';
     await expectRefused(madeOf([uses]), inLine(2, 'this program knows no column "colour" of key_uses'));
+  });
+
+  test('of a newer schema, with forged names, or without the number of the next account', async () => {
+    const header = whole.split('\n')[0] ?? '';
+    await expectRefused(
+      madeOf([], header.replace(/"schema":\d+/, '"schema":99')),
+      `FILE was made by a newer program: it has schema version 99 of sqlite, and this program knows up to ${SCHEMA_VERSION}. Import it with the program that made it, or a newer one.`,
+    );
+    for (const [field, value] of [
+      [/"installation":"\w+"/, '"installation":""'],
+      [/"exportId":"\w+"/, '"exportId":"export_\\u001b[2J"'],
+      [/"version":"[^"]+"/, '"version":"\\u0007"'],
+      [/"takenAt":\d+/, '"takenAt":9000000000000000'],
+      [/"move":\w+/, '"move":"no"'],
+    ] as const)
+      await expectRefused(madeOf([], header.replace(field, value)), inLine(1, 'the header is not complete'));
+    await expectRefused(
+      madeOf(['["counters",{"name":"last_event","value":1}]']),
+      'FILE cannot be imported: it lacks the counter next_account. Export the data again.',
+    );
   });
 
   test('with lines that are no rows, wrong values, or rows out of order', async () => {
@@ -140,7 +163,7 @@ describe('a file that is not a whole export is refused, and nothing is made of i
 describe('a target that cannot take it', () => {
   test('a data folder that exists, or whose parent does not', async () => {
     const into = (data: string) =>
-      keystile(['data', 'import', folder.join('whole')], { environment: { KEYSTILE_DATA: data } });
+      keystile(['data', 'import', folder.join('whole'), '--accept'], { environment: { KEYSTILE_DATA: data } });
     expect((await into(folder.join('data'))).err).toBe(
       `The data folder ${folder.join('data')} exists, and an import makes a new one. Name another folder with --data, or move this one away.\n`,
     );
@@ -157,6 +180,19 @@ describe('a target that cannot take it', () => {
     expect((await exports('none/a')).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it, or name a file in another folder.\n`,
     );
+    writeFileSync(folder.join('notes'), 'of a person');
+    expect((await exports('notes', '--force')).err).toBe(
+      `${folder.join('notes')} is not an export of Keystile, and --force replaces nothing else. Name another file.\n`,
+    );
+    expect(readFileSync(folder.join('notes'), 'utf8')).toBe('of a person');
+    rmSync(folder.join('notes'));
+    expect(
+      (
+        await keystile(['data', 'export', '/dev/null', '--force'], {
+          environment: { KEYSTILE_DATA: folder.join('data') },
+        })
+      ).err,
+    ).toBe('/dev/null is not a file. Use - for standard output.\n');
     expect((await exports('-', '--force')).err).toBe('--force replaces a file, and - is standard output.\n');
     const environment = { KEYSTILE_DATA: folder.join('none') };
     expect((await keystile(['data', 'export', folder.join('b')], { environment })).err).toBe(
@@ -174,10 +210,12 @@ function limited(blocks: number, words: readonly string[]): string[] {
   return ['sh', '-c', `trap '' XFSZ; ulimit -f ${blocks}; exec "$@"`, 'sh', ...PROGRAM, ...words];
 }
 
+const OLDER = '{"keystile":"data","format":1}';
+
 describe('a disk that takes no more', () => {
   test('leaves no export, and the older file as it was', async () => {
     using own = new TempFolder();
-    writeFileSync(own.join('a'), 'an older one');
+    writeFileSync(own.join('a'), OLDER);
     const command = limited(80, ['data', 'export', own.join('a'), '--force']);
     const { code, stderr } = await runToEnd({ command, settings: { KEYSTILE_DATA: folder.join('data') } });
     expect([code, stderr]).toEqual([
@@ -185,12 +223,12 @@ describe('a disk that takes no more', () => {
       expect.stringMatching(/^The export \S+ was not made \(EFBIG.*\)\. Nothing is left of it\. /),
     ]);
     expect(readdirSync(own.path)).toEqual(['a']);
-    expect(readFileSync(own.join('a'), 'utf8')).toBe('an older one');
+    expect(readFileSync(own.join('a'), 'utf8')).toBe(OLDER);
   });
 
   test.each([40, 300])('after %d blocks leaves no folder', async (blocks) => {
     using own = new TempFolder();
-    const command = limited(blocks, ['data', 'import', folder.join('whole')]);
+    const command = limited(blocks, ['data', 'import', folder.join('whole'), '--accept']);
     const { code, stderr } = await runToEnd({ command, settings: { KEYSTILE_DATA: own.join('new') } });
     expect([code, stderr]).toEqual([
       1,
@@ -219,12 +257,18 @@ test('a reader that goes away ends the export with a message, and an export is f
 
 test('an export goes from one process to the other through a pipe, and a folder that is in the way stays', async () => {
   using own = new TempFolder();
-  const script = '"$@" data export - --data "$FROM" | "$@" data import - --data "$TO"';
+  const script = '"$@" data export - --data "$FROM" | "$@" data import - --accept --data "$TO"';
   const settings = { FROM: folder.join('data'), TO: own.join('new') };
   const ran = await runToEnd({ command: ['sh', '-c', script, 'sh', ...PROGRAM], settings });
   expect([ran.code, ran.stdout]).toEqual([0, expect.stringMatching(/^imported +\S+new$/m)]);
   mkdirSync(own.join('empty'));
-  const cut = ['sh', '-c', 'head -c 900 "$1" | "${@:2}" data import - --data "$TO"', 'sh', folder.join('whole')];
+  const cut = [
+    'sh',
+    '-c',
+    'head -c 900 "$1" | "${@:2}" data import - --accept --data "$TO"',
+    'sh',
+    folder.join('whole'),
+  ];
   const torn = await runToEnd({ command: ['bash', ...cut.slice(1), ...PROGRAM], settings: { TO: own.join('empty') } });
   expect([torn.code, torn.stderr]).toEqual([1, expect.stringMatching(/^Standard input is torn or was changed: /)]);
   expect(readdirSync(own.path).sort()).toEqual(['empty', 'new']);

@@ -5,7 +5,8 @@ import { LOAD_MOVE } from './loadMove.ts';
 import { contentRows } from '../../output/dataShown.ts';
 import { showBytes } from '../../output/backupShown.ts';
 import { jsonLine, record, showTime } from '../../output/show.ts';
-import { readSettings, STDIN } from '../../settings.ts';
+import { STDIN } from '../../settings.ts';
+import { readDataSettings } from './dataSettings.ts';
 
 export const dataExport: Command = {
   name: 'data export',
@@ -16,7 +17,7 @@ export const dataExport: Command = {
   operands: ['FILE'],
   operandMeaning: 'The file to make. - writes to standard output.',
   flags: {
-    force: { value: null, meaning: 'Replace FILE if it exists.' },
+    force: { value: null, meaning: 'Replace FILE if it is an export.' },
     move: {
       value: null,
       meaning:
@@ -28,7 +29,7 @@ export const dataExport: Command = {
     'keystile data export - --move | KEYSTILE_DATABASE_URL=postgres://db/keystile keystile data import -',
   ],
   async run({ io, flags, operands: [file = ''], isJson }) {
-    const { config } = await readSettings(io, flags);
+    const { config } = await readDataSettings(io, flags);
     const toOutput = file === STDIN;
     const moves = flags.has('move');
     if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');

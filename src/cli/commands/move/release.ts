@@ -4,7 +4,7 @@ import type { Command } from '../../command.ts';
 import { confirm, YES_FLAG } from '../../confirm.ts';
 import { LOAD_MOVE } from './loadMove.ts';
 import { jsonLine } from '../../output/show.ts';
-import { readSettings } from '../../settings.ts';
+import { readDataSettings } from './dataSettings.ts';
 
 export const dataRelease: Command = {
   name: 'data release',
@@ -17,7 +17,7 @@ export const dataRelease: Command = {
   examples: ['keystile data release --yes'],
   async run(call) {
     const { io, flags, isJson } = call;
-    const { config } = await readSettings(io, flags);
+    const { config } = await readDataSettings(io, flags);
     await confirm(call, 'data release', 'Use this database again, and never the exported data');
     const { releaseMove } = await LOAD_MOVE.hold();
     if (!(await releaseMove(config))) throw failed('This database is not held for a move. Nothing was changed.');

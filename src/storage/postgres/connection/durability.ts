@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 
+import { MOVED } from './movedFence.ts';
 import { WrongServer } from './wrongServer.ts';
 
 /** What of the server decides whether a commit that it has reported survives a crash. All three can change while it runs. */
@@ -30,6 +31,7 @@ export class Durability {
   readonly #allowsFsyncOff: boolean;
   #facts: DurabilityFacts = { fsync: true, full_page_writes: true, awaits_standby: false };
   #hasAwaited = false;
+  #isMoved = false;
 
   constructor(allowsFsyncOff: boolean) {
     this.#allowsFsyncOff = allowsFsyncOff;
@@ -39,7 +41,13 @@ export class Durability {
     return this.#facts;
   }
 
-  note({ fsync, full_page_writes, awaits_standby }: DurabilityFacts): void {
+  note({
+    fsync,
+    full_page_writes,
+    awaits_standby,
+    moved = false,
+  }: DurabilityFacts & { readonly moved?: boolean }): void {
+    this.#isMoved = moved;
     this.#facts = { fsync, full_page_writes, awaits_standby };
     this.#hasAwaited ||= awaits_standby;
   }
@@ -55,6 +63,11 @@ export class Durability {
   /** Why the promise "answered means durable" cannot be held; null while it can. */
   get unsafeReason(): string | null {
     return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
+  }
+
+  /** Why the database is not used any more; null while it is. */
+  get movedReason(): string | null {
+    return this.#isMoved ? MOVED : null;
   }
 
   /** Why nothing was confirmed for so long; null when something was. */

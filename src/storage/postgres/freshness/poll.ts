@@ -1,5 +1,6 @@
 import type { RecordChange } from '../../port/freshness.ts';
 import { DURABILITY_COLUMNS, type DurabilityFacts } from '../connection/durability.ts';
+import { IS_MOVED } from '../connection/movedFence.ts';
 import type { Subjects } from './changeNotices.ts';
 
 /** With more changes than this, a node drops all that it keeps instead of each record. */
@@ -10,6 +11,7 @@ export interface PollRow extends Record<string, unknown>, DurabilityFacts {
   token: string;
   now: number;
   timeline: number;
+  moved: boolean;
   changes: readonly ChangeRow[] | null;
 }
 
@@ -22,7 +24,7 @@ interface ChangeRow {
 }
 
 /** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
-export const POLL = `SELECT c.number AS last, c.token, ledger_now_v1(NULL) AS now, ${DURABILITY_COLUMNS},
+export const POLL = `SELECT c.number AS last, c.token, ledger_now_v1(NULL) AS now, ${IS_MOVED} AS moved, ${DURABILITY_COLUMNS},
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
     SELECT json_agg(json_build_object('number', n.number, 'keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
     FROM (SELECT number, keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n

@@ -5,7 +5,8 @@ import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
 import { doubtOf } from '../connection/commitNotices.ts';
-import { ConnectionLost, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { IS_MOVED, refuseMoved } from '../connection/movedFence.ts';
 import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
 import { Session } from '../connection/session.ts';
 
@@ -105,16 +106,18 @@ export class Committer {
         client,
         BATCH_TIMEOUT_MS,
         client.query<{ id: number }>(
-          'INSERT INTO committers (id, used_at_ms) VALUES ($1, ledger_now_v1($2)) RETURNING id',
+          `INSERT INTO committers (id, used_at_ms) SELECT $1::bigint, ledger_now_v1($2) WHERE NOT ${IS_MOVED} RETURNING id`,
           // At random: no other node can ever have had this id, whatever the database has lost.
           [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.givenMs],
         ),
       );
       if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
+      refuseMoved(rows.length === 0);
       this.#id = rows[0]?.id ?? 0;
       this.#number = 0;
       return this.#id;
     } catch (error) {
+      if (isTold(error)) throw error;
       this.#session.noteFailure(client, error);
       throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was spent.`);
     }
@@ -171,11 +174,15 @@ export class Committer {
     let reason = '';
     while (this.#options.monotonicMs() < untilMs) {
       try {
-        const { rows } = await this.#session.query<{ verdicts: string | null }>({
-          text: 'SELECT ledger_resolve_v1($1, $2) AS verdicts',
+        const { rows } = await this.#session.query<{ verdicts: string | null; forgotten: boolean }>({
+          text: `SELECT ledger_resolve_v1($1, $2) AS verdicts,
+            ${IS_MOVED} AND NOT EXISTS (SELECT 1 FROM committers WHERE id = $1) AS forgotten`,
           values: [id, number],
         });
-        return rows[0]?.verdicts ?? null;
+        if (rows[0]?.forgotten !== true) return rows[0]?.verdicts ?? null;
+        // The move removed the answer. The new database knows whether the batch was done.
+        reason = 'it was moved to another one meanwhile';
+        break;
       } catch (error) {
         reason = reasonOf(error);
       }

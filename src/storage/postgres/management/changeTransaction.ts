@@ -5,8 +5,9 @@ import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
-import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
+import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
 import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
@@ -86,7 +87,7 @@ export async function applyTogether(
     if (isCommitting && kindOf(error) === 'lost') {
       throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
     }
-    if (error instanceof Stale || error instanceof SomeStale || kindOf(error) !== 'lost') {
+    if (error instanceof Stale || error instanceof SomeStale || isTold(error) || kindOf(error) !== 'lost') {
       await ask('ROLLBACK').catch(() => {});
     }
     throw error;
@@ -102,14 +103,15 @@ async function write(
   const ids = changes.flatMap(({ accounts }) => accounts.map(({ account }) => account));
   const givenMs = clock.givenMs === null ? 'NULL' : String(clock.givenMs);
   const wait = lockWaitMs === null ? '' : `SET LOCAL lock_timeout = ${lockWaitMs};`;
-  const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers`;
+  const lock = `SELECT ledger_lock_v1('{${ids.join(',')}}'::bigint[], ${givenMs}::bigint)::text AS numbers, ${IS_MOVED} AS moved`;
   const queries = writeQueries(writes);
   const startedAtMs = clock.startMs();
-  const begin = { text: `BEGIN; ${wait} ${lock}` };
+  const begin = { text: `BEGIN; ${wait} ${SHARE_MOVE_LOCK}; ${lock}` };
   const pockets = pocketsQuery(ids);
   const [begun, found, ...results] = await askAll([begin, pockets, ...queries.map(({ query }) => query)]);
   // Several statements, several results; the type of the driver knows of one.
-  const ofLock = (begun as unknown as readonly { rows: { numbers: string }[] }[]).at(-1);
+  const ofLock = (begun as unknown as readonly { rows: { numbers: string; moved: boolean }[] }[]).at(-1);
+  refuseMoved(ofLock?.rows[0]?.moved);
   const [nowMs = 0, ...numbers] = toNumbers(ofLock?.rows[0]?.numbers ?? '{}');
   // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
   clock.keepWithin(startedAtMs, nowMs);

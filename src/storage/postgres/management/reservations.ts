@@ -18,6 +18,7 @@ import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } fr
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
+import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Ask, AskAll, Pool } from '../connection/pool.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
@@ -156,7 +157,7 @@ export class Reservations {
       if (isCommitting && kindOf(error) === 'lost') {
         throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
       }
-      if (kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+      if (isTold(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
       throw error;
     }
   }
@@ -166,11 +167,14 @@ export class Reservations {
     const startedAtMs = clock.startMs();
     const ids = [...new Set(accounts)];
     const lock = {
-      text: 'SELECT ledger_lock_v1($1::bigint[], $2::bigint)::text AS numbers',
+      text: `SELECT ledger_lock_v1($1::bigint[], $2::bigint)::text AS numbers, ${IS_MOVED} AS moved`,
       values: [ids, clock.givenMs],
     };
-    const [, locked, pockets, ...others] = await askAll([{ text: 'BEGIN' }, lock, pocketsQuery(ids), ...reads]);
-    const [nowMs = 0, ...numbers] = toNumbers((locked?.rows[0] as { numbers: string } | undefined)?.numbers ?? '{}');
+    const begin = { text: `BEGIN; ${SHARE_MOVE_LOCK}` };
+    const [, locked, pockets, ...others] = await askAll([begin, lock, pocketsQuery(ids), ...reads]);
+    const found = locked?.rows[0] as { numbers: string; moved: boolean } | undefined;
+    refuseMoved(found?.moved);
+    const [nowMs = 0, ...numbers] = toNumbers(found?.numbers ?? '{}');
     clock.keepWithin(startedAtMs, nowMs);
     return {
       nowMs,

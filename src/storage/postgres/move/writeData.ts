@@ -16,9 +16,16 @@ import { openForData, orExplain } from './openForData.ts';
 const IMPORT_LOCK = 7_218_530_413;
 /** A killed import keeps the lock until the server notices. */
 const LOCK_WITHIN_MS = 2_000;
-const ADVICE = 'Run the same import again: it goes on where it stopped.';
+const FILE_ADVICE = 'Run the same import again: it goes on where it stopped.';
+const PIPE_ADVICE = 'An export is new each time: drop the database, and begin again.';
 /** The node of imported counts of local limits. No real node has this id. */
 const IMPORT_NODE = 'import';
+
+export interface TargetOptions {
+  readonly allowFsyncOff: boolean;
+  /** The export comes through a pipe: it cannot be read again. */
+  readonly isPiped: boolean;
+}
 
 interface Progress {
   readonly exportId: string;
@@ -39,16 +46,20 @@ export class PostgresDataTarget implements DataTarget {
   readonly #client: Client;
   readonly #exportId: string;
 
-  private constructor(client: Client, { exportId, lines }: Progress) {
+  readonly #advice: string;
+
+  private constructor(client: Client, { exportId, lines }: Progress, advice: string) {
     this.#client = client;
+    this.#advice = advice;
     this.#exportId = exportId;
     this.storedTo = lines;
   }
 
-  static async open(url: string, header: DataHeader, allowFsyncOff: boolean): Promise<PostgresDataTarget> {
+  static async open(url: string, header: DataHeader, options: TargetOptions): Promise<PostgresDataTarget> {
+    const advice = options.isPiped ? PIPE_ADVICE : FILE_ADVICE;
     const client = await openForData(url);
     try {
-      return new PostgresDataTarget(client, await orExplain(begin(client, header, allowFsyncOff), ADVICE));
+      return new PostgresDataTarget(client, await orExplain(begin(client, header, options), advice), advice);
     } catch (error) {
       await client.end();
       throw error;
@@ -56,11 +67,11 @@ export class PostgresDataTarget implements DataTarget {
   }
 
   async add(batch: DataBatch): Promise<void> {
-    await orExplain(this.#inTransaction(batch), ADVICE);
+    await orExplain(this.#inTransaction(batch), this.#advice);
   }
 
   async finish(finished: FinishedData): Promise<void> {
-    await orExplain(this.#finish(finished), ADVICE);
+    await orExplain(this.#finish(finished), this.#advice);
   }
 
   async close(): Promise<void> {
@@ -120,7 +131,7 @@ function progressOf(progress: Progress): string {
   return JSON.stringify(progress);
 }
 
-async function begin(client: Client, header: DataHeader, allowFsyncOff: boolean): Promise<Progress> {
+async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPiped }: TargetOptions): Promise<Progress> {
   await new Durability(allowFsyncOff).refuseUnsafe(client);
   await takeLock(client);
   await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: true });
@@ -129,7 +140,8 @@ async function begin(client: Client, header: DataHeader, allowFsyncOff: boolean)
     const progress = JSON.parse(note) as Progress;
     if (progress.exportId === header.exportId) return progress;
     throw new DataError(
-      `The import of another file (export ${progress.exportId}) into this database is not finished. Finish it with that file, or drop the database.`,
+      `The import of another export (${progress.exportId}) into this database is not finished. ` +
+        (isPiped ? PIPE_ADVICE : 'Finish it with the file of that export, or drop the database.'),
     );
   }
   await refuseFilled(client);

@@ -141,6 +141,11 @@ async function refuseWhileOlderRun(client: Client, next: SchemaVersions, version
   );
 }
 
+/** Until the transaction ends, no other node starts or migrates. */
+export async function takeMigrationLock(client: Client): Promise<void> {
+  await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+}
+
 /** One transaction at a time among all nodes that start. */
 async function inMigrationTransaction(
   client: Client,
@@ -151,7 +156,7 @@ async function inMigrationTransaction(
   await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
     // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
-    await client.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK]);
+    await takeMigrationLock(client);
     await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
     await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
     await work(await readInstallation(client));

@@ -1,3 +1,4 @@
+import { idPattern } from '../../../core/ids.ts';
 import { DataError } from './dataError.ts';
 import {
   COUNTER_NAMES,
@@ -20,8 +21,18 @@ import {
  */
 export const DATA_FORMAT = 1;
 
+/** The first bytes of every export. */
+export const HEADER_START = '{"keystile":"data",';
+
 /** Longer than any row: an import that waits has up to 4 MiB of keys, which are quoted once more. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+/** Messages show these, and a file can be forged: nothing that a terminal obeys is in them. */
+const VERSION_PATTERN = /^[\w.+-]{1,64}$/;
+const INSTALLATION_PATTERN = new RegExp(idPattern('ws'));
+const EXPORT_PATTERN = new RegExp(idPattern('export'));
+/** The last instant that a date can have. */
+const MAX_DATE_MS = 8.64e15;
 
 export type EngineName = 'sqlite' | 'postgres';
 
@@ -35,6 +46,8 @@ export interface DataHeader {
   /** Everything that was answered before this instant is in it. */
   readonly takenAtMs: number;
   readonly engine: EngineName;
+  /** The source spends nothing from then on. Otherwise both services could spend the same credits. */
+  readonly isMove: boolean;
   readonly tables: readonly string[];
 }
 
@@ -44,8 +57,8 @@ export interface DataTrailer {
 }
 
 export function headerLine({ takenAtMs, ...rest }: DataHeader): string {
-  const { version, schema, installation, exportId, engine, tables } = rest;
-  return `${JSON.stringify({ keystile: 'data', format: DATA_FORMAT, version, schema, installation, exportId, takenAt: takenAtMs, engine, tables })}\n`;
+  const { version, schema, installation, exportId, engine, isMove, tables } = rest;
+  return `${JSON.stringify({ keystile: 'data', format: DATA_FORMAT, version, schema, installation, exportId, takenAt: takenAtMs, engine, move: isMove, tables })}\n`;
 }
 
 export function trailerLine({ rows, sha256 }: DataTrailer): string {
@@ -61,31 +74,40 @@ export function rowLine({ name, columns }: DataTable, row: DataRow): string {
   return `["${name}",${JSON.stringify(written)}]\n`;
 }
 
+/** The schema version of each engine that this program knows. */
+export type KnownSchemas = Readonly<Record<EngineName, number>>;
+
 /** Refuses what this program cannot import. `name` is what messages call the file. */
-export function readHeader(name: string, line: string): DataHeader {
+export function readHeader(name: string, line: string, known: KnownSchemas): DataHeader {
   const found = objectIn(line);
-  const { format, version, schema, installation, exportId, takenAt, engine, tables } = found;
+  const { format, version, schema, installation, exportId, takenAt, engine, move, tables } = found;
   if (found['keystile'] !== 'data')
     throw new DataError(`${name} is not an export of Keystile. Name a file that keystile data export has made.`);
-  if (typeof format === 'number' && format > DATA_FORMAT)
-    throw new DataError(
-      `${name} was made by a newer program: it has format ${format}, and this program knows up to ${DATA_FORMAT}. ` +
-        'Import it with the program that made it, or a newer one.',
-    );
+  if (typeof format === 'number' && format > DATA_FORMAT) throw newer(name, `format ${format}`, DATA_FORMAT);
   const isSound =
     format === DATA_FORMAT &&
-    typeof version === 'string' &&
+    isText(version, VERSION_PATTERN) &&
     isNumber(schema) &&
-    typeof installation === 'string' &&
-    typeof exportId === 'string' &&
+    isText(installation, INSTALLATION_PATTERN) &&
+    isText(exportId, EXPORT_PATTERN) &&
     isNumber(takenAt) &&
+    takenAt <= MAX_DATE_MS &&
+    typeof move === 'boolean' &&
     (engine === 'sqlite' || engine === 'postgres') &&
     Array.isArray(tables) &&
     tables.every((each) => typeof each === 'string');
   if (!isSound) throw atLine(name, 1, 'the header is not complete');
+  if (schema > known[engine]) throw newer(name, `schema version ${schema} of ${engine}`, known[engine]);
   const unknown = tables.find((each) => !TABLE_NAMES.includes(each));
   if (unknown !== undefined) throw atLine(name, 1, `this program knows no table ${JSON.stringify(unknown)}`);
-  return { version, schema, installation, exportId, takenAtMs: takenAt, engine, tables };
+  return { version, schema, installation, exportId, takenAtMs: takenAt, engine, isMove: move, tables };
+}
+
+function newer(name: string, what: string, known: number): DataError {
+  return new DataError(
+    `${name} was made by a newer program: it has ${what}, and this program knows up to ${known}. ` +
+      'Import it with the program that made it, or a newer one.',
+  );
 }
 
 /** null = the line is no trailer. */
@@ -153,6 +175,10 @@ function shown(value: unknown): string {
 
 function isNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function isText(value: unknown, pattern: RegExp): value is string {
+  return typeof value === 'string' && pattern.test(value);
 }
 
 function parse(line: string): unknown {

@@ -24,6 +24,23 @@ export interface MovedNote {
   readonly atMs: number;
 }
 
+/** Why nobody may use a database. */
+export interface UseRefusal {
+  readonly kind: 'moved' | 'import';
+  readonly text: string;
+}
+
+const UNFINISHED =
+  'An import into this database is not finished. If it was from a file, run the same keystile data import again, which goes on where it stopped. ' +
+  'If it was from a pipe, drop the database, and begin again.';
+
+/** Of the rows of `installation`. `place` names the database. */
+export function findUseRefusal(place: string, known: ReadonlyMap<string, string>): UseRefusal | null {
+  if (known.has(IMPORT_NOTE)) return { kind: 'import', text: UNFINISHED };
+  const moved = known.get(MOVED_NOTE);
+  return moved === undefined ? null : { kind: 'moved', text: movedReason(place, moved) };
+}
+
 /** Why a database that was moved is not served. `place` names it. */
 export function movedReason(place: string, note: string): string {
   const { atMs } = JSON.parse(note) as MovedNote;

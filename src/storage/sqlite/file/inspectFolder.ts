@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
 import { type InspectedRecords, inspectRecords } from '../../sql/inspectRecords.ts';
+import { findUseRefusal, type UseRefusal } from '../../sql/move/importedNote.ts';
 import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { FolderError } from './dataFolder.ts';
 import { readFolderId, refuseCopy } from './folderNote.ts';
@@ -20,6 +21,8 @@ export interface InspectedFolder {
   };
   /** Why a start refuses the database as a copy; null = it does not. */
   readonly copyRefusal: string | null;
+  /** Why a start refuses a database that was moved; null = it does not. */
+  readonly useRefusal: UseRefusal | null;
   /** Null: this program does not know the tables. */
   readonly records: InspectedRecords | null;
   /** Whose backups are its own. Null: it has none yet, or this program does not know the tables. */
@@ -38,9 +41,10 @@ export async function inspectFolder(folder: string): Promise<InspectedFolder> {
     const isForeign = isBeforeFirstRelease(db);
     // Each version of the embedded database is for its own program, and for newer ones, which migrate it.
     const schema = { version, compatibleFrom: version, own: SCHEMA_VERSION, isForeign };
-    if (isForeign || version !== SCHEMA_VERSION) return { schema, copyRefusal: null, records: null, ids: null };
-    const records = await inspectRecords(readerOf(db));
-    return { schema, copyRefusal: copyRefusal(db, folder), records, ids: idsOf(db) };
+    if (isForeign || version !== SCHEMA_VERSION)
+      return { schema, copyRefusal: null, useRefusal: null, records: null, ids: null };
+    const refusals = { copyRefusal: copyRefusal(db, folder), useRefusal: useRefusal(db, folder) };
+    return { schema, ...refusals, records: await inspectRecords(readerOf(db)), ids: idsOf(db) };
   } finally {
     db.close();
   }
@@ -90,6 +94,11 @@ function copyRefusal(db: Database, folder: string): string | null {
 function idsOf(db: Database): InspectedFolder['ids'] {
   const [workspaceId, folderId] = [readWorkspaceId(db), readFolderId(db)];
   return workspaceId === null || folderId === null ? null : { workspaceId, folderId };
+}
+
+function useRefusal(db: Database, folder: string): UseRefusal | null {
+  const rows = db.query('SELECT name, value FROM installation').all() as { name: string; value: string }[];
+  return findUseRefusal(`The data folder ${folder}`, new Map(rows.map(({ name, value }) => [name, value])));
 }
 
 function readerOf(db: Database): SqlReader {

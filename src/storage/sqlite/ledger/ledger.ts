@@ -124,7 +124,7 @@ export class SqliteLedger implements Ledger {
   }
 
   async apply(change: Change): Promise<ChangeOutcome> {
-    this.#options.hold.refuseChanges();
+    this.#options.hold.refuseChange(change);
     return this.#enqueue<ChangeOutcome>({ change }).toPromise();
   }
 

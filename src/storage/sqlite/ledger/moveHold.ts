@@ -1,4 +1,4 @@
-import { StorageUnavailable } from '../../port/storage.ts';
+import { type Change, StorageUnavailable } from '../../port/storage.ts';
 
 /**
  * What a ledger refuses while its database is moved to another one:
@@ -22,8 +22,9 @@ export class MoveHold {
     return this.held === 'everything' ? EVERYTHING : null;
   }
 
-  refuseChanges(): void {
-    if (this.held === 'changes') throw new StorageUnavailable(CHANGES);
+  /** A change without records and audit entries belongs to a spend, for example to settle a grant that has expired. It goes on as spends do. */
+  refuseChange({ writes, entries = [] }: Pick<Change, 'writes' | 'entries'>): void {
+    if (this.held === 'changes' && writes.length + entries.length > 0) throw new StorageUnavailable(CHANGES);
     this.refuse();
   }
 

@@ -13,6 +13,7 @@ const REMOVE_NOTE = 'DELETE FROM installation WHERE name = $1';
  *
  *   free --begin--> changes refused --holdAccounts--> everything refused --finish--> moved --release--> free
  *   changes or everything refused --letGo (the export has ended before its end)--> free
+ *   everything refused --letGo fails (a full disk)--> everything refused, and nobody holds it --letGo, begin or release--> free
  *
  * From `holdAccounts` on the database has a note that refuses every start. So neither a crash nor a restart lets a service spend that
  * may have been moved.
@@ -44,10 +45,11 @@ export class ServiceHold {
     this.#holder = exportId;
     if (this.#isMoved) return;
     try {
+      await this.#free();
       await this.#holdBehindAccepted('changes');
     } catch (error) {
       this.#holder = null;
-      this.#hold.held = 'nothing';
+      if (this.#hold.held === 'changes') this.#hold.held = 'nothing';
       throw error;
     }
   }
@@ -75,19 +77,21 @@ export class ServiceHold {
     });
   }
 
-  /** The export has ended. Answers whether the service goes on as before. */
+  /** The export has ended. Answers whether the service goes on from now on. When this fails, ask again: nobody else does. */
   letGo(exportId: string): Promise<boolean> {
     return this.#inTurn(() => this.#letGo(exportId));
   }
 
   async #letGo(exportId: string): Promise<boolean> {
-    if (this.#holder !== exportId) return false;
-    if (!this.#isMoved) await this.#free();
+    if (this.#holder !== null && this.#holder !== exportId) return false;
+    // First, so that this export finishes nothing any more, whatever becomes of the note.
     this.#holder = null;
-    return !this.#isMoved;
+    if (this.#isMoved || this.#hold.held === 'nothing') return false;
+    await this.#free();
+    return true;
   }
 
-  /** Answers whether the service had been moved. */
+  /** Answers whether the service had been held. */
   release(): Promise<boolean> {
     return this.#inTurn(() => this.#release());
   }
@@ -95,10 +99,10 @@ export class ServiceHold {
   async #release(): Promise<boolean> {
     if (this.#holder !== null)
       throw new DataError('An export with --move is running. Stop it: the service then goes on.');
-    const wasMoved = this.#isMoved;
-    if (wasMoved) await this.#free();
+    const wasHeld = this.#hold.held !== 'nothing';
+    await this.#free();
     this.#isMoved = false;
-    return wasMoved;
+    return wasHeld;
   }
 
   /** The ledger works in the order in which it is asked: when this question is answered, all that was accepted before is durable. */
@@ -110,7 +114,8 @@ export class ServiceHold {
 
   /** The note goes first: while it is there, nothing is spent. */
   async #free(): Promise<void> {
-    await this.#writer.call('write', [{ sql: REMOVE_NOTE, params: [MOVED_NOTE] }]);
+    if (this.#hold.held === 'everything')
+      await this.#writer.call('write', [{ sql: REMOVE_NOTE, params: [MOVED_NOTE] }]);
     this.#hold.held = 'nothing';
   }
 

@@ -1,0 +1,28 @@
+import { StorageUnavailable } from '../../port/storage.ts';
+import { MOVED_NOTE } from '../../sql/move/importedNote.ts';
+
+/**
+ * A database that was moved takes no spend and no change from any node, not even from one that was paused during the move:
+ *
+ *   spends    each needs the row of its committer. The move removes all of them, and a new one is not made while the note is there. The lock
+ *             of the table makes the two wait for each other.
+ *   changes   each has MOVE_LOCK in common with the others and looks for the note. The move takes the lock alone.
+ */
+
+/** Key of the advisory lock: any number, the same for all nodes. */
+const MOVE_LOCK = 7_218_530_414;
+
+export const IS_MOVED = `EXISTS (SELECT 1 FROM installation WHERE name = '${MOVED_NOTE}')`;
+
+/** In its own statement, so that the next one sees what was committed before the lock was free. */
+export const SHARE_MOVE_LOCK = `SELECT pg_advisory_xact_lock_shared(${MOVE_LOCK})`;
+
+/** Waits for changes and spends that have begun. Then none begins until the transaction ends. */
+export const TAKE_MOVE_LOCKS = `SELECT pg_advisory_xact_lock(${MOVE_LOCK}); LOCK TABLE committers IN SHARE ROW EXCLUSIVE MODE`;
+
+export const MOVED =
+  'The database was exported with --move: nothing is spent or changed in it. Try again: the new service will answer. To use this database again, run keystile data release.';
+
+export function refuseMoved(isMoved: boolean | undefined): void {
+  if (isMoved === true) throw new StorageUnavailable(MOVED);
+}

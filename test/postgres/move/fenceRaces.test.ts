@@ -1,0 +1,68 @@
+import { expect, test } from 'bun:test';
+
+import { Client } from 'pg';
+
+import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
+import { ConnectionLost } from '../../../src/storage/postgres/connection/databaseError.ts';
+import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
+import { MOVED, TAKE_MOVE_LOCKS } from '../../../src/storage/postgres/connection/movedFence.ts';
+import { Committer } from '../../../src/storage/postgres/ledger/committer.ts';
+import { markMoved } from '../../../src/storage/postgres/move/notes.ts';
+import { until } from '../../../tools/cluster/wait.ts';
+import { sharedServer } from '../../support/cluster/faultLab.ts';
+import { open } from '../conformance/postgres.ts';
+import { credits, spendOf } from '../conformance/samples.ts';
+
+const NOTE = `{"exportId":"export_1","atMs":0}`;
+const failure = (error: unknown): string => String(error);
+
+/** A node, and the name of its database, in which no node is seen. */
+async function setup() {
+  const server = await sharedServer();
+  const url = await server.createDatabase();
+  const storage = await open(url, { nowMs: () => 0 });
+  const name = new URL(url).pathname.slice(1);
+  await server.query('UPDATE nodes SET seen_at_ms = 0', name);
+  return { server, url, storage, name };
+}
+
+test('a spend and a change that begin while the move commits wait for it, and are refused', async () => {
+  const { server, url, storage, name } = await setup();
+  const move = new Client(url);
+  await move.connect();
+  await move.query(`BEGIN; ${TAKE_MOVE_LOCKS}; INSERT INTO installation VALUES ('moved', '${NOTE}')`);
+  const spent = Promise.resolve(storage.ledger.spend(spendOf(credits(1, 1)))).catch(failure);
+  const changed = storage.ledger.apply({ writes: [], accounts: [] }).catch(failure);
+  const waiting = `SELECT count(DISTINCT pid)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+    WHERE NOT l.granted AND a.datname = '${name}'`;
+  await until('both wait', async () => (await server.query(waiting, name))[0]?.['waiting'] === 2);
+  await move.query('COMMIT');
+  await move.end();
+  expect([await spent, await changed]).toEqual([expect.stringContaining(MOVED), expect.stringContaining(MOVED)]);
+  await storage.close();
+});
+
+test('a batch whose answer was lost before the move is unknown, and not told as undone', async () => {
+  const { url, storage } = await setup();
+  const clock = new LedgerClock({ monotonicMs: () => performance.now(), wallClockMs: () => 0 }, true);
+  const options = { clock, random: Math.random, monotonicMs: () => performance.now() };
+  const [committer] = Committer.share(new Connector(parseAddress(url), 'paused'), 1, options);
+  const lost = {
+    size: 1,
+    read: () => [],
+    // It was done. Then the node was paused, and its connection broke.
+    async ask(client: Client, { committer: id, number }: { committer: number; number: number }): Promise<string> {
+      await client.query('SELECT ledger_note_v1($1, $2, $3, 0)', [id, number, '{}']);
+      await markMoved(url, { exportId: 'export_1', atMs: 0 });
+      throw new ConnectionLost('it was paused');
+    },
+  };
+  expect(await committer?.run(lost, 'never').catch(failure)).toBe(
+    'StorageOutcomeUnknown: The database did not confirm whether this was done (it was moved to another one meanwhile).',
+  );
+  // A node that spends nothing hears of the move as well.
+  await until('the node is not ready', () => storage.ledger.commitFailure === MOVED);
+  await committer?.close();
+  await storage.close();
+});

@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test';
+import { mkdirSync, rmSync } from 'node:fs';
+
+import { exportData } from '../../../src/cli/move/exportData.ts';
+import type { Io } from '../../../src/cli/io.ts';
+import { readConfig } from '../../../src/config/read.ts';
+import { TestService } from '../../support/service.ts';
+import { keystile } from '../cli/cliRun.ts';
+import { TempFolder } from '../process.ts';
+
+test('a move that fails after the service was held for good says whether the export may be used', async () => {
+  const service = await TestService.start();
+  await service.createKey({ remaining: 5 });
+  await service.stop();
+  using folder = new TempFolder();
+  const environment = { KEYSTILE_DATA: service.folder };
+  const { config } = readConfig({ environment, flags: {}, readFile: () => '' });
+  if (config === null) throw new Error('no configuration');
+  const shown: string[] = [];
+  const err = (text: string): void => void shown.push(text);
+  const failed = (error: unknown): string => (error as Error).message;
+  const release = () => keystile(['data', 'release', '--yes'], { environment });
+
+  // The trailer may have arrived although its write has failed.
+  const writeOut = async (bytes: Uint8Array): Promise<void> => {
+    if (Buffer.from(bytes).toString().startsWith('{"rows":')) throw Object.assign(new Error(), { code: 'EPIPE' });
+  };
+  const toPipe = { err, isTerminal: false, writeOut } as unknown as Io;
+  const call = { config, replaces: false, moves: true };
+  expect(await exportData(toPipe, { ...call, file: null }).catch(failed)).toBe(
+    'The export was not written: standard output was closed (EPIPE).',
+  );
+  expect(shown).toEqual([
+    'The service is held. Check whether the import at the other end of the pipe is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n',
+  ]);
+  expect((await release()).out).toBe('released\n');
+
+  // A folder takes the name while the file is written.
+  const file = folder.join('export');
+  const blocking = (text: string): void => {
+    mkdirSync(file, { recursive: true });
+    err(text);
+  };
+  const toFile = { err: blocking, isTerminal: true } as unknown as Io;
+  expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(E/);
+  expect(shown).toContain(
+    'The service is held, and the export is not whole. Let it go on with keystile data release.\n',
+  );
+  expect((await release()).out).toBe('released\n');
+  rmSync(service.folder, { recursive: true });
+});
