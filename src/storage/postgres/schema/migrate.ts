@@ -81,7 +81,10 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
     if (version < own) await bringTo(client, version, options);
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
-    await register?.(client);
+    if (register === null || register === undefined) return;
+    // The list of nodes waits for no standby: a node also starts while that is away.
+    if (version >= own) await client.query('SET LOCAL synchronous_commit = local');
+    await register(client);
   });
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('indexes_version') ?? 0);
