@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test';
 
-import { keystile } from '../../process/cli/cliRun.ts';
-import { remainingIn } from '../../process/documentation/offline.ts';
-import { type KeyLoad, verifyUnderLoad } from '../../process/load.ts';
-import { PROGRAM, runToEnd, TempFolder } from '../../process/process.ts';
-import { Server } from '../../process/server.ts';
-import { emptyDatabase } from './moved.ts';
+import { keystile } from '../process/cli/cliRun.ts';
+import { remainingIn } from '../process/documentation/offline.ts';
+import { type KeyLoad, verifyUnderLoad } from '../process/load.ts';
+import { PROGRAM, runToEnd, TempFolder } from '../process/process.ts';
+import { Server } from '../process/server.ts';
+import { emptyDatabase } from '../postgres/move/moved.ts';
 
 const CLIENTS = 4;
 const CREDITS = 10_000_000;

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 
-import { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { until } from '../../../tools/cluster/wait.ts';
-import { openStorage } from '../../support/cluster/faultLab.ts';
-import { VirtualClock } from '../../support/clock.ts';
+import { PostgresServer } from '../../tools/cluster/postgres.ts';
+import { until } from '../../tools/cluster/wait.ts';
+import { openStorage } from '../support/cluster/faultLab.ts';
+import { VirtualClock } from '../support/clock.ts';
 
 /** As often as a node polls at the shortest. */
 const INTERVAL_MS = 180;
