@@ -10,8 +10,8 @@ import { readJunit } from './junit.mjs';
 import { FOLDERS, groupOf } from './selection.mjs';
 
 const PRELOADED = ['test/support/endWithLauncher.ts', 'test/support/bundledThread.ts'];
-/** Two more than there are cores: tests often wait for a process, a database or the disk. */
-const WORKERS = availableParallelism() + 2;
+/** One more than there are cores: tests often wait for a process, a database or the disk. */
+const WORKERS = availableParallelism() + 1;
 /** From so many files on, they start enough processes and threads to gain from a compiled program. */
 const MANY_FILES = 20;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
