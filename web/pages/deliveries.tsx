@@ -12,6 +12,9 @@ import { from } from './pageOf.ts';
 /** While something is being sent, the table is read again after this time. */
 const AGAIN_MS = 1_000;
 
+/** The clock of the page may be behind that of the service by this much. What is due then is being sent. */
+const SOON_MS = 3_000;
+
 /** What was sent to a webhook lately, and what waits. `awaited`: an event that is to be sent now. */
 export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; readonly awaited: string | null }) {
   const { id: webhookId } = webhook;
@@ -55,7 +58,7 @@ export function isActive({ enabled, pausedBecause }: Webhook): boolean {
 }
 
 function isDue({ state, nextAttemptAt }: Delivery): boolean {
-  return state === 'waiting' && nextAttemptAt !== undefined && nextAttemptAt <= nowMs();
+  return state === 'waiting' && nextAttemptAt !== undefined && nextAttemptAt <= nowMs() + SOON_MS;
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [
