@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, statSync, writeFileSync } from 'node:fs';
 
 import { SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
@@ -182,9 +182,14 @@ describe('a target that cannot take it', () => {
     );
     writeFileSync(folder.join('notes'), 'of a person');
     expect((await exports('notes', '--force')).err).toBe(
-      `${folder.join('notes')} is not an export of Keystile, and --force replaces nothing else. Name another file.\n`,
+      `${folder.join('notes')} is not an export, and --force replaces only an export. Name another file.\n`,
     );
     expect(readFileSync(folder.join('notes'), 'utf8')).toBe('of a person');
+    rmSync(folder.join('notes'));
+    symlinkSync(folder.join('nothing'), folder.join('notes'));
+    expect((await exports('notes')).err).toBe(
+      `${folder.join('notes')} is a link. Name the file itself, or another one.\n`,
+    );
     rmSync(folder.join('notes'));
     expect(
       (
@@ -192,7 +197,7 @@ describe('a target that cannot take it', () => {
           environment: { KEYSTILE_DATA: folder.join('data') },
         })
       ).err,
-    ).toBe('/dev/null is not a file. Use - for standard output.\n');
+    ).toBe('/dev/null is a pipe, a socket or a device. Name another file.\n');
     expect((await exports('-', '--force')).err).toBe('--force replaces a file, and - is standard output.\n');
     const environment = { KEYSTILE_DATA: folder.join('none') };
     expect((await keystile(['data', 'export', folder.join('b')], { environment })).err).toBe(

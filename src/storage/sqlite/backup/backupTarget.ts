@@ -1,8 +1,9 @@
-import { closeSync, lstatSync, openSync, readSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 
+import { statOrNull, targetProblem } from '../file/targetFile.ts';
 import { BackupError } from './backupError.ts';
-import { FORMAT_LINE, MAX_LINE_BYTES } from './backupFormat.ts';
+import { FORMAT_LINE } from './backupFormat.ts';
 
 export interface BackupTarget {
   /** The file to make. */
@@ -13,27 +14,14 @@ export interface BackupTarget {
   readonly replaces: boolean;
 }
 
+const BACKUP = { words: 'a backup', begin: FORMAT_LINE };
+
 /** Refuses a place where a backup would take the place of something else. Changes nothing. */
 export function refuseTarget({ file, folder, replaces }: BackupTarget): void {
   const whole = resolve(file);
-  requireFolder(dirname(whole));
   refuseInside(whole, folder);
-  // Of a link, the link itself: a rename would replace it, and not what it leads to.
-  const found = lstatSync(whole, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (found.isDirectory()) throw new BackupError(`${whole} is a folder. Name a file in it.`);
-  if (found.isSymbolicLink()) throw new BackupError(`${whole} is a link. Name the file itself, or another one.`);
-  if (!found.isFile()) throw new BackupError(`${whole} is a pipe, a socket or a device. Name another file.`);
-  if (!replaces) throw new BackupError(`${whole} exists. Name another file, or replace it with --force.`);
-  if (!FORMAT_LINE.test(beginOf(whole)))
-    throw new BackupError(`${whole} is not a backup, and --force replaces only a backup. Name another file.`);
-}
-
-function requireFolder(path: string): void {
-  const found = statOrNull(path);
-  if (found === null)
-    throw new BackupError(`The folder ${path} does not exist. Create it, or name a file in another folder.`);
-  if (!found.isDirectory()) throw new BackupError(`${path} is not a folder. Name a file in a folder.`);
+  const problem = targetProblem(whole, BACKUP, replaces);
+  if (problem !== null) throw new BackupError(problem);
 }
 
 function refuseInside(file: string, folder: string): void {
@@ -59,25 +47,4 @@ function isInside(path: string, folder: string): boolean {
 function realPath(path: string): string {
   if (statOrNull(path) !== null) return realpathSync(path);
   return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
-}
-
-/** null = there is nothing, or something on the way is not a folder. */
-function statOrNull(path: string): Stats | null {
-  try {
-    return statSync(path);
-  } catch (error) {
-    const { code = '' } = error as { code?: string };
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ELOOP') return null;
-    throw error;
-  }
-}
-
-function beginOf(path: string): string {
-  const file = openSync(path, 'r');
-  try {
-    const buffer = Buffer.alloc(MAX_LINE_BYTES);
-    return buffer.toString('utf8', 0, readSync(file, buffer, 0, buffer.length, 0));
-  } finally {
-    closeSync(file);
-  }
 }
