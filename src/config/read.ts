@@ -50,12 +50,12 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     notes.push('Nothing is sent to a collector: OTEL_SDK_DISABLED is true.');
   }
   const found = contradictions({ ...config, origins } as Partial<Config>);
-  problems.push(...found.map((problem) => namingFlags(problem, origins)));
+  problems.push(...found.map((problem) => namedAsGiven(problem, origins)));
   return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
 }
 
 /** A setting that was given as a flag is named by the flag. */
-function namingFlags(problem: string, origins: Partial<Record<Setting, Origin>>): string {
+export function namedAsGiven(problem: string, origins: Partial<Record<Setting, Origin>>): string {
   return problem.replaceAll(/KEYSTILE_[A-Z_]+/g, (name) => {
     const setting = SETTINGS.find((each) => VARIABLES[each].name === name);
     return setting !== undefined && origins[setting] === 'flag' ? flagName(setting) : name;

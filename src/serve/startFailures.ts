@@ -17,11 +17,11 @@ export function orPortTaken(config: Config, program: string, listen: () => Liste
     const code = (error as { code?: string }).code ?? '';
     if (code === 'EADDRINUSE') {
       const free = freePortAfter(config.host, config.port);
-      throw new CannotStart(`Port ${config.port} is in use. Try: KEYSTILE_PORT=${free} ${program} serve`);
+      throw new CannotStart(`Port ${config.port} is in use. Try: ${program} serve --port ${free}`);
     }
     if (code === 'EACCES') {
       throw new CannotStart(
-        `This user is not allowed to listen on port ${config.port}. Try: KEYSTILE_PORT=7878 ${program} serve`,
+        `This user is not allowed to listen on port ${config.port}. Try: ${program} serve --port 7878`,
       );
     }
     throw new CannotStart(
@@ -34,6 +34,7 @@ export function orCannotListen(config: Config, listen: () => void): void {
   try {
     listen();
   } catch (error) {
+    if (error instanceof FolderError) throw error;
     const code = (error as { code?: string }).code ?? String(error);
     throw new CannotStart(
       `The control socket ${controlPath(config.data)} cannot be created (${code}). Check that the path is free and can be written to.`,

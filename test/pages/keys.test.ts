@@ -191,6 +191,26 @@ test('a key without a customer gets a plan of its own', async () => {
   expect(await readKey(keyId)).toMatchObject({ planId, remaining: 40 });
 });
 
+test('what is chosen as soon as a form appears is sent', async () => {
+  const { planId } = await server.ok('/v1/plans.createPlan', { name: 'quick', remaining: 40 });
+  const { keyId } = await create({ name: 'hurried' });
+  await openKey(keyId);
+  // Chosen by the page itself, before the browser paints the form.
+  await page.evaluate(`new MutationObserver((_, observer) => {
+    const select = document.querySelector('select[name="planId"]');
+    if (select === null) return;
+    observer.disconnect();
+    select.value = ${JSON.stringify(planId)};
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+  }).observe(document.body, { childList: true, subtree: true })`);
+  await fillDialog('Change the plan', 'Assign', async () => {
+    await page.getByLabel('Plan', { exact: true }).waitFor();
+    expect(await page.getByLabel('Plan', { exact: true }).inputValue()).toBe(String(planId));
+  });
+  await page.getByRole('definition').filter({ hasText: 'quick' }).waitFor();
+  expect(await readKey(keyId)).toMatchObject({ planId, remaining: 40 });
+});
+
 test('deleting asks for the name, and can be undone at once', async () => {
   const { keyId, key } = await create({ name: 'short-lived' });
   await openKey(keyId);

@@ -93,7 +93,7 @@ describe('the first start', () => {
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
     const { code, stdout, stderr } = await runToEnd({ settings });
     expect([code, stdout]).toEqual([78, '']);
-    const ports = /^Port (\d+) is in use\. Try: KEYSTILE_PORT=(\d+) keystile serve\n$/.exec(stderr) ?? [];
+    const ports = /^Port (\d+) is in use\. Try: keystile serve --port (\d+)\n$/.exec(stderr) ?? [];
     expect(ports[1]).toBe(String(taken.port));
     expect(ports[2]).not.toBe(ports[1]);
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });

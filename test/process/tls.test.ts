@@ -146,6 +146,14 @@ describe('a start', () => {
     expect(await Bun.file(folder.join('none', 'keystile.db')).exists()).toBe(false);
   });
 
+  test('names the flag of a file that cannot be used, where a flag named it', async () => {
+    const gone = folder.join('gone.crt');
+    const command = [...PROGRAM, 'serve', '--tls-cert', gone, '--data', folder.join('none')];
+    const { code, stderr } = await runToEnd({ command, settings: { KEYSTILE_TLS_KEY: SELF.KEYSTILE_TLS_KEY } });
+    expect(code).toBe(78);
+    expect(stderr).toStartWith(`The file ${gone} of --tls-cert cannot be read (ENOENT). Check the path`);
+  });
+
   test('on a public address warns of what everyone could do there, in the log and in the banner', async () => {
     using own = new TempFolder();
     await using open = await Server.start(own, { settings: { KEYSTILE_HOST: '0.0.0.0' } });

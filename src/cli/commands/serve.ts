@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { namedAsGiven } from '../../config/read.ts';
 import type { Config } from '../../config/variables.ts';
 import { makeSecret } from '../../core/secret.ts';
 import { showConfig } from '../../config/show.ts';
@@ -48,8 +49,10 @@ export const serve: Command = {
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
-      if (error instanceof CannotStart)
-        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [error.message]);
+      if (error instanceof CannotStart) {
+        const message = namedAsGiven(error.message, config.origins);
+        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [message]);
+      }
       throw error;
     } finally {
       if (isDemo) rmSync(config.data, { recursive: true, force: true });

@@ -9,6 +9,7 @@ import { type CountedRow, type Look, topView, type TopStatus } from '../output/t
 import { readClientSettings } from '../profiles/clientSettings.ts';
 import { loadRootKey } from '../secrets.ts';
 
+const ENDED = Symbol('ended');
 const EVERY_MS = 2_000;
 const HOUR_MS = 3_600_000;
 const TOP_KEYS = 8;
@@ -41,14 +42,17 @@ export const top: Command = {
 };
 
 async function watch(io: Io, ask: Ask): Promise<void> {
-  const ended = Promise.withResolvers<'ended'>();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.resolve('ended'));
-  let screen = await shownLook(ask);
+  const ended = Promise.withResolvers<typeof ENDED>();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.resolve(ENDED));
+  let looking = shownLook(ask);
   for (;;) {
+    // Also a service that hangs is left at once.
+    const screen = await Promise.race([ended.promise, looking]);
+    if (screen === ENDED) return;
     io.out(`\u001b[H\u001b[2J${screen}`);
-    if ((await Promise.race([ended.promise, Bun.sleep(EVERY_MS)])) === 'ended') return;
+    if ((await Promise.race([ended.promise, Bun.sleep(EVERY_MS)])) === ENDED) return;
     // A service that starts again is watched on.
-    screen = await shownLook(ask).catch(shownFailure);
+    looking = shownLook(ask).catch(shownFailure);
   }
 }
 

@@ -26,10 +26,10 @@ const EXPORT = { words: 'an export', begin: new RegExp(`^${RegExp.escape(HEADER_
 /** Makes a file (0600). Until it is whole and flushed, it has another name. */
 export async function exportToFile<T>(options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
   const file = resolve(options.file);
-  const problem = targetProblem(file, EXPORT, options.replaces);
-  if (problem !== null) throw new DataError(problem);
   return removeWhenStopped(partialFolderOf(file), async () => {
     try {
+      const problem = targetProblem(file, EXPORT, options.replaces);
+      if (problem !== null) throw new DataError(problem);
       return await fill(file, options, write);
     } catch (error) {
       throw toDataError(file, error);

@@ -1,6 +1,6 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { Fragment } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { Form } from '../form.tsx';
 
@@ -90,7 +90,8 @@ function useUntouched(
   begun: Readonly<Record<string, string>>,
 ): (name: string) => string {
   const known = useRef(new Map<string, { readonly text: string; readonly value: string }>());
-  useEffect(() => {
+  // Before anybody can touch them: an effect after painting took a quick choice for the value of an untouched input, and did not send it.
+  useLayoutEffect(() => {
     const form = place.current?.closest('form');
     if (form == null) return;
     const data = new FormData(form);

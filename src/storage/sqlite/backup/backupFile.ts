@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 
 import { BackupError } from './backupError.ts';
 import {
@@ -36,8 +36,8 @@ export class BackupFile {
   }
 
   static async open(path: string): Promise<BackupFile> {
-    const file = await open(path, 'r').catch((error: unknown) => {
-      throw unreadable(path, error);
+    const file = await openFile(path).catch((error: unknown) => {
+      throw error instanceof BackupError ? error : unreadable(path, error);
     });
     try {
       return new BackupFile(path, file, await readContent(path, file));
@@ -69,10 +69,15 @@ interface Content {
   readonly parts: readonly Part[];
 }
 
-async function readContent(path: string, file: FileHandle): Promise<Content> {
-  const stat = await file.stat();
-  if (!stat.isFile())
+/** Opening a pipe would wait until somebody writes to it. */
+async function openFile(path: string): Promise<FileHandle> {
+  if (!(await stat(path)).isFile())
     throw new BackupError(`${path} is not a file. Name the file that keystile backup create has made.`);
+  return open(path, 'r');
+}
+
+async function readContent(path: string, file: FileHandle): Promise<Content> {
+  const { size } = await file.stat();
   const start = await readLine(file, 0);
   const format = FORMAT_LINE.exec(start)?.[1];
   if (format === undefined)
@@ -82,13 +87,13 @@ async function readContent(path: string, file: FileHandle): Promise<Content> {
       `${path} was made by a newer program: it has format ${format}, and this program knows up to ${FORMAT_VERSION}. ` +
         'Use the program that made it, or a newer one.',
     );
-  const end = stat.size - CHECKSUM_BYTES;
+  const end = size - CHECKSUM_BYTES;
   await checkSum(path, file, end);
   const headerLine = await readLine(file, start.length);
   const header = readHeader(headerLine);
   const parts = await readParts(file, start.length + Buffer.byteLength(headerLine), end);
   if (start !== formatLine(FORMAT_VERSION) || header === null || parts === null) throw torn(path);
-  return { bytes: stat.size, header, parts };
+  return { bytes: size, header, parts };
 }
 
 async function checkSum(path: string, file: FileHandle, end: number): Promise<void> {

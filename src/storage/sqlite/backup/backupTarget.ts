@@ -31,9 +31,13 @@ function refuseInside(file: string, folder: string): void {
   );
 }
 
-/** Why scheduled backups must not go into this folder; null = they may. */
+/** Why scheduled backups must not go into this folder; null = they may. A folder that cannot be looked at is told by the backup that fails. */
 export function refusalOf(backupFolder: string, dataFolder: string): string | null {
-  if (!isInside(join(backupFolder, 'backup'), dataFolder)) return null;
+  try {
+    if (!isInside(join(backupFolder, 'backup'), dataFolder)) return null;
+  } catch {
+    return null;
+  }
   return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}. Set it to another folder: a backup must not be lost with what it is a copy of.`;
 }
 

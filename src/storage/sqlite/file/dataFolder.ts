@@ -11,7 +11,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -88,7 +88,12 @@ export class DataFolder {
     const isNew = !existsSync(join(path, 'keystile.db'));
     const lock = takeLock(path, OWN_PATIENCE_MS);
     const folder = new DataFolder(path, isNew, lock);
-    folder.nameOwner(owner);
+    try {
+      folder.nameOwner(owner);
+    } catch (error) {
+      folder.release();
+      throw error;
+    }
     return folder;
   }
 
@@ -101,7 +106,11 @@ export class DataFolder {
   }
 
   nameOwner(owner: Owner): void {
-    writeDurably(join(this.path, 'owner.json'), JSON.stringify(owner));
+    try {
+      writeDurably(join(this.path, 'owner.json'), JSON.stringify(owner));
+    } catch (error) {
+      throw unwritable(this.path, error);
+    }
   }
 
   release(): void {
@@ -163,11 +172,15 @@ function takeLock(path: string, patienceMs: number): Database {
     lock?.close();
     const code = (error as { code?: string }).code ?? '';
     if (!code.startsWith('SQLITE_BUSY')) {
-      const { kind, message } = toWriteFailure(error);
-      throw new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
+      throw unwritable(path, error);
     }
     throw new FolderOwned(path, readOwner(path));
   }
+}
+
+function unwritable(path: string, error: unknown): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  return new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
 }
 
 function readOwner(path: string): Owner {
@@ -186,7 +199,7 @@ export function writeDurably(path: string, text: string): void {
   const file = openSync(temporary, 'wx', 0o600);
   try {
     giveToOwner(file, dirname(path));
-    writeSync(file, text);
+    writeFileSync(file, text);
     fsyncSync(file);
   } finally {
     closeSync(file);
@@ -198,7 +211,11 @@ export function writeDurably(path: string, text: string): void {
 function giveToOwner(file: number, folder: string): void {
   if (process.geteuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
-  fchownSync(file, uid, gid);
+  try {
+    fchownSync(file, uid, gid);
+  } catch {
+    // Not every root may give files away, and not every disk takes an owner. Doctor tells of files of another user.
+  }
 }
 
 /** A new file in this folder is found again after a crash. Like SQLite, this ignores a folder that cannot be flushed. */
