@@ -10,7 +10,13 @@ const run = (settings: Record<string, string>, ...words: string[]) =>
 
 test('serve --demo has customers, a month of counts, traffic, and a key for each verdict; keystile top shows it', async () => {
   using backups = new TempFolder();
-  const real = { KEYSTILE_ROOT_KEY: 'root_of_a_real_installation', KEYSTILE_BACKUP_FOLDER: backups.path };
+  let sentToCollector = 0;
+  using collector = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(`${++sentToCollector}`) });
+  const real = {
+    KEYSTILE_ROOT_KEY: 'root_of_a_real_installation',
+    KEYSTILE_BACKUP_FOLDER: backups.path,
+    KEYSTILE_OTLP_ENDPOINT: collector.url.origin,
+  };
   await using child = new Child({ command: [...SERVE, '--demo'], settings: real });
   await child.printed(/keystile top$/m);
   const find = (pattern: RegExp): string => pattern.exec(child.stdout)?.[1] ?? '';
@@ -49,6 +55,23 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
   expect([await child.exited(), existsSync(folder)]).toEqual([0, false]);
   // Settings of a real installation have no part in it.
   expect([child.stdout.includes(real.KEYSTILE_ROOT_KEY), readdirSync(backups.path)]).toEqual([false, []]);
+  // A stop sends what is left.
+  expect(sentToCollector).toBe(0);
+});
+
+test('Ctrl-C ends keystile top at once, also while the service does not answer', async () => {
+  const asked = Promise.withResolvers<void>();
+  const hang = () => {
+    asked.resolve();
+    return new Promise<Response>(() => {});
+  };
+  using hanging = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: hang });
+  const settings = { KEYSTILE_URL: hanging.url.origin, KEYSTILE_ROOT_KEY: 'root_that_is_not_checked' };
+  await using child = new Child({ command: [...PROGRAM, 'top'], settings, onTerminal: true });
+  await asked.promise;
+  child.signal('SIGINT');
+  expect([await child.exited(), child.stdout]).toEqual([0, '']);
+  void hanging.stop(true);
 });
 
 test.each([

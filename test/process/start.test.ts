@@ -87,6 +87,21 @@ describe('the first start', () => {
     ]);
   });
 
+  test.concurrent('a data folder in which the owner cannot be noted is one sentence, and stays free', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data/owner.json.new'), { recursive: true });
+    const settings = { KEYSTILE_DATA: folder.join('data') };
+    const { code, stderr } = await runToEnd({ settings });
+    expect([code, stderr]).toEqual([
+      78,
+      expect.stringContaining(`The data folder ${folder.join('data')} cannot be written (`),
+    ]);
+    expect(stderr.split('\n').length).toBe(2);
+    rmSync(folder.join('data/owner.json.new'), { recursive: true });
+    await using server = await Server.start(folder);
+    expect(await server.stop()).toBe(0);
+  });
+
   test.concurrent('a taken port is one sentence with the command to use instead; the next start still shows the root key', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });

@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { confirm, YES_FLAG } from '../confirm.ts';
+import { confirm, serviceOf, YES_FLAG } from '../confirm.ts';
 import { jsonLine, visible } from '../output/show.ts';
 
 export const keyDelete: Command = {
@@ -23,7 +23,7 @@ export const keyDelete: Command = {
     await withService(
       call,
       (ask) => ask('keys.deleteKey', { keyId, permanent }),
-      (config) => confirm(call, 'key delete', what, config),
+      (config) => confirm(call, 'key delete', what, serviceOf(config)),
     );
     call.io.out(call.isJson ? jsonLine({ keyId, permanent }) : `Deleted ${visible(keyId)}.\n`);
     return EXIT.OK;

@@ -41,7 +41,7 @@ export const rootKeyCreate: Command = {
     const rights = flags.has('right') ? flags.list('right') : await askRights(io);
     const wrong = rights.find((right) => !isRight(right));
     // Checked before a database is opened, which is made where there is none.
-    if (wrong !== undefined) throw misused(unknownRight(wrong));
+    if (wrong !== undefined) throw misused(`${flags.has('right') ? '--right: ' : ''}${unknownRight(wrong)}`);
     const { config } = await readSettings(io, flags);
     const answer = await askRootKeys(config, { command: 'create', input: { name, rights, expiresAtMs } });
     if (!('created' in answer)) throw new Error('the answer does not belong to the command create');

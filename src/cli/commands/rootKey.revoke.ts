@@ -1,6 +1,6 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import type { Command } from '../command.ts';
-import { confirm, YES_FLAG } from '../confirm.ts';
+import { confirm, databaseOf, YES_FLAG } from '../confirm.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
 import { readSettings } from '../settings.ts';
 import { jsonLine, visible } from '../output/show.ts';
@@ -17,8 +17,8 @@ export const rootKeyRevoke: Command = {
   async run(call) {
     const { io, flags, operands, isJson } = call;
     const rootKeyId = operands[0] ?? '';
-    await confirm(call, 'root-key revoke', `Revoke the root key ${rootKeyId} for good`);
     const { config } = await readSettings(io, flags);
+    await confirm(call, 'root-key revoke', `Revoke the root key ${rootKeyId} for good`, databaseOf(config));
     await askRootKeys(config, { command: 'revoke', rootKeyId });
     io.out(isJson ? jsonLine({ rootKeyId }) : `Revoked ${visible(rootKeyId)}.\n`);
     return EXIT.OK;

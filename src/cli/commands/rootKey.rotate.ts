@@ -3,7 +3,7 @@ import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { misused } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { confirm, YES_FLAG } from '../confirm.ts';
+import { confirm, databaseOf, YES_FLAG } from '../confirm.ts';
 import { kindFlag } from '../flagValues.ts';
 import { jsonLine, record } from '../output/show.ts';
 import { askRootKeys } from '../rootKeyChannel.ts';
@@ -31,9 +31,9 @@ export const rootKeyRotate: Command = {
     const overlapMs = kindFlag(flags, 'overlap', OVERLAP);
     if (overlapMs === undefined)
       throw misused('root-key rotate needs --overlap DURATION. See keystile root-key rotate --help.');
-    if (overlapMs === 0)
-      await confirm(call, 'root-key rotate', `Rotate ${rootKeyId}, and end its old secret and its sessions at once`);
     const { config } = await readSettings(io, flags);
+    const what = `Rotate ${rootKeyId}, and end its old secret and its sessions at once`;
+    if (overlapMs === 0) await confirm(call, 'root-key rotate', what, databaseOf(config));
     const answer = await askRootKeys(config, { command: 'rotate', rootKeyId, overlapMs });
     if (!('rotated' in answer)) throw new Error('the answer does not belong to the command rotate');
     const { secret } = answer;

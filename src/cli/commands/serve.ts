@@ -67,11 +67,14 @@ function refuseOwnDatabase(config: Config): void {
     throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
 }
 
-/** A demo has a folder and a root key of its own: what it makes up never comes among real data, and it prints no real root key. */
+/**
+ * A demo has a folder and a root key of its own: what it makes up never comes among real data nor to a collector, and it prints no real root
+ * key.
+ */
 function toDemo(config: Config): Config {
   const rootKey = makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
   const origins = { ...config.origins, rootKey: 'default' as const };
-  return { ...config, data: demoFolder(), rootKey, backupFolder: null, origins };
+  return { ...config, data: demoFolder(), rootKey, backupFolder: null, otlpEndpoint: null, origins };
 }
 
 function demoFolder(): string {

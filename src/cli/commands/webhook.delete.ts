@@ -1,7 +1,7 @@
 import { EXIT } from '../../serve/exitCodes.ts';
 import { withService } from '../ask.ts';
 import type { Command } from '../command.ts';
-import { confirm, YES_FLAG } from '../confirm.ts';
+import { confirm, serviceOf, YES_FLAG } from '../confirm.ts';
 import { jsonLine } from '../output/show.ts';
 
 export const webhookDelete: Command = {
@@ -15,10 +15,11 @@ export const webhookDelete: Command = {
   flagNames: { webhookId: 'ID' },
   async run(call) {
     const [webhookId = ''] = call.operands;
+    const what = `Delete the webhook ${webhookId} and its waiting deliveries`;
     await withService(
       call,
       (ask) => ask('webhooks.deleteWebhook', { webhookId }),
-      (config) => confirm(call, 'webhook delete', `Delete the webhook ${webhookId} and its waiting deliveries`, config),
+      (config) => confirm(call, 'webhook delete', what, serviceOf(config)),
     );
     call.io.out(call.isJson ? jsonLine({}) : 'deleted\n');
     return EXIT.OK;

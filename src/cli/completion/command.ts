@@ -13,6 +13,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     operands: ['SHELL'],
     operandMeaning: 'bash, zsh or fish.',
     flags: {},
+    takesSettings: false,
     examples: [
       'source <(keystile completion bash)',
       'keystile completion fish > ~/.config/fish/completions/keystile.fish',

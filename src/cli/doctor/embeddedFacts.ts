@@ -71,13 +71,23 @@ export async function gatherEmbedded(config: Config, running: Running): Promise<
   const folder = await orNotKnown(data, async () => readFolder(data));
   const hidden = unreadable(data, folder);
   const common = { ...noneKnown(OF_SHARED, ONE_PROCESS.because), nowMs: wallClockMs(), folder, nodes: running.unasked };
-  if (hidden !== null) return { ...common, ...noneKnown([...OF_FILE, 'disk', 'walBytes'], hidden) };
+  const refused = refusedBackups(config);
+  if (hidden !== null) return { ...common, ...noneKnown([...OF_FILE, 'disk', 'walBytes'], hidden), ...refused };
   return {
     ...common,
     disk: await orNotKnown(data, () => readDisk(data)),
     walBytes: await orNotKnown(data, async () => walBytesOf(data)),
     ...(await fileFacts(config, running)),
+    ...refused,
   };
+}
+
+/** The service does not start with a folder for backups in the data folder, whether there is a database yet or not. */
+function refusedBackups({ backupFolder, backupEvery, data }: Config): { readonly backups?: BackupFact } {
+  const refusal = backupFolder === null ? null : refusalOf(backupFolder, data);
+  if (backupFolder === null || refusal === null) return {};
+  const state = { folder: resolve(backupFolder), everyMs: backupEvery, firstAwaitedSinceMs: null, newestAtMs: null };
+  return { backups: { ...state, failure: `${refusal} The service does not start like this.` } };
 }
 
 /** Why nothing in the folder can be read; null = it can. */
@@ -123,15 +133,13 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
 
 /** A running service tells of its own backups. Of one that is stopped, the folder tells. */
 async function backupFacts(
-  { backupFolder: folder, backupEvery: everyMs, data }: Config,
+  { backupFolder: folder, backupEvery: everyMs }: Config,
   { outcomes, owner, unasked }: Running,
   ids: InspectedFolder['ids'],
 ): Promise<BackupFact | NotKnown> {
   if (folder === null || outcomes.length > 0) return UNSCHEDULED;
   if (owner !== null || ids === null) return unasked;
   const state = { folder: resolve(folder), everyMs, firstAwaitedSinceMs: null };
-  const refusal = refusalOf(folder, data);
-  if (refusal !== null) return { ...state, newestAtMs: null, failure: refusal };
   try {
     const newest = (await new BackupSeries(folder, ids).list(wallClockMs())).at(-1);
     return { ...state, newestAtMs: newest?.atMs ?? null, failure: null };

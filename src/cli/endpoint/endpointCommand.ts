@@ -2,7 +2,7 @@ import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, usingService } from '../ask.ts';
 import { misused } from '../cliError.ts';
 import type { Call, Command } from '../command.ts';
-import { confirm, YES_FLAG } from '../confirm.ts';
+import { confirm, serviceOf, YES_FLAG } from '../confirm.ts';
 import { findService } from '../findService.ts';
 import { readClientSettings } from '../profiles/clientSettings.ts';
 import type { FlagNames } from '../flagErrors.ts';
@@ -47,7 +47,7 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const { config, environment } = await readClientSettings(io, flags);
   if (asksFirst(endpoint, checked)) {
     const what = question(endpoint, [...(operand === '' ? [] : [operand]), ...givenFlags(endpoint, flags)]);
-    await confirm(call, endpoint.command, what, config);
+    await confirm(call, endpoint.command, what, serviceOf(config));
   }
   const secret = hasSecret(endpoint)
     ? {

@@ -8,6 +8,7 @@ export const profileList: Command = {
   summary: 'List the profiles, and which one is the current one. Root keys are not shown.',
   operands: [],
   flags: {},
+  takesSettings: false,
   examples: ['keystile profile list'],
   async run({ io, isJson }) {
     const { current, profiles } = readProfiles(io);

@@ -10,6 +10,7 @@ export const logout: Command = {
   operands: ['[NAME]'],
   operandMeaning: 'The name of the profile. The current one when absent.',
   flags: {},
+  takesSettings: false,
   examples: ['keystile logout', 'keystile logout staging'],
   async run({ io, operands, isJson }) {
     const known = readProfiles(io);

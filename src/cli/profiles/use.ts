@@ -8,6 +8,7 @@ export const profileUse: Command = {
   summary: 'Make a profile the current one: commands that name none use it.',
   operands: ['NAME'],
   flags: {},
+  takesSettings: false,
   examples: ['keystile profile use staging'],
   async run({ io, operands: [name = ''], isJson }) {
     const known = readProfiles(io);

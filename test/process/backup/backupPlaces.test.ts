@@ -66,6 +66,20 @@ describe('a backup takes the place of nothing but an older backup', () => {
   });
 });
 
+test('a pipe is refused as a backup to check or restore, without waiting for a writer', async () => {
+  Bun.spawnSync(['mkfifo', folder.join('pipe')]);
+  for (const words of [
+    ['verify', folder.join('pipe')],
+    ['restore', folder.join('pipe'), '--accept', '--data', folder.join('new')],
+  ]) {
+    expect(await keystile(['backup', ...words])).toMatchObject({
+      code: 1,
+      err: `${folder.join('pipe')} is not a file. Name the file that keystile backup create has made.\n`,
+    });
+  }
+  rmSync(folder.join('pipe'));
+});
+
 test('a user who may not do it is told who may', () => {
   const adviceOf = (message: string): string => adviceFor(new WriteFailure('broken', message), 'none');
   expect(adviceOf('SQLITE_READONLY_DIRECTORY: attempt to write a readonly database')).toBe(

@@ -197,6 +197,13 @@ test('a start refuses a folder for backups in the data folder, also through a li
   expect(readdirSync(own.path)).toEqual(['link']);
 });
 
+test('a service starts while the folder for backups cannot even be looked at, and tells of it', async () => {
+  using own = new TempFolder();
+  await using server = await Server.start(own, { settings: { KEYSTILE_BACKUP_FOLDER: own.join('x'.repeat(300)) } });
+  await until('the log tells of it', () => server.child.stderr.includes('cannot be used (ENAMETOOLONG)'));
+  expect(await server.stop()).toBe(0);
+});
+
 test('a running service makes them by itself', async () => {
   using own = new TempFolder();
   mkdirSync(own.join('backups'));

@@ -88,7 +88,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(right).toEqual({
         code: 2,
         out: '',
-        err: 'Unknown right "everything". Rights look like "*" or "api.*.create_key".\n',
+        err: '--right: Unknown right "everything". Rights look like "*" or "api.*.create_key".\n',
       });
       const { code, err } = await here.run(['root-key', 'revoke', 'rk_none', '--yes']);
       expect(code).toBe(1);

@@ -83,9 +83,24 @@ const HARMS: readonly (readonly [name: string, tells: string, command: string, H
   ],
   [
     'backups',
+    'The service does not start like this.',
+    'backup create',
+    (data) => {
+      rmSync(join(data, 'keystile.db'));
+      return { KEYSTILE_BACKUP_FOLDER: join(data, 'backups') };
+    },
+  ],
+  [
+    'backups',
     'cannot be used (ENOENT). Check that its disk is mounted',
     'backup create',
     (data) => ({ KEYSTILE_BACKUP_FOLDER: `${data}.backups` }),
+  ],
+  [
+    'backups',
+    'cannot be used (ENAMETOOLONG)',
+    'backup create',
+    () => ({ KEYSTILE_BACKUP_FOLDER: `/${'x'.repeat(300)}` }),
   ],
   ['data-folder', 'keystile.db (mode 644)', 'chmod -R go-rwx', openToOthers],
   ['data-folder', 'There is no data folder', 'keystile serve', (data) => rmSync(data, { recursive: true })],

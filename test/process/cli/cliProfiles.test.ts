@@ -137,6 +137,10 @@ describe('profiles', () => {
       'login --url http://me:secret@127.0.0.1',
       '--url must have no user and no password: the root key is what the service asks for.',
     ],
+    ['profile list --port abc', 'Unknown flag --port. --help lists them all.'],
+    ['profile use two --env-file x', 'Unknown flag --env-file. --help lists them all.'],
+    ['logout two --data x', 'Unknown flag --data. --help lists them all.'],
+    ['completion bash --port 1', 'Unknown flag --port. --help lists them all.'],
     ['login', 'login needs --url URL, such as --url https://keys.example.com.'],
     [
       'login ../x',

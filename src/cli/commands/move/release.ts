@@ -1,7 +1,7 @@
 import { EXIT } from '../../../serve/exitCodes.ts';
 import { failed } from '../../cliError.ts';
 import type { Command } from '../../command.ts';
-import { confirm, YES_FLAG } from '../../confirm.ts';
+import { confirm, databaseOf, YES_FLAG } from '../../confirm.ts';
 import { LOAD_MOVE } from './loadMove.ts';
 import { jsonLine } from '../../output/show.ts';
 import { readDataSettings } from './dataSettings.ts';
@@ -18,7 +18,7 @@ export const dataRelease: Command = {
   async run(call) {
     const { io, flags, isJson } = call;
     const { config } = await readDataSettings(io, flags);
-    await confirm(call, 'data release', 'Use this database again, and never the exported data');
+    await confirm(call, 'data release', 'Spend again, and never from the exported data', databaseOf(config));
     const { releaseMove } = await LOAD_MOVE.hold();
     if (!(await releaseMove(config))) throw failed('This database is not held for a move. Nothing was changed.');
     io.out(isJson ? jsonLine({ released: true }) : 'released\n');

@@ -11,7 +11,7 @@ export const backups = defineCheck({
     if (failure !== null) {
       return {
         text: `Scheduled backups fail: ${failure} ${newestText(state, nowMs)}`,
-        fix: `Correct the reason. The next one is tried within 10 minutes. Meanwhile, keystile backup create makes one in another folder.`,
+        fix: 'Correct the reason. A running service tries the next one within 10 minutes. Meanwhile, keystile backup create makes one in another folder.',
         command: 'keystile backup create keystile.backup',
       };
     }
