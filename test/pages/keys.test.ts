@@ -242,18 +242,18 @@ test('the table is filtered by state, plan, customer and words, and the back but
     until(`the table shows ${expected.join(', ')}`, async () =>
       Bun.deepEquals(await page.locator('tbody td:first-child').allInnerTexts(), expected),
     );
-  await shows(['mine', 'turning', 'holder', 'short-lived', 'switched off', 'gone by']);
+  await shows(['mine', 'turning', 'holder', 'hurried', 'short-lived', 'switched off', 'gone by']);
   await page.getByLabel('State').selectOption('disabled');
   await shows(['switched off']);
   await page.getByLabel('State').selectOption('expired');
   await shows(['gone by']);
   await page.getByLabel('State').selectOption('active');
-  await shows(['mine', 'turning', 'holder', 'short-lived']);
+  await shows(['mine', 'turning', 'holder', 'hurried', 'short-lived']);
   await page.getByLabel('Plan', { exact: true }).selectOption({ label: HOSTILE });
   await shows(['holder']);
   await at.expectAccessible();
   await page.goBack();
-  await shows(['mine', 'turning', 'holder', 'short-lived']);
+  await shows(['mine', 'turning', 'holder', 'hurried', 'short-lived']);
   await page.getByLabel('State').selectOption('');
   await page.getByLabel('Customer').fill('acme');
   await page.keyboard.press('Enter');
