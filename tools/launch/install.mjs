@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { Complaint } from './complaint.mjs';
 import { whileHoldingInstallLock } from './install-lock.mjs';
 import { isInstalled } from './installed.mjs';
-import { isCheckout, projectRoot } from './project.mjs';
+import { projectRoot } from './project.mjs';
 import { runToEnd } from './run.mjs';
 
 // The errors of npm when it cannot reach the registry.
@@ -20,7 +20,7 @@ const WRITE_FAILURE = /\b(EACCES|EROFS|EPERM)\b/;
  * @param {{ dev: boolean, sdk?: boolean }} wanted
  */
 export async function ensureInstalled(wanted) {
-  if (!isCheckout() || isInstalled(wanted)) return;
+  if (isInstalled(wanted)) return;
   await whileHoldingInstallLock(async () => {
     if (!isInstalled(wanted)) await install(wanted);
   });
