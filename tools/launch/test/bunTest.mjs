@@ -15,7 +15,8 @@ const WORKERS = availableParallelism() + 1;
 /** From so many files on, they start enough processes and threads to gain from a compiled program. */
 const MANY_FILES = 20;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
-const LONGEST = /(?:revocation|randomBatches|analyticsSums|tagBytes|search|fences|credits|crash|stop)\.test\.ts$/;
+const LONGEST =
+  /(?:revocation\.long|analyticsSums\.long|search|fences|credits|analyticsFile|sockets|migratingStart)\.test\.ts$/;
 
 /** `temporary`: variables that say where temporary files go. */
 export async function runBunTest(files, { titlePattern, seed, temporary }) {

@@ -9,14 +9,16 @@ export const FOLDERS =
   'process postgres http browser sdk engine core tools storage project serve cli config doctor telemetry faults pages alone'.split(
     ' ',
   );
-export const GROUPS = ['check', ...FOLDERS];
+/** Files that run every combination, or long random sequences. They stand beside the tests of the same thing. */
+const LONG = { group: 'long', ending: '.long.test.ts' };
+export const GROUPS = ['check', ...FOLDERS, LONG.group];
 /**
  * They run when they are named: faults wait for what a real database does when it hangs, pages takes long, and alone measures real time, which
  * a slow or busy machine does not keep.
  */
-const NAMED_ONLY = ['faults', 'pages', 'alone'];
+const NAMED_ONLY = ['faults', 'pages', 'alone', LONG.group];
 
-/** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but NAMED_ONLY. */
+/** `npm test -- [GROUP | FILE | FOLDER]... [-t TITLE]`. Nothing selected means everything but NAMED_ONLY. Long files run when they are named. */
 export function select(commandArguments) {
   const targets = [];
   let titlePattern;
@@ -38,6 +40,13 @@ export function groupOf(file) {
 }
 
 function testFilesOf(target) {
+  if (target === LONG.group) return FOLDERS.flatMap(filesOf).filter((file) => file.endsWith(LONG.ending));
+  const isNamed = (file) => resolve(projectRoot, file) === resolve(projectRoot, target);
+  return filesOf(target).filter((file) => isNamed(file) || !file.endsWith(LONG.ending));
+}
+
+/** All test files there. */
+function filesOf(target) {
   const path = resolve(projectRoot, FOLDERS.includes(target) ? `test/${target}` : target);
   const [top, group] = relative(projectRoot, path).split(sep);
   if (top !== 'test' || !FOLDERS.includes(group)) {
