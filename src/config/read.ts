@@ -49,6 +49,14 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     config.otlpEndpoint = null;
     notes.push('Nothing is sent to a collector: OTEL_SDK_DISABLED is true.');
   }
+  // They may hold the token of another collector: the one that the other standard variable names.
+  if (origins.otlpHeaders === 'standard' && origins.otlpEndpoint !== 'standard') {
+    config.otlpHeaders = null;
+    origins.otlpHeaders = 'default';
+    const reason = 'it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and KEYSTILE_OTLP_ENDPOINT names the collector';
+    const note = `OTEL_EXPORTER_OTLP_HEADERS is ignored: ${reason}. If it needs headers, set KEYSTILE_OTLP_HEADERS.`;
+    if (config.otlpEndpoint != null) notes.push(namedAsGiven(note, origins));
+  }
   const found = contradictions({ ...config, origins } as Partial<Config>);
   problems.push(...found.map((problem) => namedAsGiven(problem, origins)));
   return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };

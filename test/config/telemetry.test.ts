@@ -60,6 +60,40 @@ describe('the settings of OpenTelemetry', () => {
     ]);
   });
 
+  test('headers of the standard variable go to the collector of the standard variable, and to no other', () => {
+    const vendor = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://vendor',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of%20the%20vendor',
+    };
+    const note = (given: string): string =>
+      `OTEL_EXPORTER_OTLP_HEADERS is ignored: it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and ${given} names the collector. If it needs headers, set KEYSTILE_OTLP_HEADERS.`;
+    const own = { KEYSTILE_OTLP_ENDPOINT: 'https://own' };
+    const headersOf = (environment: Record<string, string>, flags: { otlpEndpoint?: string } = {}) => {
+      const { config, notes } = readConfig({ environment, flags, readFile: () => '' });
+      return [config?.otlpEndpoint, config?.otlpHeaders, config?.origins.otlpHeaders, notes];
+    };
+    expect(headersOf(vendor)).toEqual(['https://vendor', { authorization: 'Bearer of the vendor' }, 'standard', []]);
+    expect(headersOf({ ...vendor, ...own })).toEqual([
+      'https://own',
+      null,
+      'default',
+      [note('KEYSTILE_OTLP_ENDPOINT')],
+    ]);
+    expect(headersOf(vendor, { otlpEndpoint: 'https://own' })).toEqual([
+      'https://own',
+      null,
+      'default',
+      [note('--otlp-endpoint')],
+    ]);
+    expect(headersOf({ ...vendor, ...own, KEYSTILE_OTLP_HEADERS: 'x-tenant=own' })).toEqual([
+      'https://own',
+      { 'x-tenant': 'own' },
+      'environment',
+      [],
+    ]);
+    expect(headersOf({ OTEL_EXPORTER_OTLP_HEADERS: 'authorization=vendor' })).toEqual([null, null, 'default', []]);
+  });
+
   test.each([
     'http://user:hidden@collector:4318',
     'user:hidden@collector:4318',

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { VARIABLES } from '../../src/config/variables.ts';
+import { MIGRATE_WITHIN_MS } from '../../src/storage/postgres/storage.ts';
 import { VERSION } from '../../src/version.ts';
 
 const FILES = readdirSync('deploy', { recursive: true, withFileTypes: true })
@@ -18,4 +19,29 @@ test.each(FILES)('%s names only settings that exist, and this version', (_, text
 test('the image is built from what is committed, and holds no data of its maker', () => {
   const ignored = readFileSync('.dockerignore', 'utf8').split('\n');
   for (const name of ['.git', 'node_modules', 'data', 'dist']) expect(ignored).toContain(name);
+});
+
+/** What a start does before and after the migration: it connects, and fills its cache. */
+const REST_OF_START_MS = 60_000;
+
+test.each([
+  ['deploy/kubernetes.yaml', /startupProbe:\n.*\n\s+periodSeconds: (\d+)\n\s+failureThreshold: (\d+)\n/],
+  ['deploy/Dockerfile', /^HEALTHCHECK .*--start-period=(\d+)s/m],
+])('%s gives a start the time that a migration may take', (path, pattern) => {
+  const [, ...numbers] = pattern.exec(readFileSync(path, 'utf8')) ?? [];
+  expect(numbers.map(Number).reduce((product, number) => product * number, 1000)).toBe(
+    MIGRATE_WITHIN_MS + REST_OF_START_MS,
+  );
+});
+
+test('a rollout on Kubernetes does not count as failed while a node may still start', () => {
+  const [, seconds] = /^  progressDeadlineSeconds: (\d+)$/m.exec(readFileSync('deploy/kubernetes.yaml', 'utf8')) ?? [];
+  expect(Number(seconds) * 1000).toBeGreaterThan(MIGRATE_WITHIN_MS + REST_OF_START_MS);
+});
+
+test('systemd does not wait for a start: it is done when the program runs, so no time limit can end a migration', () => {
+  const unit = readFileSync('deploy/keystile.service', 'utf8');
+  expect(unit).toContain('\nType=exec\n');
+  expect(unit).not.toContain('TimeoutStartSec');
+  expect(unit).not.toContain('WatchdogSec');
 });

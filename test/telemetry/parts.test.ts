@@ -1,4 +1,4 @@
-import { ExportResultCode } from '@opentelemetry/core';
+import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { expect, test } from 'bun:test';
 
 import { Log } from '../../src/log.ts';
@@ -6,7 +6,7 @@ import { gauge } from '../../src/http/answer/families.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { openTelemetry } from '../../src/serve/openTelemetry.ts';
 import { FamilyProducer } from '../../src/telemetry/familyProducer.ts';
-import { CollectorWatch } from '../../src/telemetry/watchedExport.ts';
+import { CollectorWatch, watched } from '../../src/telemetry/watchedExport.ts';
 
 function logTo(lines: string[]): Log {
   return new Log({ level: 'info', format: 'json', nowMs: () => 0, write: (line) => lines.push(line) });
@@ -26,13 +26,25 @@ test('a value that is not there yet is not sent', async () => {
   ]);
 });
 
-test('a collector that fails is logged when it begins and when it ends, for traces and metrics apart', () => {
+test('a collector that fails is logged once when it begins and once when it ends, for traces and metrics apart', () => {
   const lines: string[] = [];
   const watch = new CollectorWatch('http://collector', logTo(lines));
   const failed = { code: ExportResultCode.FAILED, error: new Error('away') };
   const done = { code: ExportResultCode.SUCCESS };
-  for (const result of [done, failed, failed, done, done]) watch.noted('traces', result);
-  watch.noted('metrics', { code: ExportResultCode.FAILED });
+  const heard: ExportResult[] = [];
+  /** An exporter whose exports end like this, one after the other. */
+  const exportAll = (what: string, results: readonly ExportResult[]): void => {
+    const left = [...results];
+    const exporter = watched(
+      { export: (_items: never[], ended: (result: ExportResult) => void) => ended(left.shift() ?? done) },
+      what,
+      watch,
+    );
+    for (const _ of results) exporter.export([], (result) => heard.push(result));
+  };
+  exportAll('traces', [done, failed, failed, failed, done, done]);
+  exportAll('metrics', [{ code: ExportResultCode.FAILED }, { code: ExportResultCode.FAILED }]);
+  expect(heard.length).toBe(8);
   expect(lines.map((line) => JSON.parse(line) as { message: string; reason?: string })).toMatchObject([
     {
       message: 'traces cannot be sent to the collector; they are dropped, and the service goes on without',

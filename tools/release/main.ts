@@ -7,17 +7,8 @@ import { build } from './build.ts';
 import { released, unreleasedNotes } from './changelog.ts';
 import { filesWithVersion } from './places.ts';
 import { Refused } from './refused.ts';
-import {
-  addWorktree,
-  commitAndTag,
-  moveThen,
-  refuseState,
-  removeWorktree,
-  tagsOf,
-  unmergedTagsOf,
-} from './repository.ts';
+import { addWorktree, commitAndTag, moveThen, removeWorktree, requireReleasable } from './repository.ts';
 import { verify } from './verify.ts';
-import { requireNewVersion } from './version.ts';
 
 const USAGE = `npm run release -- VERSION [--dry-run] [--targets PLATFORM,...]
 npm run release -- --verify FOLDER
@@ -124,12 +115,7 @@ async function main(): Promise<number> {
   if (positionals.length > 1) throw new Refused(`Give one version, got "${positionals.join(' ')}".`);
   const targets = readTargets(values.targets);
   const isDryRun = values['dry-run'] === true;
-  const version = requireNewVersion(positionals[0], {
-    present: VERSION,
-    tags: await tagsOf(PROJECT),
-    unmerged: await unmergedTagsOf(PROJECT),
-  });
-  await refuseState(PROJECT);
+  const version = await requireReleasable(PROJECT, { given: positionals[0], present: VERSION });
   unreleasedNotes(await Bun.file(join(PROJECT, 'CHANGELOG.md')).text());
   await release({ version, targets, isDryRun });
   if (!isDryRun) showPublishing(version);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 
 import { Refused } from './refused.ts';
 import { ask, run } from './run.ts';
+import { requireNewVersion } from './version.ts';
 
 /** The branch that releases are made from. */
 const BRANCH = 'main';
@@ -32,12 +33,28 @@ export async function refuseState(project: string): Promise<void> {
   }
 }
 
+/**
+ * The version of a release that can be made now. The state comes first: a tag that a colleague has published is on no branch here until the
+ * newer commits are pulled.
+ */
+export async function requireReleasable(
+  project: string,
+  { given, present }: { readonly given: string | undefined; readonly present: string },
+): Promise<string> {
+  await refuseState(project);
+  return requireNewVersion(given, {
+    present,
+    tags: await tagsOf(project),
+    unmerged: await unmergedTagsOf(project),
+  });
+}
+
 export async function tagsOf(project: string): Promise<string[]> {
   return (await run(['git', 'tag', '--list'], project)).split('\n').filter((tag) => tag !== '');
 }
 
 /** Tags whose commit the branch does not have: a release was killed after it made its tag, and before it moved the branch. */
-export async function unmergedTagsOf(project: string): Promise<string[]> {
+async function unmergedTagsOf(project: string): Promise<string[]> {
   return (await run(['git', 'tag', '--list', '--no-merged', BRANCH], project)).split('\n').filter((tag) => tag !== '');
 }
 

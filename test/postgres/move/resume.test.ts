@@ -100,12 +100,14 @@ describe('PostgreSQL', () => {
     const server = await sharedServer();
     const url = await server.createDatabase();
     await data(['import', file], onDatabase(url));
+    // As while a node builds the indexes of a newer version.
+    await server.query("DELETE FROM installation WHERE name = 'indexes_version'", nameOf(url));
     expect(await imports(url)).toEqual({
       code: 1,
       out: '',
       err: 'The database is not empty: it has rows in apis. Import into a new database, in which no service has run.\n',
     });
-    expect(await noteIn(url, 'import')).toBeNull();
+    expect([await noteIn(url, 'import'), await noteIn(url, 'indexes_version')]).toEqual([null, null]);
   });
 
   test('an imported database is served; as the source of a move its nodes must be stopped, and do not start again', async () => {

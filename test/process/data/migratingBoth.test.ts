@@ -9,6 +9,7 @@ import { remainingIn } from '../documentation/offline.ts';
 import { NextProgram } from '../nextProgram.ts';
 import { runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
+import { linesAbout } from './logLines.ts';
 
 const UPGRADE = 'src/storage/sqlite/file/upgrade.ts';
 const ADD_A_COLUMN = 'ALTER TABLE key_uses ADD COLUMN note TEXT;';
@@ -58,12 +59,41 @@ async function countedBy(server: Server, apiId: string): Promise<number> {
 }
 
 describe('a start that migrates both files', () => {
-  test('brings both to the next version, and keeps what was counted', async () => {
+  test('brings both to the next version, keeps what was counted, and tells each step of both', async () => {
     using folder = new TempFolder();
     const { apiId, settings } = fixtureIn(folder);
-    await using server = await Server.start(folder, { command: next.serve, settings });
+    const launch = { command: next.serve, settings: { ...settings, KEYSTILE_LOG_LEVEL: 'info' } };
+    await using server = await Server.start(folder, launch);
     expect(await countedBy(server, apiId)).toBe(28);
     expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 1, analytics: 1 }, ['analytics.db', 'keystile.db']]);
+    const copyOf = (name: string): string =>
+      folder.join('data', readdirSync(folder.join('data')).find((each) => each.startsWith(`${name}.v`)) ?? '');
+    const put = (name: string) => ({
+      message: 'the database has an older schema version: a copy is put aside before it is migrated',
+      copy: copyOf(name),
+      bytes: expect.any(Number),
+    });
+    const step = (name: string, from: number) => ({
+      message: 'migrating the database',
+      step: '1 of 1',
+      from,
+      to: from + 1,
+      file: folder.join('data', name),
+    });
+    const end = (name: string, version: number) => ({
+      message: 'the database is migrated; the copy is no longer needed once the new version works',
+      version,
+      milliseconds: expect.any(Number),
+      copy: copyOf(name),
+    });
+    expect(linesAbout(server.child.stderr, /the database/)).toEqual([
+      put('analytics.db'),
+      step('analytics.db', ANALYTICS_VERSION),
+      put('keystile.db'),
+      step('keystile.db', SCHEMA_VERSION),
+      end('keystile.db', SCHEMA_VERSION + 1),
+      end('analytics.db', ANALYTICS_VERSION + 1),
+    ]);
   });
 
   test('killed before the first commit, it leaves both files to the older program', async () => {
@@ -78,7 +108,7 @@ describe('a start that migrates both files', () => {
   test('killed between the two commits, it goes on with the analytics at its next start', async () => {
     using folder = new TempFolder();
     const { apiId, credits, settings } = fixtureIn(folder);
-    next.killAt(UPGRADE, 'analytics.commit();');
+    next.killAt(UPGRADE, 'analytics.commit(');
     await runToEnd({ command: next.serve, settings });
     expect(past(folder)).toEqual({ keys: 1, analytics: 0 });
     const refused = await runToEnd({ settings });
@@ -93,18 +123,47 @@ describe('a start that migrates both files', () => {
     expect(past(folder)).toEqual({ keys: 1, analytics: 1 });
   });
 
+  const notMigrated = (folder: TempFolder, reason: string): string =>
+    `The analytics in ${folder.join('data/analytics.db')} could not be migrated from schema version ${ANALYTICS_VERSION} to ${ANALYTICS_VERSION + 1} ` +
+    `(${reason}). The file is as it was before, with all its counts.`;
+  const START_AGAIN =
+    ' keystile.db is migrated already, and the older program refuses the folder: start this program again, which migrates the analytics.';
+
   test('a disk that is full at the second commit leaves the analytics as before, and the next start goes on', async () => {
+    using folder = new TempFolder();
+    const { apiId, settings } = fixtureIn(folder);
+    // The file may not grow any more. A commit writes the index of words, which has been in memory.
+    next.addToAnalytics(`${ADD_A_COLUMN} CREATE VIRTUAL TABLE words USING fts5 (word, content = ''); PRAGMA max_page_count = 1;
+      INSERT INTO words (rowid, word) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+        SELECT 1, group_concat(hex(randomblob(30)), ' ') FROM n;`);
+    const { code, stdout, stderr } = await runToEnd({ command: next.serve, settings });
+    expect([code, stdout, stderr]).toEqual([
+      75,
+      '',
+      `${notMigrated(folder, 'SQLITE_FULL: database or disk is full')}${START_AGAIN}\n`,
+    ]);
+    expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 1, analytics: 0 }, ['keystile.db']]);
+    next.addToAnalytics(ADD_A_COLUMN);
+    await using server = await Server.start(folder, { command: next.serve, settings });
+    expect(await countedBy(server, apiId)).toBe(28);
+    expect(past(folder)).toEqual({ keys: 1, analytics: 1 });
+  });
+
+  test('a disk that fails at the second commit leaves the analytics as before, and the copy of them', async () => {
     using folder = new TempFolder();
     const { apiId, settings } = fixtureIn(folder);
     // It fits into the memory of the connection, so nothing is written before the commit.
     next.addToAnalytics(`${ADD_A_COLUMN} CREATE TABLE large (bytes BLOB); INSERT INTO large VALUES (zeroblob(1500000));`);
-    // Files may have 2048 blocks of 512 bytes: a longer write fails as on a full disk.
-    const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 2048; exec "$@"`, 'sh', ...next.serve];
-    const { stderr } = await runToEnd({ command: full, settings });
-    expect(stderr).toMatch(
-      /^The analytics in \S+\/analytics\.db could not be migrated from schema version \d to \d \(SQLITE_\w+: .+\)\. The file is as it was before, with all its counts\.$/m,
-    );
-    expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 1, analytics: 0 }, ['keystile.db']]);
+    // Files may have 2048 blocks of 512 bytes: SQLite takes a write that is refused for a failed disk.
+    const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 2048; exec "$@"`, 'sh', ...next.serve];
+    const { code, stdout, stderr } = await runToEnd({ command: limited, settings });
+    const copy = readdirSync(folder.join('data')).find((name) => name.startsWith('analytics.db.v')) ?? '';
+    expect([code, stdout, stderr]).toEqual([
+      78,
+      '',
+      `${notMigrated(folder, 'SQLITE_IOERR_WRITE: disk I/O error')}${START_AGAIN} A copy is in ${folder.join('data', copy)}.\n`,
+    ]);
+    expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 1, analytics: 0 }, ['analytics.db', 'keystile.db']]);
     await using server = await Server.start(folder, { command: next.serve, settings });
     expect(await countedBy(server, apiId)).toBe(28);
     expect(past(folder)).toEqual({ keys: 1, analytics: 1 });
@@ -117,10 +176,7 @@ describe('a start that migrates both files', () => {
     for (let n = 0; n < 2; n++) {
       const { code, stdout, stderr } = await runToEnd({ command: next.serve, settings });
       expect([code, stdout]).toEqual([78, '']);
-      expect(stderr).toBe(
-        `The analytics in ${folder.join('data/analytics.db')} could not be migrated from schema version ${ANALYTICS_VERSION} to ${ANALYTICS_VERSION + 1} ` +
-          '(SQLITE_ERROR: no such table: no_such_table). The file is as it was before, with all its counts.\n',
-      );
+      expect(stderr).toBe(`${notMigrated(folder, 'SQLITE_ERROR: no such table: no_such_table')}\n`);
     }
     expect([past(folder), copiesOf(folder)]).toEqual([{ keys: 0, analytics: 0 }, []]);
     expect(await remainingIn(folder.join('data'), credits.keyId, settings)).toBe(96);

@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { copyFileSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, copyFileSync, ftruncateSync, mkdirSync, openSync, readdirSync, statSync, writeFileSync, writeSync } from 'node:fs';
 
 import { readSchemaVersion, SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../../tools/cluster/wait.ts';
@@ -10,6 +10,7 @@ import { offline, remainingIn } from '../documentation/offline.ts';
 import { NextProgram } from '../nextProgram.ts';
 import { Child, type Launch, runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
+import { linesAbout } from './logLines.ts';
 
 const NEXT_VERSION = SCHEMA_VERSION + 1;
 const PRESENT = `v${SCHEMA_VERSION}`;
@@ -46,14 +47,23 @@ function isLocked(folder: TempFolder): boolean {
   }
 }
 
-/** The lines of a JSON log whose message matches, without time and level. */
-function linesAbout(log: string, about: RegExp): unknown[] {
-  return log
-    .split('\n')
-    .filter((line) => line.startsWith('{'))
-    .map((line) => JSON.parse(line) as { time?: string; level?: string; message: string })
-    .filter(({ message }) => about.test(message))
-    .map(({ time: _time, level: _level, ...rest }) => rest);
+const PAGE_BYTES = 4096;
+
+/** Moves the log into the file, which then has all pages. */
+function foldLog(path: string): void {
+  using db = new Database(path);
+  db.run('PRAGMA wal_checkpoint(TRUNCATE)');
+}
+
+/** Gives a database so many pages. New ones are a hole in the file: they take no space, but a copy of them would. */
+function setPages(path: string, pages: number): void {
+  const file = openSync(path, 'r+');
+  ftruncateSync(file, pages * PAGE_BYTES);
+  const count = Buffer.alloc(4);
+  count.writeUInt32BE(pages);
+  // Where the header of a database has the number of its pages.
+  writeSync(file, count, 0, 4, 28);
+  closeSync(file);
 }
 
 function versionOf(path: string): number {
@@ -85,7 +95,7 @@ describe('a start that has to migrate', () => {
         copy: path,
         bytes: expect.any(Number),
       },
-      { message: 'migrating the database', step: '1 of 1', from: SCHEMA_VERSION, to: NEXT_VERSION },
+      { message: 'migrating the database', step: '1 of 1', from: SCHEMA_VERSION, to: NEXT_VERSION, file: folder.join('data/keystile.db') },
       {
         message: 'the database is migrated; the copy is no longer needed once the new version works',
         version: NEXT_VERSION,
@@ -143,23 +153,60 @@ describe('a start that has to migrate', () => {
     expect(backups(folder).length).toBe(2);
   });
 
-  test('no space for the copy: nothing is migrated, nothing is left of the copy, and both programs serve the database', async () => {
+  test('no space for the copy: nothing is changed, the start may be tried again, and it works when there is space', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
+    const path = folder.join('data/keystile.db');
+    foldLog(path);
+    const pages = statSync(path).size / PAGE_BYTES;
+    setPages(path, 2 ** 30);
+    const refused = await runToEnd({ ...nextProgramWith(ADD_A_COLUMN), settings });
+    expect([refused.code, refused.stdout]).toEqual([75, '']);
+    expect(refused.stderr).toMatch(
+      /^No copy of \S+\/data\/keystile\.db could be put aside before its migration \(the disk has \d+ MiB free\)\. Nothing was changed\. Make sure that its disk has 4194304 MiB of space and that the folder can be written, then start again\.\n$/,
+    );
+    expect(readdirSync(folder.join('data')).filter((name) => name.includes('backup'))).toEqual([]);
+    expect(versionOf(path)).toBe(SCHEMA_VERSION);
+    setPages(path, pages);
+    await using server = await Server.start(folder, { ...nextProgramWith(ADD_A_COLUMN), settings });
+    expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+  });
+
+  test('a copy that cannot be written: nothing is migrated, nothing is left of it, and both programs serve the database', async () => {
     using folder = new TempFolder();
     const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const { command = [] } = nextProgramWith(ADD_A_COLUMN);
-    // Files may have 200 blocks of 512 bytes: a longer write fails as on a full disk.
-    const full = ['sh', '-c', `trap '' XFSZ; ulimit -f 200; exec "$@"`, 'sh', ...command];
-    const refused = await runToEnd({ command: full, settings });
+    // Files may have 200 blocks of 512 bytes. The system does not call a longer write a full disk.
+    const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 200; exec "$@"`, 'sh', ...command];
+    const refused = await runToEnd({ command: limited, settings });
     expect([refused.code, refused.stdout]).toEqual([78, '']);
-    expect(refused.stderr).toMatch(
-      /^No copy of \S+\/data\/keystile\.db could be put aside before its migration \(.+\)\. Nothing was changed\. Make sure that its disk has 1 MiB of space and that the folder can be written, then start again\.\n$/,
+    expect(refused.stderr).toBe(
+      `No copy of ${folder.join('data/keystile.db')} could be put aside before its migration (SQLITE_IOERR_WRITE: disk I/O error). Nothing was changed. ` +
+        'Make sure that its disk has 1 MiB of space and that the folder can be written, then start again.\n',
     );
     expect(readdirSync(folder.join('data')).filter((name) => name.includes('backup'))).toEqual([]);
     expect(versionOf(folder.join('data/keystile.db'))).toBe(SCHEMA_VERSION);
     expect(await remainingIn(folder.join('data'), keys.credits.keyId, settings)).toBe(96);
     await using server = await Server.start(folder, { ...nextProgramWith(ADD_A_COLUMN), settings });
     expect(await server.verify(keys.credits.key)).toMatchObject({ valid: true, remaining: 95 });
+  });
+
+  test('a disk that is full during a migration: nothing is changed, and the start may be tried again', async () => {
+    using folder = new TempFolder();
+    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
+    // The file may not grow any more.
+    const full = nextProgramWith('PRAGMA max_page_count = 1; CREATE TABLE large AS SELECT zeroblob(1000000) AS bytes;');
+    const refused = await runToEnd({ ...full, settings });
+    expect([refused.code, refused.stdout]).toEqual([75, '']);
+    expect(refused.stderr).toBe(
+      `The database ${folder.join('data/keystile.db')} could not be migrated from schema version ${SCHEMA_VERSION} to ${NEXT_VERSION} ` +
+        '(SQLITE_FULL: database or disk is full). It is as it was before, and the older program can use it.\n',
+    );
+    expect(backups(folder)).toEqual([]);
+    expect(await remainingIn(folder.join('data'), keys.credits.keyId, settings)).toBe(96);
   });
 
   test('a start that was killed while it made the copy leaves nothing that looks like one, and the next start removes it', async () => {

@@ -8,10 +8,9 @@ import {
   moveThen,
   refuseState,
   removeWorktree,
+  requireReleasable,
   tagsOf,
-  unmergedTagsOf,
 } from '../../../tools/release/repository.ts';
-import { requireNewVersion } from '../../../tools/release/version.ts';
 import { PROJECT, TempFolder } from '../../process/process.ts';
 
 const REPOSITORY = join(PROJECT, 'tools/release/repository.ts');
@@ -66,6 +65,28 @@ test('a release is made from a clean main that has everything of its upstream', 
   );
 });
 
+test('a version that a colleague has published is refused as released; the advice never is to remove its tag', async () => {
+  using folder = new TempFolder();
+  const { path, git } = repository(folder);
+  const accepted = (given: string): Promise<string> => requireReleasable(path, { given, present: '1.0.0' });
+  // The tag and the upstream are fetched, and the branch is one commit behind.
+  git('commit', '--quiet', '--allow-empty', '-m', 'Version 2.0.0');
+  git('tag', 'v2.0.0');
+  git('update-ref', 'refs/remotes/origin/main', 'HEAD');
+  git('config', 'remote.origin.url', path);
+  git('config', 'remote.origin.fetch', '+refs/heads/*:refs/remotes/origin/*');
+  git('branch', '--quiet', '--set-upstream-to=origin/main');
+  git('reset', '--quiet', '--hard', 'HEAD~1');
+  expect(await accepted('2.0.0').catch(String)).toBe(
+    'Refused: The upstream of main has newer commits (1). Run git pull first.',
+  );
+  git('merge', '--quiet', '--ff-only', 'origin/main');
+  expect(await accepted('2.0.0').catch(String)).toBe(
+    'Refused: The tag v2.0.0 exists: version 2.0.0 is released. Choose a newer version.',
+  );
+  expect(await accepted('2.0.1')).toBe('2.0.1');
+});
+
 test('what happens in the second checkout leaves the first one as it is, until it is committed and tagged', async () => {
   using folder = new TempFolder();
   const { path, git } = repository(folder);
@@ -114,8 +135,7 @@ test('a release that is killed between the tag and the branch can be repeated, a
     await commitAndTag({ project: path, worktree }, release);
     await removeWorktree(path, worktree);
   };
-  const accepted = async (): Promise<string> =>
-    requireNewVersion('2.0.0', { present: '1.0.0', tags: await tagsOf(path), unmerged: await unmergedTagsOf(path) });
+  const accepted = (): Promise<string> => requireReleasable(path, { given: '2.0.0', present: '1.0.0' });
   // The script is killed as soon as the tag stands: git runs this when a reference has changed.
   const program = `const { addWorktree, commitAndTag } = await import(${JSON.stringify(REPOSITORY)});
     const worktree = await addWorktree(${JSON.stringify(path)}, ${JSON.stringify(join(path, 'release'))});

@@ -134,7 +134,8 @@ function progressOf(progress: Progress): string {
 async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPiped }: TargetOptions): Promise<Progress> {
   await new Durability(allowFsyncOff).refuseUnsafe(client);
   await takeLock(client);
-  await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: true });
+  // Makes the tables of an empty database. One that has older tables is in use, and only a service migrates it.
+  await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: false });
   const note = (await readInstallation(client)).get(IMPORT_NOTE);
   if (note !== undefined) {
     const progress = JSON.parse(note) as Progress;

@@ -1,11 +1,17 @@
 import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
-import { StorageUnavailable } from '../../port/storage.ts';
 import type { Tell } from '../../port/tell.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
-import { hasOtherColumns, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { SchemaVersions } from '../freshness/nodes.ts';
+import {
+  isWorthAnotherTry,
+  neverUnlocked,
+  notBuilt,
+  notMigrated,
+  type Stage,
+  stillLocked,
+} from './migrationFailures.ts';
 import { TEXT } from './textType.ts';
 
 export interface Migration {
@@ -39,9 +45,11 @@ export interface MigrateOptions {
   /** All migrations of this program. Their number is its schema version. */
   readonly migrations: readonly Migration[];
   readonly newWorkspaceId: () => string;
-  /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
+  /** Whether an older schema is migrated to the version of this program. Otherwise it is refused, and missing indexes are left to who may. */
   readonly upgrades: boolean;
   readonly patience?: Patience;
+  /** Rejects when the work takes too long. */
+  readonly inTime?: (work: Promise<void>) => Promise<void>;
   readonly tell?: Tell;
   /** Writes the node down that starts, in the same transaction: whoever migrates later knows of it. Null: it is none that serves. */
   readonly register?: ((client: Client) => Promise<void>) | null;
@@ -49,35 +57,52 @@ export interface MigrateOptions {
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
 export async function migrate(client: Client, options: MigrateOptions): Promise<void> {
+  const progress: Progress = { stage: 'schema' };
+  const { inTime = (work) => work } = options;
+  try {
+    await inTime(tryToMigrate(client, options, progress));
+  } catch (error) {
+    throw progress.stage === 'schema' ? error : notBuilt(error, options.migrations.length);
+  }
+}
+
+interface Progress {
+  stage: Stage;
+}
+
+async function tryToMigrate(client: Client, options: MigrateOptions, progress: Progress): Promise<void> {
+  if (!options.upgrades && (await hasUsableSchema(client, options))) return;
   const { tries, lockTimeoutMs, pauseMs } = options.patience ?? PATIENCE;
   const tell = options.tell ?? (() => {});
   for (let made = 1; ; made++) {
     try {
-      return await migrateOnce(client, options, lockTimeoutMs);
+      return await migrateOnce(client, { ...options, progress, lockTimeoutMs });
     } catch (error) {
       if (!isWorthAnotherTry(error)) throw error;
       if (made >= tries) {
-        throw new StorageUnavailable(
-          `The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during ${tries} tries of ${lockTimeoutMs} ms. Start again when it has ended.`,
-        );
+        throw neverUnlocked(progress.stage, options.migrations.length, `${tries} tries of ${lockTimeoutMs} ms`);
       }
-      tell('the database is not migrated yet: another transaction, such as a dump, keeps its tables locked', {
-        try: `${made} of ${tries}`,
-        againInMs: pauseMs,
-      });
+      tell(stillLocked(progress.stage), { try: `${made} of ${tries}`, againInMs: pauseMs });
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }
 }
 
+/** Looks without the lock: whoever may not migrate does not wait for a node that builds indexes, and builds none. */
+async function hasUsableSchema(client: Client, options: MigrateOptions): Promise<boolean> {
+  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
+  return rows[0]?.has === true && usableVersion(await readInstallation(client), options) > 0;
+}
+
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read, and their tables cannot be written. */
-async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutMs: number): Promise<void> {
-  const { migrations, register, tell = () => {} } = options;
+async function migrateOnce(
+  client: Client,
+  options: MigrateOptions & { readonly progress: Progress; readonly lockTimeoutMs: number },
+): Promise<void> {
+  const { migrations, register, tell = () => {}, progress, lockTimeoutMs } = options;
   const own = migrations.length;
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
-    const version = Number(known.get('schema_version') ?? 0);
-    if (version > 0 && !isOfFirstRelease(known)) throw beforeFirstRelease();
-    refuseOthers({ version, compatibleFrom: Number(known.get('schema_compatible_from') ?? 0) }, options);
+    const version = usableVersion(known, options);
     if (version < own) await bringTo(client, version, options);
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
@@ -89,6 +114,7 @@ async function migrateOnce(client: Client, options: MigrateOptions, lockTimeoutM
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = Number(known.get('indexes_version') ?? 0);
     const missing = migrations.slice(version).filter(({ indexes }) => indexes !== '');
+    if (missing.length > 0) progress.stage = 'indexes';
     if (version > 0 && missing.length > 0) tell('building the indexes of the new schema version', { version: own });
     for (const { indexes } of missing) await client.query(indexes);
     if (version < own) await put(client, 'indexes_version', String(own));
@@ -109,24 +135,11 @@ async function bringTo(
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
     await client.query(sql).catch((error: unknown) => {
-      throw isWorthAnotherTry(error) ? error : undone(error, version, own);
+      throw version === 0 || isWorthAnotherTry(error) ? error : notMigrated(error, version, own);
     });
   }
   await put(client, 'schema_version', String(own));
   await put(client, 'schema_compatible_from', String(compatibleFrom));
-}
-
-function isWorthAnotherTry(error: unknown): boolean {
-  const kind = kindOf(error);
-  return kind === 'busy' || (kind === 'rolled back' && !hasOtherColumns(error));
-}
-
-function undone(error: unknown, from: number, to: number): unknown {
-  if (from === 0) return error;
-  return new StorageUnavailable(
-    `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
-      'It is as it was before, and nodes of the older version go on.',
-  );
 }
 
 /** Nodes whose program cannot work with the next schema must not find it below their feet. */
@@ -191,16 +204,19 @@ export function tooOldFor({ version, compatibleFrom }: SchemaVersions, own: numb
   );
 }
 
-function refuseOthers(found: SchemaVersions, { migrations, upgrades }: MigrateOptions): void {
+/** The version of the schema, 0 = there is none yet. Throws when this program must not use it. */
+function usableVersion(known: ReadonlyMap<string, string>, { migrations, upgrades }: MigrateOptions): number {
   const own = migrations.length;
-  const { version } = found;
-  const tooOld = tooOldFor(found, own);
+  const version = Number(known.get('schema_version') ?? 0);
+  if (version > 0 && !isOfFirstRelease(known)) throw beforeFirstRelease();
+  const tooOld = tooOldFor({ version, compatibleFrom: Number(known.get('schema_compatible_from') ?? 0) }, own);
   if (tooOld !== null) throw tooOld;
   if (version > 0 && version < own && !upgrades) {
     throw new WrongServer(
       `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which brings it there.`,
     );
   }
+  return version;
 }
 
 export async function readInstallation(client: Client): Promise<Map<string, string>> {

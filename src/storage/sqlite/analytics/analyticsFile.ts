@@ -71,9 +71,16 @@ export function readAnalyticsVersion(db: Database, path: string): number {
   return user_version;
 }
 
-/** Brings the file from this version to the newest, in the transaction of the caller. */
-export function migrateAnalytics(db: Database, from = 0): void {
-  for (const migration of MIGRATIONS.slice(from)) db.run(migration);
+/** Brings the file from this version to the newest, in the transaction of the caller. Before each step it calls `onStep`. */
+export function migrateAnalytics(
+  db: Database,
+  from = 0,
+  onStep: (step: number, steps: number) => void = () => {},
+): void {
+  for (const [i, migration] of MIGRATIONS.slice(from).entries()) {
+    onStep(i + 1, MIGRATIONS.length - from);
+    db.run(migration);
+  }
   db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
 }

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 
 import { FolderError } from '../file/dataFolder.ts';
 import { configure } from '../file/openDatabase.ts';
-import { type Aside, putAside } from '../file/putAside.ts';
+import { type Aside, putAside, removeUnlessDamaged, tellMigrated, tellStep } from '../file/putAside.ts';
 import type { PreparedAnalytics } from '../file/upgrade.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import { ANALYTICS_VERSION, migrateAnalytics, readAnalyticsVersion } from './analyticsFile.ts';
@@ -28,38 +28,51 @@ export function openAnalytics(path: string, aside: Pick<Aside, 'nowMs' | 'tell'>
   }
 }
 
-/** Migrates an older or a new file in a transaction. One that is not committed leaves no copy: nothing has happened to the file. */
+/** Migrates an older or a new file in a transaction. One that is not committed leaves no copy, unless the file is damaged. */
 function begin(db: Database, aside: Aside): PreparedAnalytics {
-  const copy = aside.version === 0 ? null : putAside(db, aside);
-  const undo = (): void => {
-    // Closing undoes what is not committed.
-    db.close();
-    if (copy !== null) rmSync(copy, { force: true });
-  };
-  const orUndo = (work: () => void): void => {
+  const { path, version, nowMs } = aside;
+  const copy = version === 0 ? null : putAside(db, aside);
+  let milliseconds = 0;
+  const orUndo = (work: () => void, advice = ''): void => {
+    const startedAtMs = nowMs();
     try {
       work();
+      milliseconds += nowMs() - startedAtMs;
     } catch (error) {
-      undo();
-      throw copy === null ? unopened(aside.path, error) : notMigrated(aside, error);
+      // Closing undoes what is not committed.
+      db.close();
+      throw copy === null
+        ? unopened(path, error)
+        : notMigrated(aside, error, advice + removeUnlessDamaged(copy, error));
     }
   };
   orUndo(() => {
     db.run('BEGIN IMMEDIATE');
-    migrateAnalytics(db, aside.version);
+    migrateAnalytics(db, version, (step, steps) => {
+      if (copy !== null) tellStep(aside, step, steps);
+    });
   });
-  const commit = (): void => {
-    orUndo(() => db.run('COMMIT'));
-    db.close();
+  return {
+    commit(isDatabaseMigrated) {
+      orUndo(() => db.run('COMMIT'), isDatabaseMigrated ? START_AGAIN : '');
+      db.close();
+      if (copy !== null) tellMigrated(aside, { version: ANALYTICS_VERSION, milliseconds, copy });
+    },
+    undo() {
+      db.close();
+      if (copy !== null) rmSync(copy, { force: true });
+    },
   };
-  return { commit, undo };
 }
 
-function notMigrated({ path, version }: Aside, error: unknown): FolderError {
+const START_AGAIN =
+  ' keystile.db is migrated already, and the older program refuses the folder: start this program again, which migrates the analytics.';
+
+function notMigrated({ path, version }: Aside, error: unknown, advice: string): FolderError {
   const { kind, message } = toWriteFailure(error);
   return new FolderError(
     `The analytics in ${path} could not be migrated from schema version ${version} to ${ANALYTICS_VERSION} (${message}). ` +
-      'The file is as it was before, with all its counts.',
+      `The file is as it was before, with all its counts.${advice}`,
     kind === 'full',
   );
 }

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 
 import type { Tell } from '../../port/tell.ts';
 import { FolderError, flushFolder } from './dataFolder.ts';
-import { toWriteFailure } from './writeFailure.ts';
+import { isDamage, toWriteFailure, WriteFailure } from './writeFailure.ts';
 
 export interface Aside {
   /** The file of the database. */
@@ -37,13 +37,34 @@ export function putAside(db: Database, { path, version, nowMs, tell }: Aside): s
     flushFolder(dirname(path));
   } catch (error) {
     removePartials(path);
-    const { message } = toWriteFailure(error);
+    const { kind, message } = toWriteFailure(error);
     throw new FolderError(
       `No copy of ${path} could be put aside before its migration (${message}). Nothing was changed. ` +
         `Make sure that its disk has ${Math.ceil(bytes / MIB)} MiB of space and that the folder can be written, then start again.`,
+      kind === 'full',
     );
   }
   return copy;
+}
+
+/** Otherwise a start that is tried again and again would fill the disk with copies. One of a damaged database is kept, and named. */
+export function removeUnlessDamaged(copy: string, error: unknown): string {
+  if (isDamage(error)) return ` A copy is in ${copy}.`;
+  rmSync(copy, { force: true });
+  return '';
+}
+
+/** Before each step: its number, and how many there are. */
+export function tellStep({ path, version, tell }: Aside, step: number, steps: number): void {
+  const [from, to] = [version + step - 1, version + step];
+  tell('migrating the database', { step: `${step} of ${steps}`, from, to, file: path });
+}
+
+export function tellMigrated(
+  { tell }: Aside,
+  migrated: { readonly version: number; readonly milliseconds: number; readonly copy: string },
+): void {
+  tell('the database is migrated; the copy is no longer needed once the new version works', migrated);
 }
 
 /** What its copy takes at most. */
@@ -55,7 +76,8 @@ function sizeOf(db: Database): number {
 
 function refuseFullDisk(folder: string, bytes: number): void {
   const { bavail, bsize } = statfsSync(folder);
-  if (bavail * bsize < bytes) throw new Error(`the disk has ${Math.floor((bavail * bsize) / MIB)} MiB free`);
+  if (bavail * bsize >= bytes) return;
+  throw new WriteFailure('full', `the disk has ${Math.floor((bavail * bsize) / MIB)} MiB free`);
 }
 
 /** Of starts that were killed. This process owns the folder, so no other one makes a copy now. */

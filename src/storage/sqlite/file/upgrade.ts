@@ -1,11 +1,10 @@
 import type { Database } from 'bun:sqlite';
-import { rmSync } from 'node:fs';
 
 import type { Tell } from '../../port/tell.ts';
 import { FolderError } from './dataFolder.ts';
 import { migrate, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
-import { putAside } from './putAside.ts';
-import { isDamage, toWriteFailure } from './writeFailure.ts';
+import { putAside, removeUnlessDamaged, tellMigrated, tellStep } from './putAside.ts';
+import { toWriteFailure } from './writeFailure.ts';
 
 export interface UpgradeOptions {
   readonly path: string;
@@ -17,7 +16,8 @@ export interface UpgradeOptions {
 
 /** analytics.db has what this program needs, in a transaction that is not committed yet. */
 export interface PreparedAnalytics {
-  readonly commit: () => void;
+  /** Undoes what is prepared when it throws. Is told whether this start has migrated keystile.db. */
+  readonly commit: (isDatabaseMigrated: boolean) => void;
   readonly undo: () => void;
 }
 
@@ -34,30 +34,24 @@ export function upgrade(db: Database, options: UpgradeOptions): void {
   }
   // Last. After a crash before it, the next start migrates the analytics. The other way round, no program could use both files: the older
   // one refuses newer analytics.
-  analytics.commit();
+  analytics.commit(version > 0 && version < SCHEMA_VERSION);
 }
 
 function upgradeFrom(version: number, db: Database, { path, nowMs, tell }: UpgradeOptions): void {
-  const copy = putAside(db, { path, version, nowMs, tell });
+  const aside = { path, version, nowMs, tell };
+  const copy = putAside(db, aside);
   const startedAtMs = nowMs();
   try {
-    migrate(db, {
-      onStep: (step, steps) =>
-        tell('migrating the database', { step: `${step} of ${steps}`, from: version + step - 1, to: version + step }),
-    });
+    migrate(db, { onStep: (step, steps) => tellStep(aside, step, steps) });
   } catch (error) {
-    // Otherwise a start that is tried again and again would fill the disk with copies. One of a damaged database is kept.
-    const kept = isDamage(error) ? ` A copy is in ${copy}.` : '';
-    if (kept === '') rmSync(copy, { force: true });
+    const kept = removeUnlessDamaged(copy, error);
     if (error instanceof FolderError) throw error;
+    const { kind, message } = toWriteFailure(error);
     throw new FolderError(
       `The database ${path} could not be migrated from schema version ${version} to ${SCHEMA_VERSION} ` +
-        `(${toWriteFailure(error).message}). It is as it was before, and the older program can use it.${kept}`,
+        `(${message}). It is as it was before, and the older program can use it.${kept}`,
+      kind === 'full',
     );
   }
-  tell('the database is migrated; the copy is no longer needed once the new version works', {
-    version: SCHEMA_VERSION,
-    milliseconds: nowMs() - startedAtMs,
-    copy,
-  });
+  tellMigrated(aside, { version: SCHEMA_VERSION, milliseconds: nowMs() - startedAtMs, copy });
 }

@@ -2,76 +2,24 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 
 import { Client } from 'pg';
 
-import { migrate, type MigrateOptions, type Migration } from '../../../../src/storage/postgres/schema/migrate.ts';
+import { migrate, type Migration, takeMigrationLock } from '../../../../src/storage/postgres/schema/migrate.ts';
 import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
-import type { PostgresServer } from '../../../../tools/cluster/postgres.ts';
 import { until } from '../../../../tools/cluster/wait.ts';
 import { postgresServer } from '../postgres.ts';
+import {
+  FIRST,
+  hasIndex,
+  installationIn,
+  NEW,
+  NEW_VERSION,
+  OLD,
+  OLD_VERSION,
+  SECOND,
+  waitingIn,
+  withOldDatabase,
+} from './oldDatabase.ts';
 
 setDefaultTimeout(60_000);
-
-const [FIRST] = MIGRATIONS as [Migration];
-/** A version that does not exist: what a next one could look like. */
-const SECOND: Migration = {
-  compatibleFrom: 1,
-  sql: `ALTER TABLE keys ADD COLUMN note text NOT NULL DEFAULT 'none'`,
-  indexes: 'CREATE INDEX keys_by_note ON keys (note)',
-};
-
-const OLD: MigrateOptions = { migrations: [FIRST], newWorkspaceId: () => 'ws_old', upgrades: true };
-const NEW: MigrateOptions = { migrations: [FIRST, SECOND], newWorkspaceId: () => 'ws_new', upgrades: true };
-
-interface Setup {
-  readonly server: PostgresServer;
-  readonly database: string;
-  /** The node that migrates. */
-  readonly node: Client;
-  /** Another session. */
-  readonly other: Client;
-}
-
-/** A database of the first version with one key. */
-async function withOldDatabase(work: (setup: Setup) => Promise<void>): Promise<void> {
-  const server = await postgresServer();
-  const url = await server.createDatabase();
-  const [node, other] = [new Client(url), new Client(url)];
-  // A connection that the server ends says so to its query.
-  node.on('error', () => {});
-  await Promise.all([node.connect(), other.connect()]);
-  try {
-    await migrate(node, OLD);
-    await other.query(`INSERT INTO keys (id, api_id, secret_digest, start, enabled, created_at_ms, revision)
-      VALUES ('key_1', 'api_1', 'digest', 'sk_1', 1, 3000, 1)`);
-    await work({ server, database: new URL(url).pathname.slice(1), node, other });
-  } finally {
-    await Promise.all([node.end(), other.end()]);
-    await server.dropDatabase(url);
-  }
-}
-
-async function installationIn({ server, database }: Setup): Promise<Record<string, unknown>> {
-  const rows = await server.query('SELECT name, value FROM installation', database);
-  return Object.fromEntries(rows.map(({ name, value }) => [String(name), value]));
-}
-
-async function hasIndex({ server, database }: Setup): Promise<boolean> {
-  return (await server.query(`SELECT 1 FROM pg_indexes WHERE indexname = 'keys_by_note'`, database)).length === 1;
-}
-
-/** Sessions that wait for a table. */
-async function waitingIn({ server, database }: Setup): Promise<number> {
-  const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = 'Lock' AND wait_event = 'relation'`;
-  return (await server.query(waiting)).length;
-}
-
-const OLD_VERSION = {
-  schema_series: '0.1-h',
-  schema_version: '1',
-  schema_compatible_from: '1',
-  indexes_version: '1',
-  workspace_id: 'ws_old',
-};
-const NEW_VERSION = { ...OLD_VERSION, schema_version: '2', indexes_version: '2' };
 
 describe('a program of the next schema version', () => {
   test('brings the database there with everything that is in it', async () => {
@@ -100,15 +48,63 @@ describe('a program of the next schema version', () => {
       await server.dropDatabase(url);
     }
   });
+});
 
-  test('that may not upgrade says who does, and changes nothing', async () => {
+describe('a program that may not upgrade', () => {
+  const COMMAND = { ...NEW, upgrades: false, patience: { lockTimeoutMs: 50, tries: 1, pauseMs: 1 } };
+
+  test('of the next schema version says who does, and changes nothing', async () => {
     await withOldDatabase(async (setup) => {
-      const refused = await migrate(setup.node, { ...NEW, upgrades: false }).catch(String);
+      const refused = await migrate(setup.node, COMMAND).catch(String);
       expect(refused).toBe(
         'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which brings it there.',
       );
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
     });
+  });
+
+  test('leaves indexes that are missing to the next start of a service', async () => {
+    await withOldDatabase(async (setup) => {
+      await migrate(setup.node, NEW);
+      await setup.node.query(
+        `DROP INDEX keys_by_note; UPDATE installation SET value = '1' WHERE name = 'indexes_version'`,
+      );
+      const told: string[] = [];
+      await migrate(setup.node, { ...COMMAND, tell: (message) => void told.push(message) });
+      expect([await hasIndex(setup), await installationIn(setup), told]).toEqual([
+        false,
+        { ...NEW_VERSION, indexes_version: '1' },
+        [],
+      ]);
+      await migrate(setup.node, NEW);
+      expect([await hasIndex(setup), await installationIn(setup)]).toEqual([true, NEW_VERSION]);
+    });
+  });
+
+  test('does not wait while a node migrates or builds indexes', async () => {
+    await withOldDatabase(async (setup) => {
+      await migrate(setup.node, NEW);
+      await setup.other.query('BEGIN');
+      await takeMigrationLock(setup.other);
+      // Who waits for the lock fails at once.
+      await setup.node.query('SET lock_timeout = 1');
+      await migrate(setup.node, COMMAND);
+      expect(await migrate(setup.node, { ...COMMAND, upgrades: true }).catch(String)).toContain('1 tries of 50 ms');
+    });
+  });
+
+  test('makes the tables of an empty database', async () => {
+    const server = await postgresServer();
+    const url = await server.createDatabase();
+    const node = new Client(url);
+    await node.connect();
+    try {
+      await migrate(node, COMMAND);
+      expect((await node.query('SELECT note FROM keys')).rows).toEqual([]);
+    } finally {
+      await node.end();
+      await server.dropDatabase(url);
+    }
   });
 });
 
@@ -144,48 +140,6 @@ describe('an upgrade', () => {
       await dump.query('COMMIT');
       await upgraded;
       expect(await installationIn(setup)).toEqual(NEW_VERSION);
-    });
-  });
-
-  test('that never gets its locks says why, and changes nothing', async () => {
-    await withOldDatabase(async (setup) => {
-      await setup.other.query('BEGIN; LOCK TABLE keys IN ACCESS SHARE MODE');
-      const upgraded = migrate(setup.node, { ...NEW, patience: { lockTimeoutMs: 50, tries: 3, pauseMs: 1 } });
-      expect(await upgraded.catch(String)).toBe(
-        'StorageUnavailable: The schema of the database cannot be upgraded: another transaction, such as a dump, kept its tables locked during 3 tries of 50 ms. Start again when it has ended.',
-      );
-      expect(await installationIn(setup)).toEqual(OLD_VERSION);
-    });
-  });
-
-  test('that fails changes nothing', async () => {
-    await withOldDatabase(async (setup) => {
-      const broken = { ...SECOND, sql: `${SECOND.sql}; SELECT 1 / 0` };
-      expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, broken] }).catch(String)).toBe(
-        'StorageUnavailable: The database could not be migrated from schema version 1 to 2 (division by zero [22012]). ' +
-          'It is as it was before, and nodes of the older version go on.',
-      );
-      expect(await installationIn(setup)).toEqual(OLD_VERSION);
-      await migrate(setup.node, NEW);
-      expect(await installationIn(setup)).toEqual(NEW_VERSION);
-    });
-  });
-
-  test('whose connection breaks in the middle changes nothing', async () => {
-    await withOldDatabase(async (setup) => {
-      const { server, database, node } = setup;
-      const endless = { ...SECOND, sql: `${SECOND.sql}; SELECT pg_sleep(600)` };
-      const ended = migrate(node, { ...NEW, migrations: [FIRST, endless] }).catch(String);
-      const sleeping = `datname = '${database}' AND wait_event = 'PgSleep'`;
-      await until('the upgrade is in its middle', async () => {
-        return (await server.query(`SELECT 1 FROM pg_stat_activity WHERE ${sleeping}`)).length === 1;
-      });
-      await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sleeping}`);
-      expect(await ended).toContain('It is as it was before, and nodes of the older version go on.');
-      expect(await installationIn(setup)).toEqual(OLD_VERSION);
-      expect(await server.query('SELECT * FROM keys', database)).toEqual([
-        expect.not.objectContaining({ note: 'none' }),
-      ]);
     });
   });
 

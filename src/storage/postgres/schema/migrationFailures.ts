@@ -1,0 +1,56 @@
+import { StorageUnavailable } from '../../port/storage.ts';
+import { hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
+
+/** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
+export type Stage = 'schema' | 'indexes';
+
+/** SQLSTATEs: not supported, others depend on it, wrong or not allowed, raised by a function. */
+const REFUSED_STATEMENT = /^(?:0A|2B|42|P0)/;
+
+/** What can keep tables locked. A dump only reads, and indexes are built beside it. */
+const HOLDERS: Readonly<Record<Stage, string>> = {
+  schema: 'another transaction, such as a dump,',
+  indexes: 'another transaction',
+};
+
+export function isWorthAnotherTry(error: unknown): boolean {
+  const kind = kindOf(error);
+  return kind === 'busy' || (kind === 'rolled back' && !hasOtherColumns(error));
+}
+
+/** For the log: it is tried again. */
+export function stillLocked(stage: Stage): string {
+  const what = stage === 'schema' ? 'the database is not migrated yet' : 'the indexes are not built yet';
+  return `${what}: ${HOLDERS[stage]} keeps its tables locked`;
+}
+
+export function neverUnlocked(stage: Stage, version: number, tries: string): StorageUnavailable {
+  const what = stage === 'schema' ? 'The schema of the database cannot be upgraded' : unbuilt(version);
+  return new StorageUnavailable(
+    `${what}: ${HOLDERS[stage]} kept its tables locked during ${tries}. Start again when it has ended.`,
+  );
+}
+
+export function notMigrated(error: unknown, from: number, to: number): Error {
+  return failed(
+    error,
+    `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
+      'It is as it was before, and nodes of the older version go on.',
+  );
+}
+
+export function notBuilt(error: unknown, version: number): Error {
+  return failed(error, `${unbuilt(version)} (${reasonOf(error)}). Start again: a start builds what is missing.`);
+}
+
+function unbuilt(version: number): string {
+  return `The schema of the database is migrated to version ${version}, and its indexes are not built`;
+}
+
+/** What the database refused is refused again at every start, and each try would lock its tables. Anything else may go away by itself. */
+function failed(error: unknown, message: string): Error {
+  if (error instanceof WrongServer || error instanceof StorageUnavailable) return error;
+  const isFinal = kindOf(error) === 'refused' || REFUSED_STATEMENT.test(stateOf(error) ?? '');
+  return isFinal ? new WrongServer(message) : new StorageUnavailable(message);
+}
