@@ -15,6 +15,12 @@ export function importedNote({ header, importedAtMs }: FinishedData): string {
   return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
 }
 
+/** Of a database whose import was finished: refuses the same export again; null = it is another one. */
+export function findImported(place: string, note: string | undefined, exportId: string): string | null {
+  if (note === undefined || (JSON.parse(note) as { exportId: string }).exportId !== exportId) return null;
+  return `${place} already has this export: its import is finished. Nothing was changed. Start the service on it.`;
+}
+
 export function importEntry({ header }: FinishedData): string {
   return JSON.stringify({ takenAt: header.takenAtMs, engine: header.engine, version: header.version });
 }
