@@ -167,6 +167,13 @@ describe('a target that cannot take it', () => {
     expect((await into(folder.join('data'))).err).toBe(
       `The data folder ${folder.join('data')} exists, and an import makes a new one. Name another folder with --data, or move this one away.\n`,
     );
+    using own = new TempFolder();
+    expect((await into(own.join('new'))).code).toBe(0);
+    expect(await into(own.join('new'))).toEqual({
+      code: 1,
+      out: '',
+      err: `The data folder ${own.join('new')} already has this export: its import is finished. Nothing was changed. Start the service on it.\n`,
+    });
     expect((await into(folder.join('none/new'))).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it.\n`,
     );
@@ -241,6 +248,24 @@ describe('a disk that takes no more', () => {
     ]);
     expect(readdirSync(own.path)).toEqual([]);
   });
+});
+
+test('a damaged database is told as such, also by an export to a pipe and by a release', async () => {
+  using own = new TempFolder();
+  for (const name of ['keystile.db', 'analytics.db']) writeFileSync(own.join(name), 'damaged'.repeat(1000));
+  const environment = { KEYSTILE_DATA: own.path };
+  const damaged = 'SQLITE_NOTADB: file is not a database';
+  const run = (...words: string[]) => runToEnd({ command: [...PROGRAM, 'data', ...words], settings: environment });
+  const [toFile, toPipe, released] = await Promise.all([
+    run('export', folder.join('c')),
+    run('export', '-'),
+    run('release', '--yes'),
+  ]);
+  expect([toFile.stderr, toPipe.stderr, released.stderr]).toEqual([
+    `The export ${folder.join('c')} was not made (${damaged}). Nothing is left of it. Check the disk and the database.\n`,
+    `The export was not written (${damaged}). Check the disk and the database.\n`,
+    `The data folder ${own.path} was not released (${damaged}). Check its disk, and that this user may write there. Then run the command again.\n`,
+  ]);
 });
 
 test('a reader that goes away ends the export with a message, and an export is for its owner alone', async () => {
