@@ -5,6 +5,7 @@ import { runMoveCommand } from '../../../src/serve/moveCommands.ts';
 import { MoveHold } from '../../../src/storage/sqlite/ledger/moveHold.ts';
 import { ServiceHold } from '../../../src/storage/sqlite/move/serviceHold.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import { planCalls } from '../../http/plans/planCalls.ts';
 import { TestService } from '../../support/service.ts';
 
 const message = (error: unknown): string => (error as Error).message;
@@ -138,5 +139,22 @@ test('spends after an expired reservation go on while records are copied, and ch
     ['/v1/keys.updateRemaining', { keyId, op: 'increment', value: 5 }],
   ] as const)
     expect((await service.call(path, body)).status).toBe(503);
+  await service.close();
+});
+
+test('while records are copied, the first spend of a key whose plan changes is refused, and others go on', async () => {
+  const service = await TestService.start();
+  const { plan, assign, holder } = planCalls(() => service, 'key');
+  const refill = { interval: 'daily', amount: 10, mode: 'add' };
+  const [now, next] = [await plan({ remaining: 10, refill }), await plan({ remaining: 50, refill })];
+  const [changing, staying] = [await holder(now), await holder(now)];
+  await assign(changing.who, next, { when: 'nextRefill' });
+  await service.storage.move.begin(NOTE.exportId);
+  service.clock.set('2026-03-16T00:00:00Z');
+  const refused = await service.call('/v1/keys.verifyKey', { key: changing.key });
+  expect([refused.status, refused.body.error]).toMatchObject([503, { code: 'UNAVAILABLE' }]);
+  expect(await service.verify(staying.key)).toMatchObject({ valid: true, remaining: 19 });
+  await service.storage.move.letGo(NOTE.exportId);
+  expect(await service.verify(changing.key)).toMatchObject({ valid: true, remaining: 19 });
   await service.close();
 });
