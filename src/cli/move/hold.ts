@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { DataFolder, findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
-import { forgetMoved, noteMoved } from '../../storage/sqlite/file/movedNote.ts';
+import { noteMoved, releaseMoved } from '../../storage/sqlite/file/movedNote.ts';
 import { configure } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { wallClockMs } from '../../system.ts';
@@ -23,13 +23,13 @@ export async function holdForMove(config: Config, exportId: string): Promise<Sou
 
 /** Answers whether the service, or the database, had been moved. */
 export async function releaseMove(config: Config): Promise<boolean> {
-  if (config.databaseUrl !== null) return (await LOAD_POSTGRES.hold()).releaseMoved(config.databaseUrl);
+  if (config.databaseUrl !== null) return (await LOAD_POSTGRES.hold()).releaseMoved(config.databaseUrl, wallClockMs());
   requireDatabase(config);
   const owner = findOwner(config.data);
   if (owner !== null) return askHeld(reachable(config, owner), { command: 'releaseMove' });
   const folder = DataFolder.own(config.data, ownOwner());
   try {
-    return withDatabase(config, forgetMoved);
+    return withDatabase(config, (db) => releaseMoved(db, wallClockMs()));
   } catch (error) {
     throw notReleased(config, error);
   } finally {

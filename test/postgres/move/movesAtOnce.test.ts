@@ -29,12 +29,14 @@ async function setup() {
   const cutAll = () =>
     query(`SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
       WHERE datname = '${name}' AND pid <> pg_backend_pid()`);
-  return { url, environment: onDatabase(url), query, note, cutAll };
+  const installation = async () =>
+    (await query("SELECT value FROM installation WHERE name = 'workspace_id'"))[0]?.['value'];
+  return { url, environment: onDatabase(url), query, note, installation, cutAll };
 }
 
 test('while a move from PostgreSQL runs, a second one and a release are refused, and its note stays', async () => {
   using folder = new TempFolder();
-  const { url, environment, note } = await setup();
+  const { url, environment, query, note, installation } = await setup();
   const hold = await DatabaseHold.take(url, noteOf('export_1'));
   const [second, released] = await Promise.all([
     keystile(['data', 'export', folder.join('second'), '--move'], { environment }),
@@ -49,7 +51,10 @@ test('while a move from PostgreSQL runs, a second one and a release are refused,
   await hold.finish();
   await hold.close();
   expect(await note()).toBe(JSON.stringify(noteOf('export_1')));
-  expect([await releaseMoved(url), await releaseMoved(url)]).toEqual([true, false]);
+  expect([await releaseMoved(url, 7), await releaseMoved(url, 8)]).toEqual([true, false]);
+  expect(await query('SELECT at_ms::int, actor, action, target FROM audit_entries')).toEqual([
+    { at_ms: 7, actor: 'cli', action: 'installation.release', target: await installation() },
+  ]);
 });
 
 test('a move that fails removes its own note; a later one whose note is gone does not finish', async () => {

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { DataError } from '../../sql/move/dataError.ts';
-import { MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
+import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
 import { noKeystile } from './notes.ts';
@@ -117,19 +117,23 @@ async function refuseRunning(client: Client): Promise<void> {
 }
 
 /** Answers whether the database had been moved. */
-export async function releaseMoved(url: string): Promise<boolean> {
+export async function releaseMoved(url: string, atMs: number): Promise<boolean> {
   const client = await openForData(url);
   try {
-    return await orExplain(release(client), CHECK_ADVICE);
+    return await orExplain(release(client, atMs), CHECK_ADVICE);
   } finally {
     await client.end();
   }
 }
 
-async function release(client: Client): Promise<boolean> {
+async function release(client: Client, atMs: number): Promise<boolean> {
   const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
   if (rows[0]?.has !== true) throw noKeystile();
   await takeSessionLock(client, MOVING_LOCK, STOP_FIRST);
-  const { rowCount } = await client.query('DELETE FROM installation WHERE name = $1', [MOVED_NOTE]);
+  const { rowCount } = await client.query(
+    `WITH released AS (DELETE FROM installation WHERE name = $2 RETURNING name)
+     ${ADD_RELEASE_ENTRY} AND EXISTS (SELECT 1 FROM released)`,
+    [atMs, MOVED_NOTE],
+  );
   return (rowCount ?? 0) > 0;
 }

@@ -10,6 +10,10 @@ export const MOVED_NOTE = 'moved';
 /** The entry that an import adds to the audit log. */
 export const IMPORT_ACTION = 'installation.import';
 
+/** Adds the entry of a release to the audit log, at the instant $1. */
+export const ADD_RELEASE_ENTRY = `INSERT INTO audit_entries (at_ms, actor, action, target)
+  SELECT $1, 'cli', 'installation.release', value FROM installation WHERE name = 'workspace_id'`;
+
 export function importedNote({ header, importedAtMs }: FinishedData): string {
   const { exportId, engine, takenAtMs } = header;
   return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
