@@ -250,24 +250,6 @@ describe('a disk that takes no more', () => {
   });
 });
 
-test('a damaged database is told as such, also by an export to a pipe and by a release', async () => {
-  using own = new TempFolder();
-  for (const name of ['keystile.db', 'analytics.db']) writeFileSync(own.join(name), 'damaged'.repeat(1000));
-  const environment = { KEYSTILE_DATA: own.path };
-  const damaged = 'SQLITE_NOTADB: file is not a database';
-  const run = (...words: string[]) => runToEnd({ command: [...PROGRAM, 'data', ...words], settings: environment });
-  const [toFile, toPipe, released] = await Promise.all([
-    run('export', folder.join('c')),
-    run('export', '-'),
-    run('release', '--yes'),
-  ]);
-  expect([toFile.stderr, toPipe.stderr, released.stderr]).toEqual([
-    `The export ${folder.join('c')} was not made (${damaged}). Nothing is left of it. Check the disk and the database.\n`,
-    `The export was not written (${damaged}). Check the disk and the database.\n`,
-    `The data folder ${own.path} was not released (${damaged}). Check its disk, and that this user may write there. Then run the command again.\n`,
-  ]);
-});
-
 test('a reader that goes away ends the export with a message, and an export is for its owner alone', async () => {
   expect(statSync(folder.join('whole')).mode & 0o777).toBe(0o600);
   const command = [
