@@ -2,9 +2,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { AppError } from '../core/errors.ts';
 import type { Engine } from '../engine/engine.ts';
-import { DataError } from '../storage/sql/move/dataError.ts';
 import { isMoveCommand, type Movable, type MoveCommand, runMoveCommand } from './moveCommands.ts';
 import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
 
@@ -35,8 +33,7 @@ export function listenControl(engine: Engine, movable: Movable, path: string): {
         if (isMoveCommand(command)) return await runMoveCommand(movable, command, request.signal);
         return Response.json(await runRootKeyCommand(engine, command));
       } catch (error) {
-        const message = error instanceof AppError || error instanceof DataError ? error.message : String(error);
-        return Response.json({ error: message }, { status: 400 });
+        return Response.json({ error: error instanceof Error ? error.message : String(error) }, { status: 400 });
       }
     },
   });

@@ -44,7 +44,7 @@ export async function runMoveCommand(movable: Movable, command: MoveCommand, ask
       });
       break;
     case 'releaseMove': {
-      const done = await hold.release();
+      const done = await hold.release(wallClockMs());
       if (done) log.warn('the service was released: it spends and changes again');
       return Response.json({ done } satisfies MoveAnswer);
     }

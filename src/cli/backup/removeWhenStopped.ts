@@ -6,9 +6,14 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const INTERRUPTED = 130;
 
 /** Does work that keeps unfinished files in `folder`. Who stops the command, with Ctrl-C for example, finds nothing of them. */
-export async function removeWhenStopped<T>(folder: string, work: () => Promise<T>): Promise<T> {
+export function removeWhenStopped<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  return whenStopped(() => rmSync(folder, { recursive: true, force: true }), work);
+}
+
+/** Does work. When the command is stopped meanwhile, `stopped` is the last that it does. */
+export async function whenStopped<T>(stopped: () => void, work: () => Promise<T>): Promise<T> {
   const stop = (): void => {
-    rmSync(folder, { recursive: true, force: true });
+    stopped();
     process.exit(INTERRUPTED);
   };
   for (const signal of SIGNALS) process.on(signal, stop);

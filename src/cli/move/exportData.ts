@@ -1,16 +1,19 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
 import type { DataSource } from '../../storage/sql/move/dataPorts.ts';
+import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { SqliteDataSource } from '../../storage/sqlite/move/readData.ts';
 import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { whenStopped } from '../backup/removeWhenStopped.ts';
 import { failed } from '../cliError.ts';
 import type { Io } from '../io.ts';
 import { DataProgress } from './dataProgress.ts';
 import type { Sink } from './dataWriter.ts';
-import { exportToFile } from './exportFile.ts';
+import { exportToFile, removeUnfinished } from './exportFile.ts';
 import { holdForMove } from './hold.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
 import type { SourceHold } from './sourceHold.ts';
@@ -42,19 +45,30 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
     await moving.finish();
     moving.mayBeWhole = true;
   };
+  const end = (): void => {
+    progress.end();
+    if (moving.staysHeld) io.err(adviceAfter(moving, file));
+  };
+  const stopped = (): void => {
+    if (file !== null) removeUnfinished(file);
+    end();
+  };
   const write = (sink: Sink): Promise<Exported> =>
     writeFrom(moving, sink, { progress, beforeTrailer: file === null ? finishPipe : async () => {} });
-  try {
-    if (file === null) return await write(standardOutput(io));
-    const named = (): void => void (moving.mayBeWhole = true);
-    return await exportToFile({ file, replaces, beforeName: finish, named }, write);
-  } catch (error) {
-    if (moving.isFinished) io.err(adviceAfter(moving, file));
-    throw error;
-  } finally {
-    progress.end();
-    await moving.hold?.close();
-  }
+  const named = (): void => void (moving.mayBeWhole = true);
+  return whenStopped(stopped, async () => {
+    try {
+      if (file === null) return await write(standardOutput(io));
+      return await exportToFile({ file, replaces, beforeName: finish, named }, write);
+    } catch (error) {
+      await moving.close();
+      end();
+      throw toDataError(file, error);
+    } finally {
+      progress.end();
+      await moving.close();
+    }
+  });
 }
 
 /** An export, and the hold of its source if it is a move. */
@@ -63,7 +77,9 @@ class Moving {
   readonly exportId: string;
   readonly #moves: boolean;
   hold: SourceHold | null = null;
-  isFinished = false;
+  /** However this process ends now, nobody may use the source. Of a data folder at the end, of PostgreSQL from the beginning. */
+  staysHeld = false;
+  #isFinished = false;
   /** Someone may use the export: the file has its name, or the trailer was sent. */
   mayBeWhole = false;
 
@@ -74,16 +90,30 @@ class Moving {
   }
 
   async begin(): Promise<void> {
-    if (this.#moves) this.hold = await holdForMove(this.config, this.exportId);
+    if (!this.#moves) return;
+    this.hold = await holdForMove(this.config, this.exportId);
+    this.staysHeld = this.config.databaseUrl !== null;
   }
 
   async finish(): Promise<void> {
     await this.hold?.finish();
-    this.isFinished = this.#moves;
+    this.#isFinished = this.#moves;
+    this.staysHeld = this.#moves;
+  }
+
+  /** Lets go, unless the move is finished. A failure leaves the source as it is, and hides no other one. */
+  async close(): Promise<void> {
+    const { hold } = this;
+    if (hold === null) return;
+    this.hold = null;
+    try {
+      await hold.close();
+      this.staysHeld = this.#isFinished;
+    } catch {}
   }
 }
 
-/** The export has failed after the service was held for good. */
+/** The export has failed, and the service stays held. */
 function adviceAfter({ mayBeWhole }: Moving, file: string | null): string {
   if (!mayBeWhole)
     return 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
@@ -114,6 +144,18 @@ async function openSource({ data, databaseUrl }: Config): Promise<DataSource> {
   if (databaseUrl === null) return SqliteDataSource.open(data);
   const { PostgresDataSource } = await LOAD_POSTGRES.read();
   return PostgresDataSource.open(databaseUrl);
+}
+
+/** Failures of the system and of SQLite. Others have a sentence of their own. */
+function toDataError(file: string | null, error: unknown): unknown {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (typeof code !== 'string' || !/^(?:E[A-Z0-9]+|SQLITE_\w+)$/.test(code)) return error;
+  const { kind, message } = toWriteFailure(error);
+  const what = file === null ? 'The export was not written' : `The export ${resolve(file)} was not made`;
+  const left = file === null ? '' : ' Nothing is left of it.';
+  const other = file === null ? '' : ', or name a file on another disk';
+  const advice = kind === 'full' ? `Make space${other}.` : 'Check the disk and the database.';
+  return new DataError(`${what} (${message}).${left} ${advice}`);
 }
 
 function standardOutput(io: Io): Sink {

@@ -7,8 +7,6 @@ import { HEADER_START } from '../../storage/sql/move/dataFormat.ts';
 import { makePartialFolder, partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
 import { flushFolder } from '../../storage/sqlite/file/dataFolder.ts';
 import { targetProblem } from '../../storage/sqlite/file/targetFile.ts';
-import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
-import { removeWhenStopped } from '../backup/removeWhenStopped.ts';
 import type { Sink } from './dataWriter.ts';
 
 export interface FileOptions {
@@ -26,24 +24,25 @@ const EXPORT = { words: 'an export', begin: new RegExp(`^${RegExp.escape(HEADER_
 /** Makes a file (0600). Until it is whole and flushed, it has another name. */
 export async function exportToFile<T>(options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
   const file = resolve(options.file);
-  return removeWhenStopped(partialFolderOf(file), async () => {
-    try {
-      const problem = targetProblem(file, EXPORT, options.replaces);
-      if (problem !== null) throw new DataError(problem);
-      return await fill(file, options, write);
-    } catch (error) {
-      throw toDataError(file, error);
-    } finally {
-      rmSync(partialFolderOf(file), { recursive: true, force: true });
-    }
-  });
+  try {
+    refuseTarget(file, options);
+    return await fill(file, options, write);
+  } finally {
+    removeUnfinished(file);
+  }
 }
 
-async function fill<T>(
-  file: string,
-  { beforeName, named }: FileOptions,
-  write: (sink: Sink) => Promise<T>,
-): Promise<T> {
+/** What there is of a file that has no name yet. */
+export function removeUnfinished(file: string): void {
+  rmSync(partialFolderOf(file), { recursive: true, force: true });
+}
+
+function refuseTarget(file: string, { replaces }: FileOptions): void {
+  const problem = targetProblem(file, EXPORT, replaces);
+  if (problem !== null) throw new DataError(problem);
+}
+
+async function fill<T>(file: string, options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
   const path = join(makePartialFolder(file), 'data');
   const target = await open(path, 'wx', 0o600);
   let written: T;
@@ -55,19 +54,11 @@ async function fill<T>(
   } finally {
     await target.close();
   }
-  await beforeName();
+  // The export took time: what is at its place now may be another file.
+  refuseTarget(file, options);
+  await options.beforeName();
   renameSync(path, file);
-  named();
+  options.named();
   flushFolder(dirname(file));
   return written;
-}
-
-/** Failures of the system and of SQLite. Others have a sentence of their own. */
-function toDataError(file: string, error: unknown): unknown {
-  const code = (error as { code?: unknown } | null)?.code;
-  if (typeof code !== 'string' || !/^(?:E[A-Z0-9]+|SQLITE_\w+)$/.test(code)) return error;
-  const failure = toWriteFailure(error);
-  const advice =
-    failure.kind === 'full' ? 'Make space, or name a file on another disk.' : 'Check the disk and the database.';
-  return new DataError(`The export ${file} was not made (${failure.message}). Nothing is left of it. ${advice}`);
 }

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { DataFolder, findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
-import { forgetMoved, noteMoved } from '../../storage/sqlite/file/movedNote.ts';
+import { noteMoved, releaseMoved } from '../../storage/sqlite/file/movedNote.ts';
 import { configure } from '../../storage/sqlite/file/openDatabase.ts';
+import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { wallClockMs } from '../../system.ts';
-import { failed } from '../cliError.ts';
+import { type CliError, failed } from '../cliError.ts';
 import { hasDatabase, ownedBy } from '../openDatabase.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
 import { askHeld, holdService } from './serviceChannel.ts';
@@ -22,13 +23,15 @@ export async function holdForMove(config: Config, exportId: string): Promise<Sou
 
 /** Answers whether the service, or the database, had been moved. */
 export async function releaseMove(config: Config): Promise<boolean> {
-  if (config.databaseUrl !== null) return (await LOAD_POSTGRES.notes()).releaseMoved(config.databaseUrl);
+  if (config.databaseUrl !== null) return (await LOAD_POSTGRES.hold()).releaseMoved(config.databaseUrl, wallClockMs());
   requireDatabase(config);
   const owner = findOwner(config.data);
   if (owner !== null) return askHeld(reachable(config, owner), { command: 'releaseMove' });
   const folder = DataFolder.own(config.data, ownOwner());
   try {
-    return withDatabase(config, forgetMoved);
+    return withDatabase(config, (db) => releaseMoved(db, wallClockMs()));
+  } catch (error) {
+    throw notReleased(config, error);
   } finally {
     folder.release();
   }
@@ -44,25 +47,21 @@ function holdFolder(config: Config, exportId: string): SourceHold {
   };
 }
 
-/** No node runs on the database, and none can start: the note is there before anything is read. */
 async function holdDatabase(url: string, exportId: string): Promise<SourceHold> {
-  const { markMoved, unmarkMoved } = await LOAD_POSTGRES.notes();
-  const note = { exportId, atMs: wallClockMs() };
-  await markMoved(url, note);
-  let isFinished = false;
-  return {
-    accounts: async () => {},
-    finish: async () => void (isFinished = true),
-    close: async () => {
-      if (!isFinished) await unmarkMoved(url, note);
-    },
-  };
+  const { DatabaseHold } = await LOAD_POSTGRES.hold();
+  return DatabaseHold.take(url, { exportId, atMs: wallClockMs() });
 }
 
 function withDatabase<T>({ data }: Config, work: (db: Database) => T): T {
   using db = new Database(join(data, 'keystile.db'), { readwrite: true, create: false });
   configure(db);
   return work(db);
+}
+
+function notReleased({ data }: Config, error: unknown): CliError {
+  const { kind, message } = toWriteFailure(error);
+  const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and that this user may write there';
+  return failed(`The data folder ${data} was not released (${message}). ${advice}. Then run the command again.`);
 }
 
 function requireDatabase(config: Config): void {

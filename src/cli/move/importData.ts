@@ -75,7 +75,7 @@ async function openTarget(
   header: DataHeader,
   isPiped: boolean,
 ): Promise<DataTarget> {
-  if (databaseUrl === null) return SqliteDataTarget.open(data, newFolderId());
+  if (databaseUrl === null) return SqliteDataTarget.open(data, { exportId: header.exportId, folderId: newFolderId() });
   const { PostgresDataTarget } = await LOAD_POSTGRES.write();
   return PostgresDataTarget.open(databaseUrl, header, { allowFsyncOff, isPiped });
 }

@@ -2,5 +2,5 @@
 export const LOAD_POSTGRES = {
   read: () => import('../../storage/postgres/move/readData.ts'),
   write: () => import('../../storage/postgres/move/writeData.ts'),
-  notes: () => import('../../storage/postgres/move/notes.ts'),
+  hold: () => import('../../storage/postgres/move/databaseHold.ts'),
 };

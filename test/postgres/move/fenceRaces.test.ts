@@ -8,13 +8,14 @@ import { ConnectionLost } from '../../../src/storage/postgres/connection/databas
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import { MOVED, TAKE_MOVE_LOCKS } from '../../../src/storage/postgres/connection/movedFence.ts';
 import { Committer } from '../../../src/storage/postgres/ledger/committer.ts';
-import { markMoved } from '../../../src/storage/postgres/move/notes.ts';
+import { DatabaseHold } from '../../../src/storage/postgres/move/databaseHold.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { sharedServer } from '../../support/cluster/faultLab.ts';
 import { open } from '../conformance/postgres.ts';
 import { credits, spendOf } from '../conformance/samples.ts';
 
 const NOTE = `{"exportId":"export_1","atMs":0}`;
+const CLAIM = { webhookId: 'wh_1', limit: 1, lease: 'lease', nowMs: 1, leaseMs: 1 };
 const failure = (error: unknown): string => String(error);
 
 /** A node, and the name of its database, in which no node is seen. */
@@ -27,42 +28,59 @@ async function setup() {
   return { server, url, storage, name };
 }
 
-test('a spend and a change that begin while the move commits wait for it, and are refused', async () => {
+test('a spend, a change and a claim of deliveries that begin while the move commits wait for it, and are refused', async () => {
   const { server, url, storage, name } = await setup();
   const move = new Client(url);
   await move.connect();
   await move.query(`BEGIN; ${TAKE_MOVE_LOCKS}; INSERT INTO installation VALUES ('moved', '${NOTE}')`);
   const spent = Promise.resolve(storage.ledger.spend(spendOf(credits(1, 1)))).catch(failure);
   const changed = storage.ledger.apply({ writes: [], accounts: [] }).catch(failure);
+  const claimed = storage.webhooks.claim(CLAIM).catch(failure);
   const waiting = `SELECT count(DISTINCT pid)::int AS waiting FROM pg_locks l JOIN pg_stat_activity a USING (pid)
     WHERE NOT l.granted AND a.datname = '${name}'`;
-  await until('both wait', async () => (await server.query(waiting, name))[0]?.['waiting'] === 2);
+  await until('all wait', async () => (await server.query(waiting, name))[0]?.['waiting'] === 3);
   await move.query('COMMIT');
   await move.end();
-  expect([await spent, await changed]).toEqual([expect.stringContaining(MOVED), expect.stringContaining(MOVED)]);
+  for (const each of [spent, changed, claimed]) expect(await each).toBe(`StorageUnavailable: ${MOVED}`);
   await storage.close();
 });
 
-test('a batch whose answer was lost before the move is unknown, and not told as undone', async () => {
-  const { url, storage } = await setup();
-  const clock = new LedgerClock({ monotonicMs: () => performance.now(), wallClockMs: () => 0 }, true);
-  const options = { clock, random: Math.random, monotonicMs: () => performance.now() };
-  const [committer] = Committer.share(new Connector(parseAddress(url), 'paused'), 1, options);
-  const lost = {
-    size: 1,
-    read: () => [],
-    // It was done. Then the node was paused, and its connection broke.
-    async ask(client: Client, { committer: id, number }: { committer: number; number: number }): Promise<string> {
-      await client.query('SELECT ledger_note_v1($1, $2, $3, 0)', [id, number, '{}']);
-      await markMoved(url, { exportId: 'export_1', atMs: 0 });
-      throw new ConnectionLost('it was paused');
-    },
-  };
-  expect(await committer?.run(lost, 'never').catch(failure)).toBe(
-    'StorageOutcomeUnknown: The database did not confirm whether this was done (it was moved to another one meanwhile).',
-  );
-  // A node that spends nothing hears of the move as well.
-  await until('the node is not ready', () => storage.ledger.commitFailure === MOVED);
-  await committer?.close();
+test('a node that slept through a move claims no delivery, and goes on after a release', async () => {
+  const { server, url, storage, name } = await setup();
+  const hold = await DatabaseHold.take(url, { exportId: 'export_1', atMs: 0 });
+  expect(await storage.webhooks.claim(CLAIM).catch(failure)).toBe(`StorageUnavailable: ${MOVED}`);
+  const inTransaction = `SELECT count(*)::int AS open FROM pg_stat_activity WHERE datname = '${name}' AND state LIKE 'idle in transaction%'`;
+  expect(await server.query(inTransaction, name)).toEqual([{ open: 0 }]);
+  await hold.close();
+  expect(await storage.webhooks.claim(CLAIM)).toEqual([]);
   await storage.close();
 });
+
+test.each(['finished', 'failed'])(
+  'a batch whose answer was lost before a move that %s is unknown, and not told as undone',
+  async (end) => {
+    const { url, storage } = await setup();
+    const clock = new LedgerClock({ monotonicMs: () => performance.now(), wallClockMs: () => 0 }, true);
+    const options = { clock, random: Math.random, monotonicMs: () => performance.now() };
+    const [committer] = Committer.share(new Connector(parseAddress(url), 'paused'), 1, options);
+    const lost = {
+      size: 1,
+      read: () => [],
+      // It was done. Then the node was paused, and its connection broke.
+      async ask(client: Client, { committer: id, number }: { committer: number; number: number }): Promise<string> {
+        await client.query('SELECT ledger_note_v1($1, $2, $3, 0)', [id, number, '{}']);
+        const hold = await DatabaseHold.take(url, { exportId: 'export_1', atMs: 0 });
+        if (end === 'finished') await hold.finish();
+        await hold.close();
+        throw new ConnectionLost('it was paused');
+      },
+    };
+    expect(await committer?.run(lost, 'never').catch(failure)).toBe(
+      'StorageOutcomeUnknown: The database did not confirm whether this was done (its answer is no longer there, as after an export with --move).',
+    );
+    // A node that spends nothing hears of the move as well.
+    if (end === 'finished') await until('the node is not ready', () => storage.ledger.commitFailure === MOVED);
+    await committer?.close();
+    await storage.close();
+  },
+);

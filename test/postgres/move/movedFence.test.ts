@@ -41,7 +41,9 @@ test('a node that was paused during a move spends and changes nothing, and a fai
     expect(await (await fetch(`${node.url}/v1/readiness`)).json()).toMatchObject({ ready: false, reasons: [MOVED] });
     await until('its log says so', () => node.child.stderr.includes(MOVED) || node.child.stdout.includes(MOVED));
 
-    await until('it is seen', async () => (await move()).err.startsWith('The node node_'));
+    const seen = 'SELECT id FROM nodes WHERE seen_at_ms > 0';
+    await until('it is seen', async () => (await server.query(seen, name)).length === 1);
+    expect((await move()).err).toStartWith('The node node_');
     expect(await note()).toBe(first);
 
     expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');

@@ -102,12 +102,20 @@ describe('PostgreSQL', () => {
     await data(['import', file], onDatabase(url));
     // As while a node builds the indexes of a newer version.
     await server.query("DELETE FROM installation WHERE name = 'indexes_version'", nameOf(url));
-    expect(await imports(url)).toEqual({
+    const other = folder.join('another');
+    writeFileSync(other, changedHeader(readFileSync(file, 'utf8')));
+    expect(await imports(url, other)).toEqual({
       code: 1,
       out: '',
       err: 'The database is not empty: it has rows in apis. Import into a new database, in which no service has run.\n',
     });
     expect([await noteIn(url, 'import'), await noteIn(url, 'indexes_version')]).toEqual([null, null]);
+    // As it is when the answer to the last commit of the import was lost.
+    expect(await imports(url)).toEqual({
+      code: 1,
+      out: '',
+      err: 'The database already has this export: its import is finished. Nothing was changed. Start the service on it.\n',
+    });
   });
 
   test('an imported database is served; as the source of a move its nodes must be stopped, and do not start again', async () => {
@@ -147,7 +155,7 @@ describe('PostgreSQL', () => {
     );
     const client = new Client(url);
     await client.connect();
-    await client.query('SELECT pg_advisory_lock(7218530413)');
+    await client.query('SELECT pg_advisory_lock(7218530416)');
     expect((await imports(url)).err).toBe(
       'Another import into this database is running. Wait until it ends, or stop it.\n',
     );

@@ -167,6 +167,13 @@ describe('a target that cannot take it', () => {
     expect((await into(folder.join('data'))).err).toBe(
       `The data folder ${folder.join('data')} exists, and an import makes a new one. Name another folder with --data, or move this one away.\n`,
     );
+    using own = new TempFolder();
+    expect((await into(own.join('new'))).code).toBe(0);
+    expect(await into(own.join('new'))).toEqual({
+      code: 1,
+      out: '',
+      err: `The data folder ${own.join('new')} already has this export: its import is finished. Nothing was changed. Start the service on it.\n`,
+    });
     expect((await into(folder.join('none/new'))).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it.\n`,
     );

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
-import { mkdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 import { exportData } from '../../../src/cli/move/exportData.ts';
 import type { Io } from '../../../src/cli/io.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { TestService } from '../../support/service.ts';
 import { keystile } from '../cli/cliRun.ts';
-import { TempFolder } from '../process.ts';
+import { PROGRAM, runToEnd, TempFolder } from '../process.ts';
 
 test('a move that fails after the service was held for good says whether the export may be used', async () => {
   const service = await TestService.start();
@@ -35,17 +35,43 @@ test('a move that fails after the service was held for good says whether the exp
   ]);
   expect((await release()).out).toBe('released\n');
 
-  // A folder takes the name while the file is written.
+  // What is written goes away before it gets its name.
   const file = folder.join('export');
-  const blocking = (text: string): void => {
-    mkdirSync(file, { recursive: true });
+  const removing = (text: string): void => {
+    for (const name of readdirSync(folder.path)) rmSync(folder.join(name, 'data'), { force: true });
     err(text);
   };
-  const toFile = { err: blocking, isTerminal: true } as unknown as Io;
-  expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(E/);
+  const toFile = { err: removing, isTerminal: true } as unknown as Io;
+  expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(ENOENT/);
   expect(shown).toContain(
     'The service is held, and the export is not whole. Let it go on with keystile data release.\n',
   );
   expect((await release()).out).toBe('released\n');
+
+  // Someone else takes the name while the file is written: it is not replaced, and the service is not held.
+  const taking = { err: () => writeFileSync(file, 'of a person'), isTerminal: true } as unknown as Io;
+  expect(await exportData(taking, { ...call, file }).catch(failed)).toBe(
+    `${file} exists. Name another file, or replace it with --force.`,
+  );
+  expect(readFileSync(file, 'utf8')).toBe('of a person');
+  expect((await release()).err).toBe('This database is not held for a move. Nothing was changed.\n');
   rmSync(service.folder, { recursive: true });
+});
+
+test('a damaged database is told as such, also by an export to a pipe and by a release', async () => {
+  using own = new TempFolder();
+  for (const name of ['keystile.db', 'analytics.db']) writeFileSync(own.join(name), 'damaged'.repeat(1000));
+  const environment = { KEYSTILE_DATA: own.path };
+  const damaged = 'SQLITE_NOTADB: file is not a database';
+  const run = (...words: string[]) => runToEnd({ command: [...PROGRAM, 'data', ...words], settings: environment });
+  const [toFile, toPipe, released] = await Promise.all([
+    run('export', own.join('export')),
+    run('export', '-'),
+    run('release', '--yes'),
+  ]);
+  expect([toFile.stderr, toPipe.stderr, released.stderr]).toEqual([
+    `The export ${own.join('export')} was not made (${damaged}). Nothing is left of it. Check the disk and the database.\n`,
+    `The export was not written (${damaged}). Check the disk and the database.\n`,
+    `The data folder ${own.path} was not released (${damaged}). Check its disk, and that this user may write there. Then run the command again.\n`,
+  ]);
 });

@@ -104,6 +104,18 @@ test('of two exports with --move at the same time, the second one is refused', a
   await until('changes are accepted', async () => (await change()).status === 200);
 });
 
+test('a command that changes something during a move is refused with the reason alone', async () => {
+  await using child = await startHolder('changes');
+  const environment = { KEYSTILE_DATA: folder.join('data') };
+  expect(await keystile(['root-key', 'create', '--name', 'any', '--right', '*'], { environment })).toEqual({
+    code: 1,
+    out: '',
+    err: 'The service is being moved to another database: nothing can be changed until that is done. Verifications go on.\n',
+  });
+  await child.kill9();
+  await until('changes are accepted', async () => (await change()).status === 200);
+});
+
 test('data release asks first, and says when there is nothing to release', async () => {
   const environment = { KEYSTILE_DATA: folder.join('data') };
   expect(await keystile(['data', 'release'], { environment })).toEqual({

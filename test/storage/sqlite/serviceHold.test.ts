@@ -1,10 +1,15 @@
+import { Database } from 'bun:sqlite';
 import { describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
 
 import type { Engine } from '../../../src/engine/engine.ts';
 import { runMoveCommand } from '../../../src/serve/moveCommands.ts';
+import { readWorkspaceId } from '../../../src/storage/sqlite/file/installation.ts';
+import { noteMoved, releaseMoved } from '../../../src/storage/sqlite/file/movedNote.ts';
 import { MoveHold } from '../../../src/storage/sqlite/ledger/moveHold.ts';
 import { ServiceHold } from '../../../src/storage/sqlite/move/serviceHold.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
+import { planCalls } from '../../http/plans/planCalls.ts';
 import { TestService } from '../../support/service.ts';
 
 const message = (error: unknown): string => (error as Error).message;
@@ -53,7 +58,7 @@ describe('a service that is held for a move', () => {
     await Promise.all(steps);
     expect(await hold.letGo(NOTE.exportId)).toBe(false);
     expect(held.held).toBe('everything');
-    expect([await hold.release(), await hold.release()]).toEqual([true, false]);
+    expect([await hold.release(0), await hold.release(0)]).toEqual([true, false]);
     expect(held.held).toBe('nothing');
   });
 
@@ -70,10 +75,10 @@ describe('a service that is held for a move', () => {
       'disk full',
       'The service is no longer held by this export. Run it again.',
     ]);
-    expect([await hold.release().catch(message), held.held]).toEqual(['disk full', 'everything']);
+    expect([await hold.release(0).catch(message), held.held]).toEqual(['disk full', 'everything']);
     disk.isFull = false;
     expect(await hold.letGo(NOTE.exportId)).toBe(true);
-    expect([held.held, written, await hold.release()]).toEqual(['nothing', ['INSERT', 'DELETE'], false]);
+    expect([held.held, written, await hold.release(0)]).toEqual(['nothing', ['INSERT', 'DELETE'], false]);
   });
 
   test('is asked to go on until it does', async () => {
@@ -138,5 +143,42 @@ test('spends after an expired reservation go on while records are copied, and ch
     ['/v1/keys.updateRemaining', { keyId, op: 'increment', value: 5 }],
   ] as const)
     expect((await service.call(path, body)).status).toBe(503);
+  await service.close();
+});
+
+test('while records are copied, the first spend of a key whose plan changes is refused, and others go on', async () => {
+  const service = await TestService.start();
+  const { plan, assign, holder } = planCalls(() => service, 'key');
+  const refill = { interval: 'daily', amount: 10, mode: 'add' };
+  const [now, next] = [await plan({ remaining: 10, refill }), await plan({ remaining: 50, refill })];
+  const [changing, staying] = [await holder(now), await holder(now)];
+  await assign(changing.who, next, { when: 'nextRefill' });
+  await service.storage.move.begin(NOTE.exportId);
+  service.clock.set('2026-03-16T00:00:00Z');
+  const refused = await service.call('/v1/keys.verifyKey', { key: changing.key });
+  expect([refused.status, refused.body.error]).toMatchObject([503, { code: 'UNAVAILABLE' }]);
+  expect(await service.verify(staying.key)).toMatchObject({ valid: true, remaining: 19 });
+  await service.storage.move.letGo(NOTE.exportId);
+  expect(await service.verify(changing.key)).toMatchObject({ valid: true, remaining: 19 });
+  await service.close();
+});
+
+test('a release adds an entry to the audit log, of a running service and of a stopped one', async () => {
+  const service = await TestService.start();
+  const { move } = service.storage;
+  await move.begin(NOTE.exportId);
+  await move.holdAccounts(NOTE);
+  await move.finish(NOTE.exportId);
+  expect([await move.release(7), await move.release(8)]).toEqual([true, false]);
+  await service.stop();
+  using db = new Database(join(service.folder, 'keystile.db'));
+  noteMoved(db, NOTE);
+  expect([releaseMoved(db, 9), releaseMoved(db, 10)]).toEqual([true, false]);
+  const entry = { actor: 'cli', action: 'installation.release', target: readWorkspaceId(db) };
+  const found = db.query("SELECT at_ms, actor, action, target FROM audit_entries WHERE action LIKE 'installation.%'");
+  expect(found.all()).toEqual([
+    { at_ms: 7, ...entry },
+    { at_ms: 9, ...entry },
+  ]);
   await service.close();
 });

@@ -6,7 +6,8 @@ import { MOVED_NOTE } from '../../sql/move/importedNote.ts';
  *
  *   spends    each needs the row of its committer. The move removes all of them, and a new one is not made while the note is there. The lock
  *             of the table makes the two wait for each other.
- *   changes   each has MOVE_LOCK in common with the others and looks for the note. The move takes the lock alone.
+ *   changes   each has MOVE_LOCK in common with the others and looks for the note. The move takes the lock alone. So does other work that
+ *             nobody may do twice, such as to claim deliveries of webhooks (writer.ts).
  */
 
 /** Key of the advisory lock: any number, the same for all nodes. */

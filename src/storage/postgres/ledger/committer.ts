@@ -174,14 +174,15 @@ export class Committer {
     let reason = '';
     while (this.#options.monotonicMs() < untilMs) {
       try {
-        const { rows } = await this.#session.query<{ verdicts: string | null; forgotten: boolean }>({
-          text: `SELECT ledger_resolve_v1($1, $2) AS verdicts,
-            ${IS_MOVED} AND NOT EXISTS (SELECT 1 FROM committers WHERE id = $1) AS forgotten`,
+        const { rows } = await this.#session.query<{ verdicts: string | null }>({
+          text: 'SELECT ledger_resolve_v1($1, $2) AS verdicts',
           values: [id, number],
         });
-        if (rows[0]?.forgotten !== true) return rows[0]?.verdicts ?? null;
-        // The move removed the answer. The new database knows whether the batch was done.
-        reason = 'it was moved to another one meanwhile';
+        const verdicts = rows[0]?.verdicts ?? null;
+        // Looked for afterwards, in a statement of its own: a row that is still there was there when the number was taken back.
+        if (verdicts !== null || (await this.#hasRow(id))) return verdicts;
+        // A move removes all rows, also one that fails or is released later. The batch may have been done before.
+        reason = 'its answer is no longer there, as after an export with --move';
         break;
       } catch (error) {
         reason = reasonOf(error);
@@ -191,6 +192,11 @@ export class Committer {
     // The batch may still be in flight and keeps its number: this committer goes on with another row.
     this.#id = null;
     throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reason}).`);
+  }
+
+  async #hasRow(id: number): Promise<boolean> {
+    const { rows } = await this.#session.query({ text: 'SELECT 1 FROM committers WHERE id = $1', values: [id] });
+    return rows.length > 0;
   }
 }
 

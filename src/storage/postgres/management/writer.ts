@@ -1,5 +1,6 @@
 import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
-import { asUnavailable, kindOf } from '../connection/databaseError.ts';
+import { asUnavailable, isTold, kindOf } from '../connection/databaseError.ts';
+import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Pool } from '../connection/pool.ts';
 
 /** A statement changed another number of rows than it must. */
@@ -16,7 +17,9 @@ export class PostgresWriter implements SqlWriter {
     return asUnavailable(
       this.#pool.use(async (ask) => {
         try {
-          await ask('BEGIN');
+          const begun = await ask(`BEGIN; ${SHARE_MOVE_LOCK}; SELECT ${IS_MOVED} AS moved`);
+          // Several statements, several results; the type of the driver knows of one.
+          refuseMoved((begun as unknown as readonly { rows: { moved: boolean }[] }[]).at(-1)?.rows[0]?.moved);
           const counts: number[] = [];
           for (const { sql, onPostgres, params, expects } of statements) {
             const { rowCount } = await ask({ text: onPostgres ?? sql, values: params });
@@ -27,7 +30,7 @@ export class PostgresWriter implements SqlWriter {
           return counts;
         } catch (error) {
           const isRefused = error instanceof Refused || kindOf(error) === 'refused';
-          if (isRefused || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+          if (isRefused || isTold(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
           if (isRefused) return null;
           throw error;
         }

@@ -8,10 +8,29 @@ import { parseAddress } from '../connection/databaseUrl.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** Sorting or counting a large table takes long. A reader of the export may be slow, and the transaction waits for it. */
-const SETTINGS = { statement_timeout: '3600000', idle_in_transaction_session_timeout: '0' };
+const SETTINGS = {
+  statement_timeout: '3600000',
+  idle_in_transaction_session_timeout: '0',
+  idle_session_timeout: '0',
+};
+
+/** A command that was killed keeps its lock until the server notices. */
+const LOCK_WITHIN_MS = 2_000;
 
 export function openForData(url: string): Promise<Client> {
   return new Connector(parseAddress(url), 'data').connect(SETTINGS);
+}
+
+/** Takes an advisory lock for as long as the connection is open. `refusal` says who else has it. */
+export async function takeSessionLock(client: Client, key: number, refusal: string): Promise<void> {
+  try {
+    await client.query(`SET lock_timeout = ${LOCK_WITHIN_MS}`);
+    await client.query('SELECT pg_advisory_lock($1)', [key]);
+    await client.query('SET lock_timeout = 0');
+  } catch (error) {
+    if (kindOf(error) !== 'busy') throw error;
+    throw new DataError(refusal);
+  }
 }
 
 /** Failures of the database in one sentence, with what to do. */

@@ -101,6 +101,11 @@ export class PostgresDataSource implements DataSource {
 
 async function begin(client: Client): Promise<ReadonlyMap<string, string>> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  return readExportable(client);
+}
+
+/** What the table `installation` has. Refuses a database that this program cannot export. */
+export async function readExportable(client: Client): Promise<ReadonlyMap<string, string>> {
   const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
   if (rows[0]?.has !== true) throw noKeystile();
   const known = await readInstallation(client);

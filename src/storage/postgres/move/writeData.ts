@@ -4,18 +4,24 @@ import { DataError } from '../../sql/move/dataError.ts';
 import type { DataHeader } from '../../sql/move/dataFormat.ts';
 import type { DataBatch, DataTarget, FinishedData } from '../../sql/move/dataPorts.ts';
 import { COUNTERS, type CounterName, DATA_TABLES, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
-import { IMPORT_ACTION, IMPORT_NOTE, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
+import {
+  findImported,
+  IMPORT_ACTION,
+  IMPORT_NOTE,
+  IMPORTED_NOTE,
+  importedNote,
+  importEntry,
+} from '../../sql/move/importedNote.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import { Durability } from '../connection/durability.ts';
 import { migrate, readInstallation } from '../schema/migrate.ts';
 import { MIGRATIONS } from '../schema/schema.ts';
 import { putNote } from './notes.ts';
-import { openForData, orExplain } from './openForData.ts';
+import { openForData, orExplain, takeSessionLock } from './openForData.ts';
 
 /** Key of the advisory lock of an import: any number, the same for all imports. */
-const IMPORT_LOCK = 7_218_530_413;
-/** A killed import keeps the lock until the server notices. */
-const LOCK_WITHIN_MS = 2_000;
+const IMPORT_LOCK = 7_218_530_416;
+const IMPORTING = 'Another import into this database is running. Wait until it ends, or stop it.';
 const FILE_ADVICE = 'Run the same import again: it goes on where it stopped.';
 const PIPE_ADVICE = 'An export is new each time: drop the database, and begin again.';
 /** The node of imported counts of local limits. No real node has this id. */
@@ -133,10 +139,11 @@ function progressOf(progress: Progress): string {
 
 async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPiped }: TargetOptions): Promise<Progress> {
   await new Durability(allowFsyncOff).refuseUnsafe(client);
-  await takeLock(client);
+  await takeSessionLock(client, IMPORT_LOCK, IMPORTING);
   // Makes the tables of an empty database. One that has older tables is in use, and only a service migrates it.
   await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: false });
-  const note = (await readInstallation(client)).get(IMPORT_NOTE);
+  const known = await readInstallation(client);
+  const note = known.get(IMPORT_NOTE);
   if (note !== undefined) {
     const progress = JSON.parse(note) as Progress;
     if (progress.exportId === header.exportId) return progress;
@@ -145,21 +152,13 @@ async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPipe
         (isPiped ? PIPE_ADVICE : 'Finish it with the file of that export, or drop the database.'),
     );
   }
+  // The answer to the last commit may have been lost.
+  const imported = findImported('The database', known.get(IMPORTED_NOTE), header.exportId);
+  if (imported !== null) throw new DataError(imported);
   await refuseFilled(client);
   const progress = { exportId: header.exportId, lines: 0 };
   await putNote(client, IMPORT_NOTE, progressOf(progress));
   return progress;
-}
-
-async function takeLock(client: Client): Promise<void> {
-  try {
-    await client.query(`SET lock_timeout = ${LOCK_WITHIN_MS}`);
-    await client.query('SELECT pg_advisory_lock($1)', [IMPORT_LOCK]);
-    await client.query('SET lock_timeout = 0');
-  } catch (error) {
-    if (kindOf(error) !== 'busy') throw error;
-    throw new DataError('Another import into this database is running. Wait until it ends, or stop it.');
-  }
 }
 
 async function refuseFilled(client: Client): Promise<void> {

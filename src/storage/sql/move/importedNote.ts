@@ -10,9 +10,19 @@ export const MOVED_NOTE = 'moved';
 /** The entry that an import adds to the audit log. */
 export const IMPORT_ACTION = 'installation.import';
 
+/** Adds the entry of a release to the audit log, at the instant $1. */
+export const ADD_RELEASE_ENTRY = `INSERT INTO audit_entries (at_ms, actor, action, target)
+  SELECT $1, 'cli', 'installation.release', value FROM installation WHERE name = 'workspace_id'`;
+
 export function importedNote({ header, importedAtMs }: FinishedData): string {
   const { exportId, engine, takenAtMs } = header;
   return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
+}
+
+/** Of a database whose import was finished: refuses the same export again; null = it is another one. */
+export function findImported(place: string, note: string | undefined, exportId: string): string | null {
+  if (note === undefined || (JSON.parse(note) as { exportId: string }).exportId !== exportId) return null;
+  return `${place} already has this export: its import is finished. Nothing was changed. Start the service on it.`;
 }
 
 export function importEntry({ header }: FinishedData): string {

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
-import { MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
+import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
 import { FolderError } from './dataFolder.ts';
 
 /** Refuses a database that was moved to another place. Changes nothing. */
@@ -17,6 +17,10 @@ export function noteMoved(db: Database, note: MovedNote): void {
 }
 
 /** Answers whether the database had been moved. */
-export function forgetMoved(db: Database): boolean {
-  return db.query('DELETE FROM installation WHERE name = ?').run(MOVED_NOTE).changes > 0;
+export function releaseMoved(db: Database, atMs: number): boolean {
+  return db.transaction(() => {
+    const wasMoved = db.query('DELETE FROM installation WHERE name = ?').run(MOVED_NOTE).changes > 0;
+    if (wasMoved) db.query(ADD_RELEASE_ENTRY).run(atMs);
+    return wasMoved;
+  })();
 }

@@ -1,5 +1,6 @@
 import { DataError } from '../../sql/move/dataError.ts';
-import { MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
+import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
+import type { Statement } from '../../sql/query/statement.ts';
 import type { Held, MoveHold } from '../ledger/moveHold.ts';
 import type { SqliteLedger } from '../ledger/ledger.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
@@ -92,15 +93,15 @@ export class ServiceHold {
   }
 
   /** Answers whether the service had been held. */
-  release(): Promise<boolean> {
-    return this.#inTurn(() => this.#release());
+  release(atMs: number): Promise<boolean> {
+    return this.#inTurn(() => this.#release(atMs));
   }
 
-  async #release(): Promise<boolean> {
+  async #release(atMs: number): Promise<boolean> {
     if (this.#holder !== null)
       throw new DataError('An export with --move is running. Stop it: the service then goes on.');
     const wasHeld = this.#hold.held !== 'nothing';
-    await this.#free();
+    await this.#free({ sql: ADD_RELEASE_ENTRY, params: [atMs] });
     this.#isMoved = false;
     return wasHeld;
   }
@@ -113,9 +114,9 @@ export class ServiceHold {
   }
 
   /** The note goes first: while it is there, nothing is spent. */
-  async #free(): Promise<void> {
+  async #free(...entries: readonly Statement[]): Promise<void> {
     if (this.#hold.held === 'everything')
-      await this.#writer.call('write', [{ sql: REMOVE_NOTE, params: [MOVED_NOTE] }]);
+      await this.#writer.call('write', [{ sql: REMOVE_NOTE, params: [MOVED_NOTE] }, ...entries]);
     this.#hold.held = 'nothing';
   }
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { DataError } from '../../sql/move/dataError.ts';
 import type { DataBatch, DataTarget, FinishedData } from '../../sql/move/dataPorts.ts';
 import { COUNTERS, type CounterName, DATA_TABLES, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
-import { IMPORT_ACTION, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
+import { findImported, IMPORT_ACTION, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
 import { migrateAnalytics } from '../analytics/analyticsFile.ts';
 import { makePartialFolder } from '../backup/partialFolder.ts';
 import { isFree, realFolder } from '../backup/restoreTarget.ts';
@@ -15,6 +15,12 @@ import { migrate } from '../file/migrate.ts';
 import { attachAnalytics } from '../file/openDatabase.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import { fromPortable } from './portableOutcome.ts';
+
+export interface TargetOptions {
+  readonly exportId: string;
+  /** The id of the new folder. */
+  readonly folderId: string;
+}
 
 type Row = Statement<unknown, (string | number | null)[]>;
 
@@ -38,11 +44,12 @@ export class SqliteDataTarget implements DataTarget {
     this.#folderId = folderId;
   }
 
-  static open(path: string, folderId: string): SqliteDataTarget {
+  static open(path: string, { exportId, folderId }: TargetOptions): SqliteDataTarget {
     const folder = realFolder(path);
     if (!isFree(folder))
       throw new DataError(
-        `The data folder ${folder} exists, and an import makes a new one. Name another folder with --data, or move this one away.`,
+        findImported(`The data folder ${folder}`, importedInto(folder), exportId) ??
+          `The data folder ${folder} exists, and an import makes a new one. Name another folder with --data, or move this one away.`,
       );
     return orExplain(folder, () => {
       if (!existsSync(dirname(folder))) throw new DataError(`The folder ${dirname(folder)} does not exist. Create it.`);
@@ -161,6 +168,18 @@ export class SqliteDataTarget implements DataTarget {
   #continue(table: string, last: number): void {
     const set = this.#db.query('UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1').run(table, last);
     if (set.changes === 0) this.#db.query('INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)').run(table, last);
+  }
+}
+
+/** The note of the import that made a data folder. */
+function importedInto(folder: string): string | undefined {
+  try {
+    using db = new Database(join(folder, 'keystile.db'), { readonly: true });
+    return (db.query('SELECT value FROM installation WHERE name = ?').get(IMPORTED_NOTE) as { value: string } | null)
+      ?.value;
+  } catch {
+    // It is no data folder, or cannot be read.
+    return undefined;
   }
 }
 
