@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import type { RootKeyAdmin } from '../engine/admin/rootKeys/rootKeyAdmin.ts';
-import { flushFolder, writeDurably } from '../storage/sqlite/file/dataFolder.ts';
+import { flushFolder, unwritable, writeDurably } from '../storage/sqlite/file/dataFolder.ts';
 import { CannotStart } from './cannotStart.ts';
 
 const FILE = 'root-key';
@@ -56,7 +56,11 @@ export async function makeFirstRootKey(
 /** Returns the secret in the file. An existing file is never overwritten: only this process writes in a folder that it owns. */
 function saveSecret(path: string, secret: string): string {
   if (!existsSync(path)) {
-    writeDurably(path, `${secret}\n`);
+    try {
+      writeDurably(path, `${secret}\n`);
+    } catch (error) {
+      throw unwritable(dirname(path), error);
+    }
     flushFolder(dirname(path));
     return secret;
   }

@@ -77,6 +77,15 @@ describe('the first start without a terminal', () => {
     expect(readFileSync(folder.join('data/root-key'), 'utf8')).toBe(`${KEPT}\n`);
   });
 
+  test.concurrent('a file that cannot be written is told in one sentence', async () => {
+    using folder = new TempFolder();
+    mkdirSync(folder.join('data/root-key.new'), { recursive: true });
+    const { code, stderr } = await runToEnd({ settings: { KEYSTILE_DATA: folder.join('data') } });
+    expect(code).toBe(78);
+    expect(stderr).toMatch(/^The data folder \S+ cannot be written \(.*\)\.\n$/m);
+    expect(stderr).not.toContain('bug');
+  });
+
   test.concurrent('something else in the place of the file is not overwritten: the start says so', async () => {
     using folder = new TempFolder();
     mkdirSync(folder.join('data'));

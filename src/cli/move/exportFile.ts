@@ -24,8 +24,8 @@ const EXPORT = { words: 'an export', begin: new RegExp(`^${RegExp.escape(HEADER_
 /** Makes a file (0600). Until it is whole and flushed, it has another name. */
 export async function exportToFile<T>(options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
   const file = resolve(options.file);
+  refuseTarget(file, options);
   try {
-    refuseTarget(file, options);
     return await fill(file, options, write);
   } finally {
     removeUnfinished(file);

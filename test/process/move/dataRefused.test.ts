@@ -187,6 +187,7 @@ describe('a target that cannot take it', () => {
     expect((await exports('none/a')).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it, or name a file in another folder.\n`,
     );
+    expect((await exports('x'.repeat(300))).err).toContain('was not made (ENAMETOOLONG');
     writeFileSync(folder.join('notes'), 'of a person');
     expect((await exports('notes', '--force')).err).toBe(
       `${folder.join('notes')} is not an export, and --force replaces only an export. Name another file.\n`,

@@ -157,6 +157,7 @@ function makeFolder(path: string): void {
     const code = (error as { code?: string }).code ?? '';
     throw new FolderError(
       `The data folder ${path} cannot be created or written (${code}). Set KEYSTILE_DATA to another folder.`,
+      toWriteFailure(error).kind === 'full',
     );
   }
 }
@@ -178,7 +179,8 @@ function takeLock(path: string, patienceMs: number): Database {
   }
 }
 
-function unwritable(path: string, error: unknown): FolderError {
+/** A write in this data folder has failed. */
+export function unwritable(path: string, error: unknown): FolderError {
   const { kind, message } = toWriteFailure(error);
   return new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
 }
