@@ -16,7 +16,7 @@ const WORKERS = availableParallelism() + 1;
 const MANY_FILES = 20;
 /** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
 const LONGEST =
-  /(?:revocation\.long|analyticsSums\.long|search|fences|credits|analyticsFile|sockets|migratingStart)\.test\.ts$/;
+  /(?:revocation\.long|analyticsSums\.long|credits\.long|migratingStart\.long|search|fences|sockets)\.test\.ts$/;
 
 /** `temporary`: variables that say where temporary files go. */
 export async function runBunTest(files, { titlePattern, seed, temporary }) {
