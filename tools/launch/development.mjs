@@ -81,7 +81,7 @@ export function testBinary() {
       const made = await runBun([fromProjectRoot('tools/binary/main.ts'), '--out', out]);
       if (made.code !== 0) return made;
       process.env.KEYSTILE_TEST_BINARY = out;
-      return await runTests(['process', 'browser']);
+      return await runTests(['process', 'long', 'browser']);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
