@@ -2,7 +2,7 @@ import type { Child } from './child.ts';
 import { type Round, runLoad } from './load.ts';
 import { machineSeconds, ownSeconds, processorSeconds } from './process.ts';
 import { atRandom, inTurn, type RequestPool } from './requests.ts';
-import { median, type Spread, spreadOf } from './statistics.ts';
+import { median, type Quotient, quotientOfMeans, type Spread, spreadOf } from './statistics.ts';
 
 export const CONNECTIONS = 64;
 /** A pair counts as disturbed when other programs keep more processors busy than this. */
@@ -56,6 +56,8 @@ export interface Comparison {
   readonly p99Ratio: Spread;
   /** Processor time of the servers for one request: the subject's divided by the baseline's, for each pair of rounds. */
   readonly processorRatio: Spread;
+  /** The same over all rounds together. */
+  readonly processorCost: Quotient;
   /** Processors that other programs kept busy at the same time. */
   readonly foreign: Spread;
 }
@@ -135,6 +137,9 @@ function summarize(pairs: readonly Pair[]): Comparison {
     ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.perSecond / baseline.perSecond)),
     p99Ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.p99Ms / baseline.p99Ms)),
     processorRatio: spreadOf(pairs.map(({ baseline, subject }) => perRequest(subject) / perRequest(baseline))),
+    processorCost: quotientOfMeans(
+      pairs.map(({ baseline, subject }) => [perRequest(subject), perRequest(baseline)] as const),
+    ),
     foreign: spreadOf(pairs.map(({ foreign }) => foreign)),
   };
 }
@@ -189,6 +194,7 @@ export function joinComparisons(all: readonly Comparison[]): Comparison {
     ratio: spread(({ ratio }) => ratio),
     p99Ratio: spread(({ p99Ratio }) => p99Ratio),
     processorRatio: spread(({ processorRatio }) => processorRatio),
+    processorCost: quotientOfMeans(all.map(({ processorCost }) => [processorCost.quotient, 1] as const)),
     foreign: spread(({ foreign }) => foreign),
   };
 }
