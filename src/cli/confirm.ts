@@ -1,3 +1,4 @@
+import { namedAsGiven } from '../config/read.ts';
 import type { Config } from '../config/variables.ts';
 import { localUrl } from '../core/localUrl.ts';
 import { failed, misused } from './cliError.ts';
@@ -17,8 +18,8 @@ export function serviceOf(config: Config): string {
 }
 
 /** The database of commands that never ask over HTTP, for a person. */
-export function databaseOf({ databaseUrl, data }: Config): string {
-  return databaseUrl === null ? `the data in ${data}` : 'the database of KEYSTILE_DATABASE_URL';
+export function databaseOf({ databaseUrl, data, origins }: Config): string {
+  return databaseUrl === null ? `the data in ${data}` : namedAsGiven('the database of KEYSTILE_DATABASE_URL', origins);
 }
 
 /** Asks before something is taken away, and says where. Without a terminal, --yes must say it. */

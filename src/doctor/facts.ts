@@ -29,6 +29,8 @@ export interface BackupFact {
   readonly firstAwaitedSinceMs: number | null;
   /** Why the last one failed, or the folder cannot be listed; null = neither. */
   readonly failure: string | null;
+  /** The service does not start with this folder. */
+  readonly isRefused?: true;
 }
 
 /** The certificate of this node, and the files that the settings name. */

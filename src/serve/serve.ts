@@ -108,7 +108,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   await requireDestination(service.engine.rootKeys, destination);
   // The node is in the list of nodes before it answers its first request.
   await cluster?.sayHello(null);
-  const api = orPortTaken(config, output.program, () => listenApi(service, size, certificates));
+  const api = orPortTaken(config, () => listenApi(service, size, certificates));
   const url = localUrl(config.host, api.port, certificates !== null);
   orCannotListen(config, () => storage.serveCommandLine(url));
   const ofEngine = engineTasks({

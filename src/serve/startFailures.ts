@@ -10,18 +10,18 @@ import type { ListeningApi } from './listen.ts';
 import { freePortAfter } from './tryPort.ts';
 
 /** Listens, or tells the operator which port to use instead. */
-export function orPortTaken(config: Config, program: string, listen: () => ListeningApi): ListeningApi {
+export function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
   try {
     return listen();
   } catch (error) {
     const code = (error as { code?: string }).code ?? '';
     if (code === 'EADDRINUSE') {
       const free = freePortAfter(config.host, config.port);
-      throw new CannotStart(`Port ${config.port} is in use. Try: ${program} serve --port ${free}`);
+      throw new CannotStart(`Port ${config.port} is in use. Set KEYSTILE_PORT to another one, such as ${free}.`);
     }
     if (code === 'EACCES') {
       throw new CannotStart(
-        `This user is not allowed to listen on port ${config.port}. Try: ${program} serve --port 7878`,
+        `This user is not allowed to listen on port ${config.port}. Set KEYSTILE_PORT to one from 1024 on, such as 7878.`,
       );
     }
     throw new CannotStart(

@@ -74,14 +74,21 @@ test('Ctrl-C ends keystile top at once, also while the service does not answer',
   void hanging.stop(true);
 });
 
-test.each([
+test.each<[Record<string, string>, string, ...string[]]>([
+  [{}, 'serve --demo makes no backups. Leave --backup-folder out.', '--backup-folder', '/tmp'],
+  [
+    {},
+    'serve --demo sends nothing to a collector. Leave --otlp-endpoint out.',
+    '--otlp-endpoint',
+    'http://127.0.0.1:1',
+  ],
   [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.'],
   [
     { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' },
     'serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.',
   ],
-])('serve --demo never comes near real data: %j', async (settings, message) => {
-  const refused = await run(settings, 'serve', '--demo');
+])('serve --demo never comes near a real installation: %j, %s', async (settings, message, ...words) => {
+  const refused = await run(settings, 'serve', '--demo', ...words);
   expect([refused.code, refused.stdout]).toEqual([2, '']);
   expect(refused.stderr).toStartWith(message);
 });

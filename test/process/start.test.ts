@@ -3,7 +3,7 @@ import { chmodSync, existsSync, mkdirSync, rmSync, statSync, writeFileSync } fro
 
 import { VERSION } from '../../src/version.ts';
 import { offline } from './documentation/offline.ts';
-import { runToEnd, TempFolder } from './process.ts';
+import { PROGRAM, runToEnd, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';
 import { paste } from './documentation/shell.ts';
 
@@ -102,15 +102,18 @@ describe('the first start', () => {
     expect(await server.stop()).toBe(0);
   });
 
-  test.concurrent('a taken port is one sentence with the command to use instead; the next start still shows the root key', async () => {
+  test.concurrent('a taken port is one sentence with a port to use instead, by the name it was given; the next start still shows the root key', async () => {
     using folder = new TempFolder();
     using taken = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     const settings = { KEYSTILE_DATA: folder.join('data'), KEYSTILE_PORT: String(taken.port) };
-    const { code, stdout, stderr } = await runToEnd({ settings });
-    expect([code, stdout]).toEqual([78, '']);
-    const ports = /^Port (\d+) is in use\. Try: keystile serve --port (\d+)\n$/.exec(stderr) ?? [];
-    expect(ports[1]).toBe(String(taken.port));
-    expect(ports[2]).not.toBe(ports[1]);
+    const { KEYSTILE_PORT: port, ...withoutPort } = settings;
+    for (const [name, ran] of [
+      ['KEYSTILE_PORT', await runToEnd({ settings })],
+      ['--port', await runToEnd({ settings: withoutPort, command: [...PROGRAM, 'serve', '--port', port] })],
+    ] as const) {
+      const found = /^Port (\d+) is in use\. Set (\S+) to another one, such as (\d+)\.\n$/.exec(ran.stderr) ?? [];
+      expect([ran.code, ran.stdout, found[1], found[2], found[3] === port]).toEqual([78, '', port, name, false]);
+    }
     await using server = await Server.start(folder, { settings: GENERATED, onTerminal: true });
     expect(rootKeyLine(server)).toMatch(/^root_\S{30,} shown this once$/);
   });

@@ -20,7 +20,7 @@ const PAGES = [
   ...FILES.filter((path) => /^(docs|examples)\/.*\.md$/.test(path) && !path.includes('/node_modules/')),
 ];
 const SCRIPTS = new Set(Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts));
-const TEST_GROUPS = new Set(['check', ...readdirSync('test')]);
+const TEST_GROUPS = new Set(['check', 'long', ...readdirSync('test')]);
 
 const KEYSTILE_COMMANDS = new Set(ALL_COMMANDS.map(({ name }) => name));
 

@@ -7,6 +7,7 @@ import { ensureInstalled } from './install.mjs';
 import { fromProjectRoot } from './project.mjs';
 import { exitLikeChild, runBun } from './run.mjs';
 import { runChecks, runTool } from './test/checks.mjs';
+import { longFilesOf } from './test/selection.mjs';
 import { runTests } from './test/tests.mjs';
 import { testClients } from '../clients/main.mjs';
 
@@ -81,7 +82,7 @@ export function testBinary() {
       const made = await runBun([fromProjectRoot('tools/binary/main.ts'), '--out', out]);
       if (made.code !== 0) return made;
       process.env.KEYSTILE_TEST_BINARY = out;
-      return await runTests(['process', 'long', 'browser']);
+      return await runTests(['process', ...longFilesOf('process'), 'browser']);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

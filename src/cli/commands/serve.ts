@@ -31,7 +31,7 @@ export const serve: Command = {
     const isDemo = flags.has('demo');
     const { config: given, notes } = await readSettings(io, flags);
     for (const note of notes) io.err(`${note}\n`);
-    if (isDemo) refuseOwnDatabase(given);
+    if (isDemo) refuseForDemo(given);
     if (flags.has('show-config')) {
       const shown = showConfig(given);
       io.out(isJson ? jsonLine(shown) : record(Object.entries(shown)));
@@ -60,11 +60,17 @@ export const serve: Command = {
   },
 };
 
-function refuseOwnDatabase(config: Config): void {
+/** Settings of a real installation that a demo cannot follow. */
+function refuseForDemo(config: Config): void {
   if (config.databaseUrl !== null)
     throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
   if (config.origins.data !== 'default')
     throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
+  // What the environment says is for a real installation. A flag is meant for this one.
+  if (config.origins.backupFolder === 'flag')
+    throw misused('serve --demo makes no backups. Leave --backup-folder out.');
+  if (config.origins.otlpEndpoint === 'flag')
+    throw misused('serve --demo sends nothing to a collector. Leave --otlp-endpoint out.');
 }
 
 /**

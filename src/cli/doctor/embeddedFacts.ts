@@ -87,7 +87,7 @@ function refusedBackups({ backupFolder, backupEvery, data }: Config): { readonly
   const refusal = backupFolder === null ? null : refusalOf(backupFolder, data);
   if (backupFolder === null || refusal === null) return {};
   const state = { folder: resolve(backupFolder), everyMs: backupEvery, firstAwaitedSinceMs: null, newestAtMs: null };
-  return { backups: { ...state, failure: `${refusal} The service does not start like this.` } };
+  return { backups: { ...state, failure: refusal, isRefused: true } };
 }
 
 /** Why nothing in the folder can be read; null = it can. */

@@ -72,13 +72,13 @@ export const HARMS: readonly (readonly [name: string, tells: string, command: st
   [
     'backups',
     'of KEYSTILE_BACKUP_FOLDER is in the data folder',
-    'backup create',
+    'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
     (data) => ({ KEYSTILE_BACKUP_FOLDER: join(data, 'backups') }),
   ],
   [
     'backups',
-    'The service does not start like this.',
-    'backup create',
+    'The service does not start.',
+    'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
     (data) => {
       rmSync(join(data, 'keystile.db'));
       return { KEYSTILE_BACKUP_FOLDER: join(data, 'backups') };

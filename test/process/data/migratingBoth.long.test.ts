@@ -153,7 +153,9 @@ describe('a start that migrates both files', () => {
     using folder = new TempFolder();
     const { apiId, settings } = fixtureIn(folder);
     // It fits into the memory of the connection, so nothing is written before the commit.
-    next.addToAnalytics(`${ADD_A_COLUMN} CREATE TABLE large (bytes BLOB); INSERT INTO large VALUES (zeroblob(1500000));`);
+    next.addToAnalytics(
+      `${ADD_A_COLUMN} CREATE TABLE large (bytes BLOB); INSERT INTO large VALUES (zeroblob(1500000));`,
+    );
     // Files may have 2048 blocks of 512 bytes: SQLite takes a write that is refused for a failed disk.
     const limited = ['sh', '-c', `trap '' XFSZ; ulimit -f 2048; exec "$@"`, 'sh', ...next.serve];
     const { code, stdout, stderr } = await runToEnd({ command: limited, settings });

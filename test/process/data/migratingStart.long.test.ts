@@ -1,6 +1,17 @@
 import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { closeSync, copyFileSync, ftruncateSync, mkdirSync, openSync, readdirSync, statSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 
 import { readSchemaVersion, SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../../tools/cluster/wait.ts';
@@ -95,7 +106,13 @@ describe('a start that has to migrate', () => {
         copy: path,
         bytes: expect.any(Number),
       },
-      { message: 'migrating the database', step: '1 of 1', from: SCHEMA_VERSION, to: NEXT_VERSION, file: folder.join('data/keystile.db') },
+      {
+        message: 'migrating the database',
+        step: '1 of 1',
+        from: SCHEMA_VERSION,
+        to: NEXT_VERSION,
+        file: folder.join('data/keystile.db'),
+      },
       {
         message: 'the database is migrated; the copy is no longer needed once the new version works',
         version: NEXT_VERSION,
@@ -160,12 +177,17 @@ describe('a start that has to migrate', () => {
     const path = folder.join('data/keystile.db');
     foldLog(path);
     const pages = statSync(path).size / PAGE_BYTES;
-    setPages(path, 2 ** 30);
+    // As much as the whole disk, which has less free.
+    const { blocks, bsize } = statfsSync(folder.path);
+    const wanted = Math.ceil((blocks * bsize) / PAGE_BYTES);
+    setPages(path, wanted);
     const refused = await runToEnd({ ...nextProgramWith(ADD_A_COLUMN), settings });
     expect([refused.code, refused.stdout]).toEqual([75, '']);
-    expect(refused.stderr).toMatch(
-      /^No copy of \S+\/data\/keystile\.db could be put aside before its migration \(the disk has \d+ MiB free\)\. Nothing was changed\. Make sure that its disk has 4194304 MiB of space and that the folder can be written, then start again\.\n$/,
-    );
+    const found =
+      /^No copy of \S+\/data\/keystile\.db could be put aside before its migration \(the disk has \d+ MiB free\)\. Nothing was changed\. Make sure that its disk has (\d+) MiB of space and that the folder can be written, then start again\.\n$/.exec(
+        refused.stderr,
+      );
+    expect(found?.[1]).toBe(String(Math.ceil((wanted * PAGE_BYTES) / 2 ** 20)));
     expect(readdirSync(folder.join('data')).filter((name) => name.includes('backup'))).toEqual([]);
     expect(versionOf(path)).toBe(SCHEMA_VERSION);
     setPages(path, pages);

@@ -40,9 +40,13 @@ export function groupOf(file) {
 }
 
 function testFilesOf(target) {
-  if (target === LONG.group) return FOLDERS.flatMap(filesOf).filter((file) => file.endsWith(LONG.ending));
+  if (target === LONG.group) return FOLDERS.flatMap(longFilesOf);
   const isNamed = (file) => resolve(projectRoot, file) === resolve(projectRoot, target);
   return filesOf(target).filter((file) => isNamed(file) || !file.endsWith(LONG.ending));
+}
+
+export function longFilesOf(folder) {
+  return filesOf(folder).filter((file) => file.endsWith(LONG.ending));
 }
 
 /** All test files there. */

@@ -7,7 +7,14 @@ export const backups = defineCheck({
   severity: 'problem',
   needs: ['backups', 'nowMs'],
   find({ backups: state, nowMs }) {
-    const { folder, everyMs, newestAtMs, failure } = state;
+    const { folder, everyMs, newestAtMs, failure, isRefused } = state;
+    if (failure !== null && isRefused) {
+      return {
+        text: `The service does not start. ${failure}`,
+        fix: 'Set KEYSTILE_BACKUP_FOLDER to a folder that is not in the data folder, on another disk if there is one.',
+        command: 'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
+      };
+    }
     if (failure !== null) {
       return {
         text: `Scheduled backups fail: ${failure} ${newestText(state, nowMs)}`,
