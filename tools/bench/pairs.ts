@@ -2,7 +2,7 @@ import type { Child } from './child.ts';
 import { type Round, runLoad } from './load.ts';
 import { machineSeconds, ownSeconds, processorSeconds } from './process.ts';
 import { atRandom, inTurn, type RequestPool } from './requests.ts';
-import { median, type Quotient, quotientOfMeans, type Spread, spreadOf } from './statistics.ts';
+import { median, overAll, type Quotient, type Spread, spreadOf, sumOf } from './statistics.ts';
 
 export const CONNECTIONS = 64;
 /** A pair counts as disturbed when other programs keep more processors busy than this. */
@@ -137,9 +137,7 @@ function summarize(pairs: readonly Pair[]): Comparison {
     ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.perSecond / baseline.perSecond)),
     p99Ratio: spreadOf(pairs.map(({ baseline, subject }) => subject.p99Ms / baseline.p99Ms)),
     processorRatio: spreadOf(pairs.map(({ baseline, subject }) => perRequest(subject) / perRequest(baseline))),
-    processorCost: quotientOfMeans(
-      pairs.map(({ baseline, subject }) => [perRequest(subject), perRequest(baseline)] as const),
-    ),
+    processorCost: overAll(pairs, costOf),
     foreign: spreadOf(pairs.map(({ foreign }) => foreign)),
   };
 }
@@ -194,13 +192,24 @@ export function joinComparisons(all: readonly Comparison[]): Comparison {
     ratio: spread(({ ratio }) => ratio),
     p99Ratio: spread(({ p99Ratio }) => p99Ratio),
     processorRatio: spread(({ processorRatio }) => processorRatio),
-    processorCost: quotientOfMeans(all.map(({ processorCost }) => [processorCost.quotient, 1] as const)),
+    processorCost: overAll(all, (some) => sumOf(some, ({ processorCost }) => processorCost.quotient) / some.length),
     foreign: spread(({ foreign }) => foreign),
   };
 }
 
-function perRequest({ busy, perSecond }: MeasuredRound): number {
+function perRequest({ busy, perSecond }: Pick<MeasuredRound, 'busy' | 'perSecond'>): number {
   return busy / perSecond;
+}
+
+/** All processor time by all requests, of the subject against the baseline. A round in which the machine hung has few of both. */
+function costOf(pairs: readonly Pair[]): number {
+  const [subject, baseline] = (['subject', 'baseline'] as const).map((side) =>
+    perRequest({
+      busy: sumOf(pairs, (pair) => pair[side].busy),
+      perSecond: sumOf(pairs, (pair) => pair[side].perSecond),
+    }),
+  );
+  return (subject ?? NaN) / (baseline ?? NaN);
 }
 
 function summarizeSide(rounds: readonly MeasuredRound[]): SideResult {

@@ -25,13 +25,16 @@ export interface Quotient {
 }
 
 /**
- * The mean of the first numbers divided by that of the second ones, with its standard error. What is rare and large counts with its full
- * weight, which a median of the quotients leaves out; and noise in the divisors does not raise it, as it does a mean of the quotients.
+ * A quantity of all pairs together, with its standard error: how much it changes when one pair is left out (jackknife). Unlike a median over
+ * pairs it also counts what is rare.
  */
-export function quotientOfMeans(pairs: readonly (readonly [number, number])[]): Quotient {
-  const [first, second] = [meanOf(pairs.map(([value]) => value)), meanOf(pairs.map(([, value]) => value))];
-  const quotient = first / second;
-  return { quotient, error: standardError(pairs.map(([a, b]) => a - quotient * b)) / second };
+export function overAll<T>(pairs: readonly T[], quantity: (pairs: readonly T[]) => number): Quotient {
+  const without = pairs.map((_, i) => quantity(pairs.toSpliced(i, 1)));
+  return { quotient: quantity(pairs), error: standardError(without) * (pairs.length - 1) };
+}
+
+export function sumOf<T>(values: readonly T[], number: (value: T) => number): number {
+  return values.reduce((sum, value) => sum + number(value), 0);
 }
 
 function meanOf(values: readonly number[]): number {
