@@ -125,7 +125,7 @@ describe('a database that cannot serve is one sentence that says why', () => {
     await server.query('CREATE ROLE start_without_rights LOGIN');
     const user = 'start_without_rights';
     await expectRefused(
-      urlOf({ user }),
+      urlOf({ user, query: '?connect_timeout=60' }),
       /^The database cannot be prepared \(.*public.* \[42501\]\)\. Give its role the right to create tables\.$/m,
     );
   });
