@@ -13,6 +13,9 @@ export type MoveCommand =
 
 export type MoveAnswer = { readonly done: boolean };
 
+/** The beginning of the answer to `holdChanges`. */
+export type HoldAnswer = { readonly wasHeld: boolean };
+
 export interface Movable {
   readonly hold: ServiceHold;
   readonly engine: Pick<Engine, 'localLimits' | 'countWriting'>;
@@ -54,7 +57,7 @@ export async function runMoveCommand(movable: Movable, command: MoveCommand, ask
 
 /** The answer does not end. When the other side is gone, however it has ended, the service goes on. */
 async function holdWhileOpen({ hold, log, pause }: Movable, exportId: string, asker: AbortSignal): Promise<Response> {
-  await hold.begin(exportId);
+  const wasHeld = await hold.begin(exportId);
   log.warn('the service is held for a move: changes are refused', { exportId });
   const goOn = async (): Promise<void> => {
     for (;;) {
@@ -74,7 +77,7 @@ async function holdWhileOpen({ hold, log, pause }: Movable, exportId: string, as
   if (asker.aborted) void letGo();
   else asker.addEventListener('abort', () => void letGo());
   const body = new ReadableStream<Uint8Array>({
-    start: (controller) => controller.enqueue(Buffer.from(`${JSON.stringify({ done: true } satisfies MoveAnswer)}\n`)),
+    start: (controller) => controller.enqueue(Buffer.from(`${JSON.stringify({ wasHeld } satisfies HoldAnswer)}\n`)),
     cancel: letGo,
   });
   return new Response(body);

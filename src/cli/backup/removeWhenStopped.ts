@@ -10,11 +10,14 @@ export function removeWhenStopped<T>(folder: string, work: () => Promise<T>): Pr
   return whenStopped(() => rmSync(folder, { recursive: true, force: true }), work);
 }
 
-/** Does work. When the command is stopped meanwhile, `stopped` is the last that it does. */
+/** Does work. When the command is stopped meanwhile, `stopped` is the last that it does, also if it fails. */
 export async function whenStopped<T>(stopped: () => void, work: () => Promise<T>): Promise<T> {
   const stop = (): void => {
-    stopped();
-    process.exit(INTERRUPTED);
+    try {
+      stopped();
+    } finally {
+      process.exit(INTERRUPTED);
+    }
   };
   for (const signal of SIGNALS) process.on(signal, stop);
   try {

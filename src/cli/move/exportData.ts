@@ -47,11 +47,13 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
   };
   const end = (): void => {
     progress.end();
-    if (moving.staysHeld) io.err(adviceAfter(moving, file));
+    const advice = adviceAfter(moving, file);
+    if (advice !== null) io.err(`${advice}\n`);
   };
   const stopped = (): void => {
-    if (file !== null) removeUnfinished(file);
+    // First: what cannot be removed hides no advice.
     end();
+    if (file !== null) removeUnfinished(file);
   };
   const write = (sink: Sink): Promise<Exported> =>
     writeFrom(moving, sink, { progress, beforeTrailer: file === null ? finishPipe : async () => {} });
@@ -63,7 +65,7 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
     } catch (error) {
       await moving.close();
       end();
-      throw toDataError(file, error);
+      throw toDataError(error, file, moving);
     } finally {
       progress.end();
       await moving.close();
@@ -77,8 +79,10 @@ class Moving {
   readonly exportId: string;
   readonly #moves: boolean;
   hold: SourceHold | null = null;
-  /** However this process ends now, nobody may use the source. Of a data folder at the end, of PostgreSQL from the beginning. */
-  staysHeld = false;
+  /** Whether nobody may use the source, however this process ends now. Of a data folder at the end, of PostgreSQL from the beginning. */
+  held: 'no' | 'maybe' | 'yes' = 'no';
+  /** An earlier move holds the source. */
+  wasHeld = false;
   #isFinished = false;
   /** Someone may use the export: the file has its name, or the trailer was sent. */
   mayBeWhole = false;
@@ -91,14 +95,31 @@ class Moving {
 
   async begin(): Promise<void> {
     if (!this.#moves) return;
-    this.hold = await holdForMove(this.config, this.exportId);
-    this.staysHeld = this.config.databaseUrl !== null;
+    const isDatabase = this.config.databaseUrl !== null;
+    if (isDatabase) this.held = 'maybe';
+    try {
+      this.hold = await holdForMove(this.config, this.exportId);
+    } catch (error) {
+      // It says what to do where the database may be held.
+      this.held = 'no';
+      throw error;
+    }
+    this.wasHeld = this.hold.wasHeld;
+    if (isDatabase) this.held = 'yes';
   }
 
   async finish(): Promise<void> {
-    await this.hold?.finish();
-    this.#isFinished = this.#moves;
-    this.staysHeld = this.#moves;
+    const { hold, held } = this;
+    if (hold === null) return;
+    if (held === 'no') this.held = 'maybe';
+    try {
+      await hold.finish();
+    } catch (error) {
+      if (error instanceof DataError) this.held = held;
+      throw error;
+    }
+    this.#isFinished = true;
+    this.held = 'yes';
   }
 
   /** Lets go, unless the move is finished. A failure leaves the source as it is, and hides no other one. */
@@ -108,17 +129,23 @@ class Moving {
     this.hold = null;
     try {
       await hold.close();
-      this.staysHeld = this.#isFinished;
+      if (this.held === 'yes' && !this.#isFinished) this.held = 'no';
     } catch {}
   }
 }
 
-/** The export has failed, and the service stays held. */
-function adviceAfter({ mayBeWhole }: Moving, file: string | null): string {
-  if (!mayBeWhole)
-    return 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
+/** The export has failed. Null: nothing is held. */
+function adviceAfter({ held, wasHeld, mayBeWhole }: Moving, file: string | null): string | null {
   const what = file === null ? 'the import at the other end of the pipe' : file;
-  return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n`;
+  if (wasHeld) {
+    const unless = mayBeWhole ? `neither that export nor ${what} is used` : 'that export is not used';
+    return `The service was already held by an earlier export with --move. Run keystile data release only if ${unless}.`;
+  }
+  if (held === 'no') return null;
+  if (held === 'maybe')
+    return 'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.';
+  if (!mayBeWhole) return 'The service is held, and the export is not whole. Let it go on with keystile data release.';
+  return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
 }
 
 async function writeFrom(
@@ -147,10 +174,18 @@ async function openSource({ data, databaseUrl }: Config): Promise<DataSource> {
 }
 
 /** Failures of the system and of SQLite. Others have a sentence of their own. */
-function toDataError(file: string | null, error: unknown): unknown {
+export function toDataError(
+  error: unknown,
+  file: string | null,
+  { mayBeWhole }: { readonly mayBeWhole: boolean },
+): unknown {
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string' || !/^(?:E[A-Z0-9]+|SQLITE_\w+)$/.test(code)) return error;
   const { kind, message } = toWriteFailure(error);
+  if (file !== null && mayBeWhole)
+    return new DataError(
+      `The export ${resolve(file)} was made, but a crash could still lose it (${message}). Check the disk and the export.`,
+    );
   const what = file === null ? 'The export was not written' : `The export ${resolve(file)} was not made`;
   const left = file === null ? '' : ' Nothing is left of it.';
   const other = file === null ? '' : ', or name a file on another disk';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { DataFolder, findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
-import { noteMoved, releaseMoved } from '../../storage/sqlite/file/movedNote.ts';
+import { findMoved, noteMoved, releaseMoved } from '../../storage/sqlite/file/movedNote.ts';
 import { configure } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { wallClockMs } from '../../system.ts';
@@ -41,10 +41,20 @@ export async function releaseMove(config: Config): Promise<boolean> {
 function holdFolder(config: Config, exportId: string): SourceHold {
   const folder = DataFolder.own(config.data, ownOwner());
   return {
+    wasHeld: wasMoved(config),
     accounts: async () => {},
     finish: async () => withDatabase(config, (db) => noteMoved(db, { exportId, atMs: wallClockMs() })),
     close: async () => folder.release(),
   };
+}
+
+/** A database that cannot be read is told by the export. */
+function wasMoved(config: Config): boolean {
+  try {
+    return withDatabase(config, findMoved) !== null;
+  } catch {
+    return false;
+  }
 }
 
 async function holdDatabase(url: string, exportId: string): Promise<SourceHold> {

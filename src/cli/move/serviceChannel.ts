@@ -1,5 +1,6 @@
-import type { MoveAnswer, MoveCommand } from '../../serve/moveCommands.ts';
-import { failed } from '../cliError.ts';
+import type { HoldAnswer, MoveAnswer, MoveCommand } from '../../serve/moveCommands.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
+import { type CliError, failed } from '../cliError.ts';
 import type { SourceHold } from './sourceHold.ts';
 
 /** Holds the service that listens on a control socket, as long as this process has its connection open. */
@@ -9,8 +10,11 @@ export async function holdService(control: string, exportId: string): Promise<So
   await refused(response);
   // Read and kept: the runtime closes the connection of an answer that nobody can read any more.
   const reader = response.body?.getReader();
-  await reader?.read();
+  const begun = await reader?.read().catch(() => null);
+  if (begun?.value === undefined) throw noAnswer();
+  const { wasHeld } = JSON.parse(Buffer.from(begun.value).toString()) as HoldAnswer;
   return {
+    wasHeld,
     accounts: async () => void (await askHeld(control, { command: 'holdAccounts', exportId })),
     finish: async () => void (await askHeld(control, { command: 'finishMove', exportId })),
     close: async () => reader?.cancel(),
@@ -25,7 +29,7 @@ export async function askHeld(control: string, command: MoveCommand): Promise<bo
 
 async function refused(response: Response): Promise<void> {
   if (response.ok) return;
-  throw failed(((await response.json()) as { error: string }).error);
+  throw new DataError(((await response.json()) as { error: string }).error);
 }
 
 async function send(control: string, command: MoveCommand): Promise<Response> {
@@ -34,6 +38,10 @@ async function send(control: string, command: MoveCommand): Promise<Response> {
     const options = { unix: control, method: 'POST', body: JSON.stringify(command), timeout: false };
     return await fetch('http://localhost/', options);
   } catch {
-    throw failed('The service does not answer on its control socket. Nothing was exported. Run the command again.');
+    throw noAnswer();
   }
+}
+
+function noAnswer(): CliError {
+  return failed('The service does not answer on its control socket. Nothing was exported. Run the command again.');
 }

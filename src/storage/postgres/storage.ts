@@ -23,7 +23,7 @@ import { WrongServer } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively } from './connection/exclusively.ts';
-import { reasonOf } from './connection/databaseError.ts';
+import { reasonOf, stateOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
 import { SeenChange } from './freshness/seenChange.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
@@ -49,6 +49,8 @@ const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 export const MIGRATE_WITHIN_MS = 600_000;
 /** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
+/** SQLSTATE. */
+const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -195,7 +197,8 @@ export class PostgresStorage implements Storage {
       workspaceId = known.get('workspace_id') ?? '';
     } catch (error) {
       if (error instanceof WrongServer || error instanceof StorageUnavailable) throw error;
-      throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).`);
+      const advice = stateOf(error) === INSUFFICIENT_PRIVILEGE ? ' Give its role the right to create tables.' : '';
+      throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).${advice}`);
     } finally {
       await client.end();
     }

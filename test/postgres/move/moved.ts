@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 import { keystile, type Ran } from '../../process/cli/cliRun.ts';
-import { sharedServer } from '../../support/cluster/faultLab.ts';
+import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 
 /** Settings of a command on a database of the shared server. */
 export async function emptyDatabase(): Promise<Readonly<Record<string, string>>> {
@@ -29,4 +29,20 @@ export function rowsOf(file: string): string[] {
     .filter(
       (line) => !line.includes('"installation.import"') && !line.startsWith('["counters",{"name":"last_audit_entry"'),
     );
+}
+
+/** A database on which no node runs. */
+export async function stoppedDatabase() {
+  const server = await sharedServer();
+  const url = await server.createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  await (await openStorage(url)).close();
+  const query = (sql: string) => server.query(sql, name);
+  const note = async () => (await query("SELECT value FROM installation WHERE name = 'moved'"))[0]?.['value'];
+  const cutAll = () =>
+    query(`SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+      WHERE datname = '${name}' AND pid <> pg_backend_pid()`);
+  const installation = async () =>
+    (await query("SELECT value FROM installation WHERE name = 'workspace_id'"))[0]?.['value'];
+  return { url, environment: onDatabase(url), query, note, installation, cutAll };
 }

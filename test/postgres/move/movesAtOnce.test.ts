@@ -3,40 +3,21 @@ import { readdirSync } from 'node:fs';
 
 import { Client } from 'pg';
 
-import { exportData } from '../../../src/cli/move/exportData.ts';
-import type { Io } from '../../../src/cli/io.ts';
-import { readConfig } from '../../../src/config/read.ts';
 import { DatabaseHold, releaseMoved } from '../../../src/storage/postgres/move/databaseHold.ts';
 import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { keystile } from '../../process/cli/cliRun.ts';
+import { failingMove } from '../../process/move/failingMove.ts';
 import { Child, PROGRAM, TempFolder } from '../../process/process.ts';
-import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
-import { onDatabase } from './moved.ts';
+import { stoppedDatabase } from './moved.ts';
 
 const message = (error: unknown): string => (error as Error).message;
 const noteOf = (exportId: string) => ({ exportId, atMs: 0 });
 const HELD = 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
 
-/** A database on which no node runs. */
-async function setup() {
-  const server = await sharedServer();
-  const url = await server.createDatabase();
-  const name = new URL(url).pathname.slice(1);
-  await (await openStorage(url)).close();
-  const query = (sql: string) => server.query(sql, name);
-  const note = async () => (await query("SELECT value FROM installation WHERE name = 'moved'"))[0]?.['value'];
-  const cutAll = () =>
-    query(`SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
-      WHERE datname = '${name}' AND pid <> pg_backend_pid()`);
-  const installation = async () =>
-    (await query("SELECT value FROM installation WHERE name = 'workspace_id'"))[0]?.['value'];
-  return { url, environment: onDatabase(url), query, note, installation, cutAll };
-}
-
 test('while a move from PostgreSQL runs, a second one and a release are refused, and its note stays', async () => {
   using folder = new TempFolder();
-  const { url, environment, query, note, installation } = await setup();
+  const { url, environment, query, note, installation } = await stoppedDatabase();
   const hold = await DatabaseHold.take(url, noteOf('export_1'));
   const [second, released] = await Promise.all([
     keystile(['data', 'export', folder.join('second'), '--move'], { environment }),
@@ -58,7 +39,7 @@ test('while a move from PostgreSQL runs, a second one and a release are refused,
 });
 
 test('a move that fails removes its own note; a later one whose note is gone does not finish', async () => {
-  const { url, query, note } = await setup();
+  const { url, query, note } = await stoppedDatabase();
   const failed = await DatabaseHold.take(url, noteOf('export_1'));
   await failed.close();
   expect(await note()).toBeUndefined();
@@ -69,7 +50,7 @@ test('a move that fails removes its own note; a later one whose note is gone doe
 });
 
 test('a move that has lost its connection does not finish, and takes nothing from the move after it', async () => {
-  const { url, note, cutAll } = await setup();
+  const { url, note, cutAll } = await stoppedDatabase();
   const lost = await DatabaseHold.take(url, noteOf('export_1'));
   await cutAll();
   const next = await DatabaseHold.take(url, noteOf('export_2'));
@@ -82,7 +63,7 @@ test('a move that has lost its connection does not finish, and takes nothing fro
 });
 
 test('a database of another schema version is refused before it is held', async () => {
-  const { url, query, note } = await setup();
+  const { url, query, note } = await stoppedDatabase();
   await query("UPDATE installation SET value = '0' WHERE name = 'schema_version'");
   expect(await DatabaseHold.take(url, noteOf('export_1')).catch(message)).toBe(
     `The database has schema version 0, and this program exports version ${SCHEMA_VERSION}. Use the program of its nodes.`,
@@ -91,26 +72,19 @@ test('a database of another schema version is refused before it is held', async 
 });
 
 test('a move that fails and cannot remove its note tells its first failure, and that the database is held', async () => {
-  const { environment, note, cutAll } = await setup();
-  const { config } = readConfig({ environment, flags: {}, readFile: () => '' });
-  if (config === null) throw new Error('no configuration');
-  const shown: string[] = [];
-  const writeOut = async (): Promise<void> => {
+  const { environment, note, cutAll } = await stoppedDatabase();
+  const { failure, shown } = await failingMove(environment, async () => {
     await cutAll();
-    throw Object.assign(new Error(), { code: 'EPIPE' });
-  };
-  const io = { err: (text: string) => void shown.push(text), isTerminal: false, writeOut } as unknown as Io;
-  const call = { config, file: null, replaces: false, moves: true };
-  expect(await exportData(io, call).catch(message)).toBe(
-    'The export was not written: standard output was closed (EPIPE).',
-  );
+    return true;
+  });
+  expect(failure).toBe('The export was not written: standard output was closed (EPIPE).');
   expect(shown).toEqual([HELD]);
   expect(await note()).toBeString();
 });
 
 test.each(['file', '-'])('a move to %s that is stopped by Ctrl-C says that the database is held', async (target) => {
   using folder = new TempFolder();
-  const { url, environment, query } = await setup();
+  const { url, environment, query } = await stoppedDatabase();
   // The move waits for the first table that it copies.
   const blocking = new Client(url);
   await blocking.connect();

@@ -116,6 +116,10 @@ describe('PostgreSQL', () => {
       out: '',
       err: 'The database already has this export: its import is finished. Nothing was changed. Start the service on it.\n',
     });
+    await data(['export', folder.join('moved on'), '--move'], onDatabase(url));
+    expect((await imports(url)).err).toMatch(
+      /^The database already has this export: its import is finished\. Nothing was changed\. It was exported with --move at .+ UTC, and its credits may be spent in another place now\. Start the service there\. /,
+    );
   });
 
   test('an imported database is served; as the source of a move its nodes must be stopped, and do not start again', async () => {

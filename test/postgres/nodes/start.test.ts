@@ -124,7 +124,10 @@ describe('a database that cannot serve is one sentence that says why', () => {
   test.concurrent('a user who may not make tables', async () => {
     await server.query('CREATE ROLE start_without_rights LOGIN');
     const user = 'start_without_rights';
-    await expectRefused(urlOf({ user }), /^The database cannot be prepared \(.*public.* \[42501\]/);
+    await expectRefused(
+      urlOf({ user, query: '?connect_timeout=60' }),
+      /^The database cannot be prepared \(.*public.* \[42501\]\)\. Give its role the right to create tables\.$/m,
+    );
   });
 
   // A PostgreSQL that is too old cannot be run here: the package has one version of it.

@@ -174,6 +174,9 @@ describe('a target that cannot take it', () => {
       out: '',
       err: `The data folder ${own.join('new')} already has this export: its import is finished. Nothing was changed. Start the service on it.\n`,
     });
+    const environment = { KEYSTILE_DATA: own.join('new') };
+    expect((await keystile(['data', 'export', own.join('moved on'), '--move'], { environment })).code).toBe(0);
+    expect((await into(own.join('new'))).err).toContain('Nothing was changed. It was exported with --move at ');
     expect((await into(folder.join('none/new'))).err).toBe(
       `The folder ${folder.join('none')} does not exist. Create it.\n`,
     );

@@ -1,12 +1,15 @@
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
-import { exportData } from '../../../src/cli/move/exportData.ts';
+import { exportData, toDataError } from '../../../src/cli/move/exportData.ts';
 import type { Io } from '../../../src/cli/io.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { TestService } from '../../support/service.ts';
 import { keystile } from '../cli/cliRun.ts';
 import { PROGRAM, runToEnd, TempFolder } from '../process.ts';
+import { Server } from '../server.ts';
+import { failingMove } from './failingMove.ts';
 
 test('a move that fails after the service was held for good says whether the export may be used', async () => {
   const service = await TestService.start();
@@ -56,6 +59,47 @@ test('a move that fails after the service was held for good says whether the exp
   expect(readFileSync(file, 'utf8')).toBe('of a person');
   expect((await release()).err).toBe('This database is not held for a move. Nothing was changed.\n');
   rmSync(service.folder, { recursive: true });
+});
+
+test('a move of a stopped service that an earlier move holds, and that fails, says what a release would risk', async () => {
+  const service = await TestService.start();
+  await service.stop();
+  const environment = { KEYSTILE_DATA: service.folder };
+  const first = await keystile(['data', 'export', join(service.folder, 'first'), '--move'], { environment });
+  expect(first.code).toBe(0);
+  expect(await failingMove(environment, async () => true)).toEqual({
+    failure: 'The export was not written: standard output was closed (EPIPE).',
+    shown: [
+      'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n',
+    ],
+  });
+  rmSync(service.folder, { recursive: true });
+});
+
+test('a move whose service dies while it is held for good says that the service may be held', async () => {
+  using folder = new TempFolder();
+  await using server = await Server.start(folder);
+  const environment = { KEYSTILE_DATA: folder.join('data') };
+  const moved = await failingMove(environment, async () => {
+    await server.child.kill9();
+    return false;
+  });
+  expect(moved).toEqual({
+    failure: 'The service does not answer on its control socket. Nothing was exported. Run the command again.',
+    shown: [
+      'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n',
+    ],
+  });
+  expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
+});
+
+test('a failure after the file has its name does not tell that nothing is left of it', () => {
+  const error = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
+  const told = (mayBeWhole: boolean): string => (toDataError(error, '/exports/file', { mayBeWhole }) as Error).message;
+  expect([told(false), told(true)]).toEqual([
+    'The export /exports/file was not made (EIO: i/o error, fsync). Nothing is left of it. Check the disk and the database.',
+    'The export /exports/file was made, but a crash could still lose it (EIO: i/o error, fsync). Check the disk and the export.',
+  ]);
 });
 
 test('a damaged database is told as such, also by an export to a pipe and by a release', async () => {

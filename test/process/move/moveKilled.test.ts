@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { readdirSync } from 'node:fs';
+import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { until } from '../../../tools/cluster/wait.ts';
 import { keystile } from '../cli/cliRun.ts';
 import { Child, PROGRAM, runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
+import { failingMove } from './failingMove.ts';
+
+const ALREADY =
+  'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n';
 
 let folder: TempFolder;
 let server: Server;
@@ -68,6 +72,16 @@ test('an export to a disk that is full lets the service go on, and leaves nothin
   await until('spends are accepted', async () => (await spend()).status === 200);
   expect((await change()).status).toBe(200);
   expect(readdirSync(folder.path)).toEqual(['data']);
+});
+
+test('an export that fails after an earlier one has moved the service leaves it held, and says what a release would risk', async () => {
+  const environment = { KEYSTILE_DATA: folder.join('data') };
+  expect((await keystile(['data', 'export', folder.join('first'), '--move'], { environment })).code).toBe(0);
+  expect((await failingMove(environment, async () => true)).shown).toEqual([ALREADY]);
+  expect([(await change()).status, (await spend()).status]).toEqual([503, 503]);
+  expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
+  expect([(await change()).status, (await spend()).status]).toEqual([200, 200]);
+  rmSync(folder.join('first'));
 });
 
 test('a service that dies while its accounts are held does not spend again by itself', async () => {

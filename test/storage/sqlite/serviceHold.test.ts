@@ -58,6 +58,9 @@ describe('a service that is held for a move', () => {
     await Promise.all(steps);
     expect(await hold.letGo(NOTE.exportId)).toBe(false);
     expect(held.held).toBe('everything');
+    // The next export learns that an earlier one may be in use, and ends without letting go.
+    expect([await steps[0], await hold.begin('export_2'), await hold.letGo('export_2')]).toEqual([false, true, false]);
+    expect(held.held).toBe('everything');
     expect([await hold.release(0), await hold.release(0)]).toEqual([true, false]);
     expect(held.held).toBe('nothing');
   });

@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import { PRUNE_GRACE_MS, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
@@ -17,6 +17,12 @@ const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
 /** A batch that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
+
+/**
+ * An older row is left behind: it could be pruned while a batch is in flight, and then nobody could tell whether that was done. Counted from
+ * its beginning, because a batch that takes nothing leaves no trace in it.
+ */
+const ROW_LASTS_MS = PRUNE_GRACE_MS / 2;
 
 const UNIQUE_VIOLATION = '23505';
 
@@ -45,6 +51,7 @@ export class Committer {
   readonly #options: CommitterOptions;
   /** The id of the row; null when there is none yet, or when the last batch is in doubt and its row is left behind. */
   #id: number | null = null;
+  #madeAtMs = 0;
   #number = 0;
   /** A warning of the server while a batch ran: its commit may not have waited for the standby as it should. */
   #doubt: string | null = null;
@@ -99,7 +106,8 @@ export class Committer {
   }
 
   async #row(client: Client): Promise<number> {
-    if (this.#id !== null) return this.#id;
+    const nowMs = this.#options.monotonicMs();
+    if (this.#id !== null && nowMs - this.#madeAtMs <= ROW_LASTS_MS) return this.#id;
     this.#doubt = null;
     try {
       const { rows } = await withDeadline(
@@ -114,6 +122,7 @@ export class Committer {
       if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
       refuseMoved(rows.length === 0);
       this.#id = rows[0]?.id ?? 0;
+      this.#madeAtMs = nowMs;
       this.#number = 0;
       return this.#id;
     } catch (error) {

@@ -16,7 +16,8 @@ const LOCK_TIMEOUT_MS = 5_000;
 
 const MOVING = 'Another export with --move is running. Wait until it ends, or stop it.';
 const STOP_FIRST = 'An export with --move is running on this database. Stop it first.';
-const TAKE_ADVICE = 'Run the command again, or run keystile data release before you start a node.';
+const TAKE_ADVICE =
+  'Run the command again. Or run keystile data release before you start a node, unless an earlier export with --move is used.';
 const FINISH_ADVICE = 'Nothing is left of the export. Run the command again.';
 const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
 
@@ -25,6 +26,8 @@ const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
  *
  *   free --take--> noted --finish--> moved --releaseMoved--> free
  *   noted --close (the export has ended before its end)--> free
+ *   moved or noted, nobody holds it --take--> noted by the earlier move (wasHeld) --finish--> moved
+ *   noted by the earlier move --close--> as before the take: whether the earlier export is used is not known here
  *   noted --the process dies, or its connection--> noted, and nobody holds it --releaseMoved or the next take--> ...
  *
  * From `take` to `close` one connection has MOVING_LOCK, which every other move and every release needs. So nobody else removes the note
@@ -53,6 +56,10 @@ export class DatabaseHold {
       await client.end();
       throw error;
     }
+  }
+
+  get wasHeld(): boolean {
+    return this.#inForce !== this.#note;
   }
 
   /** Everything is held from the beginning. */

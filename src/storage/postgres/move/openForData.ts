@@ -11,14 +11,21 @@ import { WrongServer } from '../connection/wrongServer.ts';
 const SETTINGS = {
   statement_timeout: '3600000',
   idle_in_transaction_session_timeout: '0',
-  idle_session_timeout: '0',
 };
 
 /** A command that was killed keeps its lock until the server notices. */
 const LOCK_WITHIN_MS = 2_000;
 
-export function openForData(url: string): Promise<Client> {
-  return new Connector(parseAddress(url), 'data').connect(SETTINGS);
+export async function openForData(url: string): Promise<Client> {
+  const client = await new Connector(parseAddress(url), 'data').connect(SETTINGS);
+  // Not with the others: a server that is too old does not know it, and would refuse the connection before it tells its version.
+  try {
+    await orExplain(client.query('SET idle_session_timeout = 0'), 'Run the command again.');
+    return client;
+  } catch (error) {
+    await client.end();
+    throw error;
+  }
 }
 
 /** Takes an advisory lock for as long as the connection is open. `refusal` says who else has it. */

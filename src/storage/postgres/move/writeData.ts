@@ -14,7 +14,7 @@ import {
 } from '../../sql/move/importedNote.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import { Durability } from '../connection/durability.ts';
-import { migrate, readInstallation } from '../schema/migrate.ts';
+import { migrate, type MigrateOptions, readInstallation } from '../schema/migrate.ts';
 import { MIGRATIONS } from '../schema/schema.ts';
 import { putNote } from './notes.ts';
 import { openForData, orExplain, takeSessionLock } from './openForData.ts';
@@ -140,9 +140,7 @@ function progressOf(progress: Progress): string {
 async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPiped }: TargetOptions): Promise<Progress> {
   await new Durability(allowFsyncOff).refuseUnsafe(client);
   await takeSessionLock(client, IMPORT_LOCK, IMPORTING);
-  // Makes the tables of an empty database. One that has older tables is in use, and only a service migrates it.
-  await migrate(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation, upgrades: false });
-  const known = await readInstallation(client);
+  const known = await prepareTarget(client, { migrations: MIGRATIONS, newWorkspaceId: () => header.installation });
   const note = known.get(IMPORT_NOTE);
   if (note !== undefined) {
     const progress = JSON.parse(note) as Progress;
@@ -153,12 +151,26 @@ async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPipe
     );
   }
   // The answer to the last commit may have been lost.
-  const imported = findImported('The database', known.get(IMPORTED_NOTE), header.exportId);
+  const imported = findImported('The database', known, header.exportId);
   if (imported !== null) throw new DataError(imported);
   await refuseFilled(client);
   const progress = { exportId: header.exportId, lines: 0 };
   await putNote(client, IMPORT_NOTE, progressOf(progress));
   return progress;
+}
+
+/**
+ * Makes the tables of an empty database. Older tables are in use, and only a service migrates them. Those of an import that is not finished
+ * are in nobody's use, and a service refuses them: they are migrated here.
+ */
+export async function prepareTarget(
+  client: Client,
+  options: Pick<MigrateOptions, 'migrations' | 'newWorkspaceId'>,
+): Promise<ReadonlyMap<string, string>> {
+  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
+  const isUnfinished = rows[0]?.has === true && (await readInstallation(client)).has(IMPORT_NOTE);
+  await migrate(client, { ...options, upgrades: isUnfinished });
+  return readInstallation(client);
 }
 
 async function refuseFilled(client: Client): Promise<void> {

@@ -7,6 +7,8 @@ export type Stage = 'schema' | 'indexes';
 
 /** SQLSTATEs: not supported, others depend on it, wrong or not allowed, raised by a function. */
 const REFUSED_STATEMENT = /^(?:0A|2B|42|P0)/;
+/** Any failure inside the server, such as two sessions that alter the same object. Damage has states of its own. */
+const INTERNAL_ERROR = 'XX000';
 
 /** What can keep tables locked. A dump only reads, and indexes are built beside it. */
 const HOLDERS: Readonly<Record<Stage, string>> = {
@@ -41,16 +43,21 @@ export function notMigrated(error: unknown, from: number, to: number): Error {
 }
 
 export function notBuilt(error: unknown, version: number): Error {
-  return failed(error, `${unbuilt(version)} (${reasonOf(error)}). Start again: a start builds what is missing.`);
+  const next = isFinal(error) ? 'Correct that, then start again.' : 'Start again: a start builds what is missing.';
+  return failed(error, `${unbuilt(version)} (${reasonOf(error)}). ${next}`);
 }
 
 function unbuilt(version: number): string {
   return `The schema of the database is migrated to version ${version}, and its indexes are not built`;
 }
 
-/** What the database refused is refused again at every start, and each try would lock its tables. Anything else may go away by itself. */
 function failed(error: unknown, message: string): Error {
   if (error instanceof WrongServer || error instanceof StorageUnavailable) return error;
-  const isFinal = kindOf(error) === 'refused' || REFUSED_STATEMENT.test(stateOf(error) ?? '');
-  return isFinal ? new WrongServer(message) : new StorageUnavailable(message);
+  return isFinal(error) ? new WrongServer(message) : new StorageUnavailable(message);
+}
+
+/** What the database refused is refused again at every start, and each try would lock its tables. Anything else may go away by itself. */
+function isFinal(error: unknown): boolean {
+  const state = stateOf(error) ?? '';
+  return REFUSED_STATEMENT.test(state) || (kindOf(error) === 'refused' && state !== INTERNAL_ERROR);
 }

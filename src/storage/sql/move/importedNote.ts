@@ -19,10 +19,12 @@ export function importedNote({ header, importedAtMs }: FinishedData): string {
   return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
 }
 
-/** Of a database whose import was finished: refuses the same export again; null = it is another one. */
-export function findImported(place: string, note: string | undefined, exportId: string): string | null {
-  if (note === undefined || (JSON.parse(note) as { exportId: string }).exportId !== exportId) return null;
-  return `${place} already has this export: its import is finished. Nothing was changed. Start the service on it.`;
+/** Of the rows of `installation`, when an import was finished: refuses the same export again; null = it is another one. */
+export function findImported(place: string, known: ReadonlyMap<string, string>, exportId: string): string | null {
+  const [imported, moved] = [known.get(IMPORTED_NOTE), known.get(MOVED_NOTE)];
+  if (imported === undefined || (JSON.parse(imported) as { exportId: string }).exportId !== exportId) return null;
+  const next = moved === undefined ? 'Start the service on it.' : movedReason('It', moved);
+  return `${place} already has this export: its import is finished. Nothing was changed. ${next}`;
 }
 
 export function importEntry({ header }: FinishedData): string {

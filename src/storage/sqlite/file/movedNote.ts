@@ -5,8 +5,13 @@ import { FolderError } from './dataFolder.ts';
 
 /** Refuses a database that was moved to another place. Changes nothing. */
 export function refuseMoved(db: Database, folder: string): void {
+  const note = findMoved(db);
+  if (note !== null) throw new FolderError(movedReason(`The data folder ${folder}`, note));
+}
+
+export function findMoved(db: Database): string | null {
   const note = db.query('SELECT value FROM installation WHERE name = ?').get(MOVED_NOTE) as { value: string } | null;
-  if (note !== null) throw new FolderError(movedReason(`The data folder ${folder}`, note.value));
+  return note?.value ?? null;
 }
 
 export function noteMoved(db: Database, note: MovedNote): void {

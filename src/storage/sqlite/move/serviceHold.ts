@@ -13,6 +13,7 @@ const REMOVE_NOTE = 'DELETE FROM installation WHERE name = $1';
  * Holds a running service while it is moved:
  *
  *   free --begin--> changes refused --holdAccounts--> everything refused --finish--> moved --release--> free
+ *   moved --begin (another export)--> moved, and finish or letGo leave it so
  *   changes or everything refused --letGo (the export has ended before its end)--> free
  *   everything refused --letGo fails (a full disk)--> everything refused, and nobody holds it --letGo, begin or release--> free
  *
@@ -35,19 +36,20 @@ export class ServiceHold {
     this.#writer = writer;
   }
 
-  /** Refuses changes of records. Those that were accepted before are durable when this returns. */
-  begin(exportId: string): Promise<void> {
+  /** Refuses changes of records. Those that were accepted before are durable when this returns. Answers whether it was moved before. */
+  begin(exportId: string): Promise<boolean> {
     return this.#inTurn(() => this.#begin(exportId));
   }
 
-  async #begin(exportId: string): Promise<void> {
+  async #begin(exportId: string): Promise<boolean> {
     if (this.#holder !== null)
       throw new DataError('Another export with --move is running. Wait until it ends, or stop it.');
     this.#holder = exportId;
-    if (this.#isMoved) return;
+    if (this.#isMoved) return true;
     try {
       await this.#free();
       await this.#holdBehindAccepted('changes');
+      return false;
     } catch (error) {
       this.#holder = null;
       if (this.#hold.held === 'changes') this.#hold.held = 'nothing';

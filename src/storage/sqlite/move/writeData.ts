@@ -48,7 +48,7 @@ export class SqliteDataTarget implements DataTarget {
     const folder = realFolder(path);
     if (!isFree(folder))
       throw new DataError(
-        findImported(`The data folder ${folder}`, importedInto(folder), exportId) ??
+        findImported(`The data folder ${folder}`, notesIn(folder), exportId) ??
           `The data folder ${folder} exists, and an import makes a new one. Name another folder with --data, or move this one away.`,
       );
     return orExplain(folder, () => {
@@ -171,15 +171,14 @@ export class SqliteDataTarget implements DataTarget {
   }
 }
 
-/** The note of the import that made a data folder. */
-function importedInto(folder: string): string | undefined {
+/** The rows of `installation`. */
+function notesIn(folder: string): ReadonlyMap<string, string> {
   try {
     using db = new Database(join(folder, 'keystile.db'), { readonly: true });
-    return (db.query('SELECT value FROM installation WHERE name = ?').get(IMPORTED_NOTE) as { value: string } | null)
-      ?.value;
+    return new Map(db.query('SELECT name, value FROM installation').values() as [string, string][]);
   } catch {
     // It is no data folder, or cannot be read.
-    return undefined;
+    return new Map();
   }
 }
 

@@ -70,6 +70,10 @@ describe('an upgrade', () => {
         [ofView('DROP COLUMN start'), 'WrongServer', '2BP01'],
         [ofView('ALTER COLUMN start TYPE varchar'), 'WrongServer', '0A000'],
         [`DO $$ BEGIN RAISE EXCEPTION 'no'; END $$`, 'WrongServer', 'P0001'],
+        [`DO $$ BEGIN RAISE SQLSTATE 'XX001'; END $$`, 'WrongServer', 'XX001'],
+        [`DO $$ BEGIN RAISE SQLSTATE 'XX002'; END $$`, 'WrongServer', 'XX002'],
+        // Such as "tuple concurrently updated".
+        [`DO $$ BEGIN RAISE SQLSTATE 'XX000'; END $$`, 'StorageUnavailable', 'XX000'],
         [`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`, 'StorageUnavailable', '53100'],
         [`DO $$ BEGIN RAISE SQLSTATE '57014'; END $$`, 'StorageUnavailable', '57014'],
       ] as const) {
@@ -95,13 +99,14 @@ describe('an upgrade whose schema is committed and whose indexes fail', () => {
   };
 
   test.each([
-    ['42703', 'WrongServer'],
-    ['53100', 'StorageUnavailable'],
-  ])('says so, with its SQLSTATE %s', async (state, kind) => {
+    ['42703', 'WrongServer', 'Correct that, then start again.'],
+    ['53100', 'StorageUnavailable', 'Start again: a start builds what is missing.'],
+    ['XX000', 'StorageUnavailable', 'Start again: a start builds what is missing.'],
+  ])('says so, with its SQLSTATE %s', async (state, kind, next) => {
     await withOldDatabase(async (setup) => {
       const migrations = withIndexes(`DO $$ BEGIN RAISE 'no' USING ERRCODE = '${state}'; END $$`);
       expect(await migrate(setup.node, { ...NEW, migrations }).catch(String)).toBe(
-        `${kind}: ${MIGRATED} (no [${state}]). Start again: a start builds what is missing.`,
+        `${kind}: ${MIGRATED} (no [${state}]). ${next}`,
       );
       await expectOnlyIndexesMissing(setup);
     });

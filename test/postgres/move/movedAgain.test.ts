@@ -1,0 +1,111 @@
+import { expect, test } from 'bun:test';
+import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+
+import { Client } from 'pg';
+
+import { DatabaseHold } from '../../../src/storage/postgres/move/databaseHold.ts';
+import { until } from '../../../tools/cluster/wait.ts';
+import { failingMove } from '../../process/move/failingMove.ts';
+import { Child, PROGRAM, TempFolder } from '../../process/process.ts';
+import { stoppedDatabase } from './moved.ts';
+
+const FIRST = { exportId: 'export_1', atMs: 0 };
+const ALREADY =
+  'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n';
+const MAYBE =
+  'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n';
+const HELD = 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
+
+type Stopped = Awaited<ReturnType<typeof stoppedDatabase>>;
+
+/** An earlier move that is whole, or that was killed: in both cases its note is there. */
+async function moveBefore({ url, cutAll }: Stopped, end: 'whole' | 'killed'): Promise<void> {
+  const earlier = await DatabaseHold.take(url, FIRST);
+  expect(earlier.wasHeld).toBe(false);
+  if (end === 'killed') await cutAll();
+  else await earlier.finish();
+  await earlier.close().catch(() => {});
+}
+
+test.each(['whole', 'killed'] as const)(
+  'a move of a database that an earlier move (%s) holds, and that fails, leaves the earlier hold and says what a release would risk',
+  async (end) => {
+    const database = await stoppedDatabase();
+    await moveBefore(database, end);
+    const closed = 'The export was not written: standard output was closed (EPIPE).';
+    expect(await failingMove(database.environment, async () => true)).toEqual({ failure: closed, shown: [ALREADY] });
+    expect(await database.note()).toBe(JSON.stringify(FIRST));
+    // Without a connection it cannot let go of anything.
+    const lost = await failingMove(database.environment, async () => (await database.cutAll()).length > 0);
+    expect(lost).toEqual({ failure: closed, shown: [ALREADY] });
+    expect(await database.note()).toBe(JSON.stringify(FIRST));
+    // Now there may be two exports that someone uses.
+    const atTrailer = await failingMove(database.environment, async (text) => text.startsWith('{"rows":'));
+    expect(atTrailer.shown).toEqual([
+      'The service was already held by an earlier export with --move. Run keystile data release only if neither that export nor the import at the other end of the pipe is used.\n',
+    ]);
+  },
+);
+
+/** A move that waits for a table that another session has locked. */
+async function waitingMove({ url, environment, query }: Stopped, table: string, target: string) {
+  const blocking = new Client(url);
+  await blocking.connect();
+  await blocking.query(`BEGIN; LOCK TABLE ${table} IN ACCESS EXCLUSIVE MODE`);
+  const child = new Child({
+    command: [...PROGRAM, 'data', 'export', target, '--move'],
+    settings: { ...environment },
+  });
+  const waiting = `SELECT count(*)::int AS count FROM pg_locks WHERE NOT granted AND relation = '${table}'::regclass`;
+  await until('it waits', async () => (await query(waiting))[0]?.['count'] === 1);
+  const stop = async (): Promise<unknown> => {
+    child.signal('SIGINT');
+    const answer = [await child.exited(), child.stderr];
+    await blocking.end();
+    return answer;
+  };
+  return { child, stop };
+}
+
+test('a second move that is stopped by Ctrl-C does not tell to release what the first one has moved', async () => {
+  const database = await stoppedDatabase();
+  await moveBefore(database, 'whole');
+  const { child, stop } = await waitingMove(database, 'apis', '-');
+  await using _ = child;
+  expect(await stop()).toEqual([130, ALREADY]);
+});
+
+test('a move that is stopped by Ctrl-C while it takes the hold says that the database may be held', async () => {
+  const database = await stoppedDatabase();
+  const { child, stop } = await waitingMove(database, 'committers', '-');
+  await using _ = child;
+  expect(await stop()).toEqual([130, MAYBE]);
+});
+
+test('a move that loses its connection while it takes the hold does not tell to release what an earlier one has moved', async () => {
+  const { url, query } = await stoppedDatabase();
+  const blocking = new Client(url);
+  await blocking.connect();
+  await blocking.query('BEGIN; LOCK TABLE committers IN ACCESS EXCLUSIVE MODE');
+  const taken = DatabaseHold.take(url, FIRST).then(() => 'held', String);
+  const cutWaiting =
+    "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE NOT granted AND relation = 'committers'::regclass";
+  await until('it waits', async () => (await query(cutWaiting)).length === 1);
+  expect(await taken).toMatch(
+    /^StorageUnavailable: The connection to the database was lost \(.+\)\. Run the command again\. Or run keystile data release before you start a node, unless an earlier export with --move is used\.$/,
+  );
+  await blocking.end();
+});
+
+test('a move that is stopped by Ctrl-C says that the database is held, also when its files cannot be removed', async () => {
+  using folder = new TempFolder();
+  const database = await stoppedDatabase();
+  mkdirSync(folder.join('own'));
+  const { child, stop } = await waitingMove(database, 'apis', folder.join('own', 'export'));
+  await using _ = child;
+  expect(readdirSync(folder.join('own'))).toEqual([`export.partial-${child.pid}`]);
+  // What was a folder is a file now.
+  renameSync(folder.join('own'), folder.join('away'));
+  writeFileSync(folder.join('own'), '');
+  expect(await stop()).toEqual([130, HELD]);
+});
