@@ -18,7 +18,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values), error: standardError(values) };
 }
 
-/** How many times as much one side of pairs is as the other. */
+/** The quotient of two sides, with its standard error. */
 export interface Quotient {
   readonly quotient: number;
   readonly error: number;
@@ -37,12 +37,8 @@ export function sumOf<T>(values: readonly T[], number: (value: T) => number): nu
   return values.reduce((sum, value) => sum + number(value), 0);
 }
 
-function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
 function standardError(values: readonly number[]): number {
-  const mean = meanOf(values);
-  const squares = values.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  const mean = sumOf(values, (value) => value) / values.length;
+  const squares = sumOf(values, (value) => (value - mean) ** 2);
   return Math.sqrt(squares / (values.length - 1) / values.length);
 }

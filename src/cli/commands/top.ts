@@ -46,7 +46,7 @@ async function watch(io: Io, ask: Ask): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.resolve(ENDED));
   let looking = shownLook(ask);
   for (;;) {
-    // Also a service that hangs is left at once.
+    // Ctrl-C does not wait for the answer of a service that hangs.
     const screen = await Promise.race([ended.promise, looking]);
     if (screen === ENDED) return;
     io.out(`\u001b[H\u001b[2J${screen}`);

@@ -90,7 +90,7 @@ function useUntouched(
   begun: Readonly<Record<string, string>>,
 ): (name: string) => string {
   const known = useRef(new Map<string, { readonly text: string; readonly value: string }>());
-  // Before anybody can touch them: an effect after painting took a quick choice for the value of an untouched input, and did not send it.
+  // Runs before the form is painted. Later, a quick choice could already be in the input, and would count as untouched.
   useLayoutEffect(() => {
     const form = place.current?.closest('form');
     if (form == null) return;
