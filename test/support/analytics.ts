@@ -3,7 +3,9 @@ import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/blankRecords.ts';
 import type { ApiRecord } from '../../src/core/records.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
-import { IdentityEntry } from '../../src/engine/cache/identityEntry.ts';
+import { Identities } from '../../src/engine/cache/identities.ts';
+import type { IdentityEntry } from '../../src/engine/cache/identityEntry.ts';
+import { Plans } from '../../src/engine/cache/plans.ts';
 import { toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../src/engine/cache/packed/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
@@ -107,7 +109,8 @@ export interface Asked {
 /** The open counts with everything around it, on a clock that the test moves. */
 export class AnalyticsSetup {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
-  readonly packed = new PackedKeys(textReader);
+  readonly #identities = new Identities(new Plans({ findPlans: async () => [] }), textReader);
+  readonly packed = new PackedKeys(textReader, this.#identities);
   readonly openCounts: OpenCounts;
   readonly analytics = new MemoryAnalytics();
   /** Apis that exist. */
@@ -137,9 +140,12 @@ export class AnalyticsSetup {
   /** A key that is kept as it is, with an identity when it is told one. */
   keep(number: number, identityId: string | null = null): KeyEntry {
     const key = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, name: 'a name', revision: 1 };
-    const identity =
-      identityId === null ? null : new IdentityEntry({ ...BLANK_IDENTITY, id: identityId, externalId: identityId });
+    const identity = identityId === null ? null : this.#identity(identityId);
     return toKeyEntry({ key, identity: null, permissions: null, secretUntilMs: null }, key.apiId, identity);
+  }
+
+  #identity(id: string): IdentityEntry | null {
+    return this.#identities.at(this.#identities.keep({ ...BLANK_IDENTITY, id, externalId: id }));
   }
 
   verify(key: KeyEntry | null, asked: Asked = {}): void {

@@ -2,7 +2,6 @@ import type { LocalOwner } from '../local/localWindow.ts';
 import type { Alerts, CreditsRecord } from '../../core/records.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 import type { EntryPermissions, PlanSlot } from './planEntry.ts';
-import type { IdentitySlot } from './identityEntry.ts';
 import type { KeyEntry, PlanWindows } from './keyEntry.ts';
 
 /** What a key has itself, without what its identity or a plan gives. */
@@ -15,20 +14,16 @@ export interface OwnFields {
 
 /** Where a key finds what others give it: its identity, or the plan that it is on itself. It has at most one of both. */
 export interface Sources {
-  readonly identitySlot: IdentitySlot | null;
+  /** Its row among the identities; null = none. */
+  readonly identityRow: number | null;
   readonly planSlot: PlanSlot | null;
 }
 
-export const NO_SOURCES: Sources = { identitySlot: null, planSlot: null };
+export const NO_SOURCES: Sources = { identityRow: null, planSlot: null };
 
 /** The key gets nothing from others. */
-export function isByItself({ identitySlot, planSlot }: Sources): boolean {
-  return identitySlot === null && planSlot === null;
-}
-
-/** The plan that a key follows: that of its identity, or its own. */
-export function planSlotOf({ identitySlot, planSlot }: Sources): PlanSlot | null {
-  return planSlot ?? identitySlot?.entry?.planSlot ?? null;
+export function isByItself({ identityRow, planSlot }: Sources): boolean {
+  return identityRow === null && planSlot === null;
 }
 
 /** What the cache knows of an entry beside what verification needs. Every KeyEntry is one. */

@@ -1,65 +1,217 @@
 import type { IdentityRecord } from '../../core/records.ts';
-import { IdentityEntry, IdentitySlot } from './identityEntry.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import type { TextReader } from '../system.ts';
+import type { Sources } from './cachedEntry.ts';
+import {
+  type FurtherWindows,
+  IdentityEntry,
+  type IdentityNotes,
+  type KeptIdentity,
+  NO_WINDOW,
+} from './identityEntry.ts';
+import type { KeyEntry } from './keyEntry.ts';
+import { kindOf, makeTraits, traitsOfKind } from './identityTraits.ts';
+import { arePlain, IdentityRows } from './packed/identityRows.ts';
+import { isWord } from './packed/packedWords.ts';
+import { Companions, Shared } from './packed/sharedValues.ts';
+import type { IdentityTraits, PlanSlot } from './planEntry.ts';
 import type { Plans } from './plans.ts';
 
-/** The identities of cached keys: one object for all keys of an identity, with what its plan gives. */
-export class Identities {
-  readonly #slots = new Map<string, IdentitySlot>();
+/**
+ * The identities of cached keys: one row for all keys of an identity. It is there as long as a key refers to it. Most identities
+ * have nothing beside a plan and credits, and fit into a row. The others are kept as objects beside theirs.
+ */
+export class Identities implements IdentityNotes {
   readonly #plans: Plans;
-  readonly #max: number;
+  readonly #rows: IdentityRows;
+  readonly #rowOf = new Map<string, number>();
+  #planSlots = new Shared<PlanSlot>();
+  #kept = new Companions<KeptIdentity>();
+  #locals = new Companions<LocalOwner>();
+  #furtherWindows = new Companions<FurtherWindows>();
+  /** Usual ends of answers that do not fit into their rows. */
+  #longEnds = new Companions<string>();
+  /** Of identities without a plan, by their kind. */
+  readonly #plainTraits: IdentityTraits[] = [];
 
-  constructor(plans: Plans, max: number) {
+  constructor(plans: Plans, readerOf: TextReader) {
     this.#plans = plans;
-    this.#max = max;
+    this.#rows = new IdentityRows(readerOf);
+  }
+
+  /** How many are in memory. */
+  get size(): number {
+    return this.#rowOf.size;
   }
 
   /** The identity with its plan as both are now; null: one of them must be read. */
-  now(slot: IdentitySlot): IdentityEntry | null {
-    const { entry } = slot;
-    if (entry === null || entry.isPresent) return entry;
-    // Also when the entry was made while the plan was unknown: without its plan nothing would limit it.
-    if (entry.planSlot?.entry === null) return null;
-    slot.replace(new IdentityEntry(entry.record, entry.planSlot, slot));
-    return slot.entry;
+  at(row: number): IdentityEntry | null {
+    const rows = this.#rows;
+    if (!rows.isKnown(row)) return null;
+    const kept = rows.isKept(row) ? this.#kept.at(row) : null;
+    const traits = kept === null ? this.#traitsOf(row) : traitsNow(kept);
+    if (traits === null) return null;
+    const hasWindows = traits.plan !== null && rows.hasWindowsOf(row, traits.plan.revision);
+    const text = kept === null ? rows.text(row) : '';
+    return new IdentityEntry({
+      notes: this,
+      row,
+      edition: rows.edition(row),
+      revision: kept === null ? rows.revision(row) : kept.record.revision,
+      traits,
+      account: rows.account(row),
+      firstWindow: hasWindows ? rows.firstWindow(row) : NO_WINDOW,
+      furtherWindows: hasWindows ? this.#furtherWindows.at(row) : null,
+      text,
+      namesIn: rows.namesIn(row),
+      usualEnd: rows.hasUsualEnd(row) ? text : this.#longEnds.at(row),
+      kept,
+    });
   }
 
-  /** Keeps the newest version: lookups may finish out of order. */
-  keep(record: IdentityRecord): IdentitySlot {
-    const slot = this.#slots.get(record.id) ?? this.#add(record.id);
-    if (slot.entry === null || slot.entry.revision < record.revision) {
-      const planSlot = record.planId === null ? null : this.#plans.slot(record.planId);
-      slot.replace(new IdentityEntry(record, planSlot, slot));
-    }
-    return slot;
+  /** Also of an identity that must be read again. */
+  idOf(row: number): string {
+    return this.#kept.at(row)?.record.id ?? this.#rows.id(row);
+  }
+
+  /** What the sources of a key give as they are now; null: one of them must be read. */
+  givenBy({ identityRow, planSlot }: Sources): Pick<KeyEntry, 'identity' | 'plan'> | null {
+    const identity = identityRow === null ? null : this.at(identityRow);
+    const plan = planSlot === null ? null : planSlot.entry;
+    if ((identityRow !== null && identity === null) || (planSlot !== null && plan === null)) return null;
+    return { identity, plan };
+  }
+
+  /** The plan that a key follows: that of its identity, or its own. null = there is none, or the identity must be read again. */
+  planSlotOf({ identityRow, planSlot }: Sources): PlanSlot | null {
+    if (identityRow === null) return planSlot;
+    if (!this.#rows.isKnown(identityRow)) return null;
+    const kept = this.#kept.at(identityRow);
+    return kept === null ? this.#planSlotAt(identityRow) : kept.planSlot;
+  }
+
+  /** The row of an identity, for one more key. Keeps the newest version: lookups may finish out of order. */
+  keep(record: IdentityRecord): number {
+    const row = this.#rowOf.get(record.id) ?? this.#add(record.id);
+    this.#rows.changeKeys(row, 1);
+    if (!this.#rows.isKnown(row) || this.#revisionOf(row) < record.revision) this.#write(row, record);
+    return row;
+  }
+
+  /** A key does not refer to it any more. null: it has no identity. */
+  release(row: number | null): void {
+    if (row === null || this.#rows.changeKeys(row, -1) > 0) return;
+    this.#rowOf.delete(this.idOf(row));
+    this.#forgetCompanions(row);
+    this.#rows.free(row);
   }
 
   drop(id: string): void {
-    this.#slots.get(id)?.replace(null);
+    const row = this.#rowOf.get(id);
+    if (row !== undefined) this.#rows.forget(row);
   }
 
   /** This entry is out of date. A newer one of the same identity stays. */
   dropEntry({ id, revision }: IdentityEntry): void {
-    const slot = this.#slots.get(id);
-    if (slot?.entry?.revision === revision) slot.replace(null);
+    const row = this.#rowOf.get(id);
+    if (row !== undefined && this.#revisionOf(row) === revision) this.#rows.forget(row);
   }
 
+  /** No key is cached any more. */
   clear(): void {
-    for (const slot of this.#slots.values()) slot.replace(null);
-    this.#slots.clear();
+    this.#rows.clear();
+    this.#rowOf.clear();
+    this.#planSlots = new Shared();
+    this.#kept = new Companions();
+    this.#locals = new Companions();
+    this.#furtherWindows = new Companions();
+    this.#longEnds = new Companions();
   }
 
-  #add(id: string): IdentitySlot {
-    if (this.#slots.size >= this.#max) this.#dropOldest();
-    const slot = new IdentitySlot(id);
-    this.#slots.set(id, slot);
-    return slot;
+  isUnchanged({ row, edition }: IdentityEntry): boolean {
+    return this.#rows.edition(row) === edition;
   }
 
-  /** Its keys are looked up again when they are used. */
-  #dropOldest(): void {
-    const [oldest] = this.#slots.values();
-    if (oldest === undefined) return;
-    oldest.replace(null);
-    this.#slots.delete(oldest.id);
+  localOf(entry: IdentityEntry): LocalOwner | null {
+    return this.isUnchanged(entry) ? this.#locals.at(entry.row) : null;
   }
+
+  keepLocal(entry: IdentityEntry, owner: LocalOwner): void {
+    if (this.isUnchanged(entry)) this.#locals.put(entry.row, owner);
+  }
+
+  keepWindow(entry: IdentityEntry, index: number, account: number): void {
+    const { row, plan } = entry;
+    if (plan === null || !this.isUnchanged(entry)) return;
+    if (!this.#rows.hasWindowsOf(row, plan.revision)) {
+      this.#rows.turnWindowsTo(row, plan.revision);
+      this.#furtherWindows.put(row, null);
+    }
+    if (index === 0) return this.#rows.keepFirstWindow(row, account);
+    const further = this.#furtherWindows.at(row) ?? [];
+    further[index] = account;
+    this.#furtherWindows.put(row, further);
+  }
+
+  keepUsualEnd(entry: IdentityEntry, text: string): void {
+    const { row } = entry;
+    if (!this.isUnchanged(entry)) return;
+    if (!this.#rows.keepUsualEnd(row, text, entry)) this.#longEnds.put(row, text);
+  }
+
+  #add(id: string): number {
+    const row = this.#rows.add();
+    this.#rowOf.set(id, row);
+    return row;
+  }
+
+  #write(row: number, record: IdentityRecord): void {
+    const { id, externalId, credits, revision } = record;
+    this.#forgetCompanions(row);
+    const planSlot = record.planId === null ? null : this.#plans.slot(record.planId);
+    const plan = planSlot === null ? 0 : this.#planSlots.indexOf(planSlot.id, planSlot);
+    const isPacked = record.meta === null && plan >= 0 && arePlain(record) && isWord(revision);
+    const kind = isPacked ? kindOf(record) : -1;
+    if (kind < 0) this.#kept.put(row, { record, planSlot, traits: null, wire: null });
+    this.#rows.write(row, {
+      revision,
+      plan: Math.max(plan, 0),
+      kind: kind < 0 ? null : kind,
+      account: credits?.account ?? 0,
+      names: { id, externalId },
+    });
+  }
+
+  #revisionOf(row: number): number {
+    return this.#kept.at(row)?.record.revision ?? this.#rows.revision(row);
+  }
+
+  #forgetCompanions(row: number): void {
+    this.#kept.put(row, null);
+    this.#locals.put(row, null);
+    this.#furtherWindows.put(row, null);
+    this.#longEnds.put(row, null);
+  }
+
+  /** Of an identity that is not kept as an object. */
+  #planSlotAt(row: number): PlanSlot | null {
+    const plan = this.#rows.plan(row);
+    return plan === 0 ? null : this.#planSlots.at(plan);
+  }
+
+  /** null: the plan must be read. */
+  #traitsOf(row: number): IdentityTraits | null {
+    const kind = this.#rows.kind(row);
+    const planSlot = this.#planSlotAt(row);
+    if (planSlot === null) return (this.#plainTraits[kind] ??= traitsOfKind(kind, null));
+    return planSlot.entry === null ? null : (planSlot.entry.traits[kind] ??= traitsOfKind(kind, planSlot));
+  }
+}
+
+/** null: the plan must be read. Without its plan nothing would limit the identity. */
+function traitsNow(kept: KeptIdentity): IdentityTraits | null {
+  const { record, planSlot, traits } = kept;
+  if (planSlot !== null && planSlot.entry === null) return null;
+  if (traits !== null && traits.plan === (planSlot?.entry ?? null)) return traits;
+  return (kept.traits = makeTraits(record, planSlot));
 }

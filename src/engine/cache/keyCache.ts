@@ -5,13 +5,13 @@ import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import { withWindow } from './accountOf.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import { type CachedEntry, isByItself, NO_SOURCES, planSlotOf, type Sources } from './cachedEntry.ts';
+import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
 import type { KeyCounts } from './keyCounts.ts';
-import type { IdentityEntry } from './identityEntry.ts';
 import type { KeyEntry } from './keyEntry.ts';
-import type { PlanEntry, PlanSlot } from './planEntry.ts';
+import type { PlanSlot } from './planEntry.ts';
 import { Identities } from './identities.ts';
-import { toKeyEntry, withSources } from './makeEntry.ts';
+import { KeptKeys } from './keptKeys.ts';
+import { toKeyEntry } from './makeEntry.ts';
 import { PackedKeys } from './packed/packedKeys.ts';
 import { Plans } from './plans.ts';
 import { type Lookup, LookupBatch } from './lookupBatch.ts';
@@ -40,7 +40,7 @@ export class KeyCache {
   readonly #maxKeys: number;
   readonly #packed: PackedKeys;
   /** Keys with more data than fits into a packed row. */
-  readonly #entries = new Map<string, CachedEntry>();
+  readonly #kept: KeptKeys;
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
   readonly #apiIds = new Map<string, string>();
@@ -53,14 +53,20 @@ export class KeyCache {
 
   constructor(records: Records, maxKeys: number, textReader: TextReader) {
     this.#plans = new Plans(records);
-    this.#identities = new Identities(this.#plans, maxKeys);
-    this.#packed = new PackedKeys(textReader, (slot) => this.#identities.now(slot));
+    this.#identities = new Identities(this.#plans, textReader);
+    this.#packed = new PackedKeys(textReader, this.#identities);
+    this.#kept = new KeptKeys(this.#identities);
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
 
   get size(): number {
-    return this.#packed.size + this.#entries.size;
+    return this.#packed.size + this.#kept.size;
+  }
+
+  /** How many identities its keys have. */
+  get identityCount(): number {
+    return this.#identities.size;
   }
 
   /** How often keys were valid, for analytics. */
@@ -81,33 +87,15 @@ export class KeyCache {
   }
 
   #cached(digest: string): CachedEntry | undefined {
-    return this.#packed.get(digest) ?? this.#object(digest);
-  }
-
-  /** Undefined: the key is not there, or its identity, its plan or that of its identity must be read again. */
-  #object(digest: string): CachedEntry | undefined {
-    const entry = this.#entries.get(digest);
-    if (entry === undefined || entry.own === null || isByItself(entry)) return entry;
-    const given = this.#given(entry);
-    if (given === null) return undefined;
-    if (given.identity === entry.identity && given.plan === entry.plan) return entry;
-    const present = withSources(entry, entry.own, given);
-    this.#entries.set(digest, present);
-    return present;
-  }
-
-  /** What the sources of a key give as they are now; null: one of them must be read. */
-  #given({ identitySlot, planSlot }: Sources): { identity: IdentityEntry | null; plan: PlanEntry | null } | null {
-    const identity = identitySlot === null ? null : this.#identities.now(identitySlot);
-    const plan = planSlot === null ? null : planSlot.entry;
-    if ((identitySlot !== null && identity === null) || (planSlot !== null && plan === null)) return null;
-    return { identity, plan };
+    return this.#packed.get(digest) ?? this.#kept.get(digest);
   }
 
   lookUp(digest: string): Promise<KeyEntry | null> {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
-    const plan = planSlotOf(this.#packed.sourcesOf(digest) ?? this.#entries.get(digest) ?? NO_SOURCES);
+    const plan = this.#identities.planSlotOf(
+      this.#packed.sourcesOf(digest) ?? this.#kept.sourcesOf(digest) ?? NO_SOURCES,
+    );
     if (plan?.entry === null) return this.#afterReading(plan, digest);
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
       return Promise.reject(
@@ -165,7 +153,7 @@ export class KeyCache {
   /** The key was created, changed or removed. From now on the old entry is not used any more. */
   drop(digest: string): void {
     this.#packed.delete(digest);
-    this.#entries.delete(digest);
+    this.#kept.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup !== undefined) lookup.changed = true;
@@ -174,7 +162,7 @@ export class KeyCache {
   /** All keys of this api were deleted. */
   dropApi(apiId: string): void {
     this.#packed.dropApi(apiId);
-    for (const [digest, entry] of this.#entries) if (entry.apiId === apiId) this.#entries.delete(digest);
+    this.#kept.dropApi(apiId);
     for (const batch of this.#batches) batch.apis.add(apiId);
   }
 
@@ -196,7 +184,7 @@ export class KeyCache {
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    for (const [digest, { own }] of this.#entries) if (own?.permissions != null) this.#entries.delete(digest);
+    this.#kept.dropAccess();
     this.#plans.dropAccess();
     for (const batch of this.#batches) batch.access = true;
   }
@@ -204,7 +192,7 @@ export class KeyCache {
   /** Anything may have changed. */
   clear(): void {
     this.#packed.clear();
-    this.#entries.clear();
+    this.#kept.clear();
     this.#identities.clear();
     this.#plans.clear();
     this.#unknown.clear();
@@ -267,18 +255,24 @@ export class KeyCache {
   #keep(digest: string, found: KeyWithIdentity): KeyEntry | Error | undefined {
     const { key } = found;
     const sources: Sources = {
-      identitySlot: found.identity === null ? null : this.#identities.keep(found.identity),
+      identityRow: found.identity === null ? null : this.#identities.keep(found.identity),
       planSlot: key.identityId !== null || key.planId === null ? null : this.#plans.slot(key.planId),
     };
-    const given = this.#given(sources);
-    if (given === null) return planSlotOf(sources)?.failure ?? undefined;
-    if (!this.#packed.add(digest, found, sources)) {
-      this.#entries.set(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
+    const given = this.#identities.givenBy(sources);
+    if (given === null) {
+      const failure = this.#identities.planSlotOf(sources)?.failure ?? undefined;
+      this.#identities.release(sources.identityRow);
+      return failure;
+    }
+    if (this.#packed.add(digest, found, sources)) this.#kept.delete(digest);
+    else {
+      this.#packed.delete(digest);
+      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
     }
     const kept = this.#cached(digest);
     if (this.size > this.#maxKeys) {
-      if (this.#packed.size > this.#entries.size) this.#packed.dropOldest();
-      else dropFirst(this.#entries);
+      if (this.#packed.size > this.#kept.size) this.#packed.dropOldest();
+      else this.#kept.dropOldest();
     }
     return kept;
   }

@@ -34,8 +34,8 @@ export interface PlanEntry {
   readonly forKeys: GivenLimits;
   readonly permissions: EntryPermissions | null;
   readonly fence: Fence;
-  /** What its identities have alike, by name. */
-  readonly traits: Map<string, IdentityTraits>;
+  /** What its identities have alike, by their kind (identityTraits.ts). */
+  readonly traits: IdentityTraits[];
 }
 
 /** Where the holders of a plan find it. */

@@ -108,7 +108,7 @@ function missing(id: string): PlanEntry {
     forKeys: NOTHING_GIVEN,
     permissions: null,
     fence: recordFence('plan', id, ABSENT),
-    traits: new Map(),
+    traits: [],
   };
 }
 
@@ -126,7 +126,7 @@ function toPlanEntry({ plan, permissions }: PlanWithPermissions): PlanEntry {
     forKeys: given(plan.limits, false),
     permissions: permissions === null ? null : toEntryPermissions(permissions),
     fence: recordFence('plan', plan.id, plan.revision),
-    traits: new Map(),
+    traits: [],
   };
 }
 

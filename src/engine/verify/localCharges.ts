@@ -62,9 +62,10 @@ export class LocalCharges {
 
   #sharedOwner(identity: IdentityEntry | null): LocalOwner | undefined {
     if (identity === null) throw new Error('only a key of an identity has limits of it');
-    if (identity.local !== null && !identity.local.isForgotten) return identity.local;
+    const known = identity.local;
+    if (known !== null && !known.isForgotten) return known;
     const owner = this.#localLimits.owner(identity.id);
-    if (owner !== undefined) identity.local = owner;
+    if (owner !== undefined) identity.keepLocal(owner);
     return owner;
   }
 }

@@ -1,5 +1,6 @@
+import type { IdentityRecord } from '../../core/records.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
-import type { IdentityEntry, IdentityWireText } from '../../engine/cache/identityEntry.ts';
+import type { IdentityEntry, IdentityWireText, KeptIdentity } from '../../engine/cache/identityEntry.ts';
 import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';
 import type { ExplainedCheck } from '../../engine/verify/explainedCheck.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
@@ -37,7 +38,7 @@ export function verdictBytes({ key, limits }: Verdict, text: string): number {
 
 /** Of a key that nothing but its identity describes. */
 function isPlainAscii({ identity }: KeyEntry): boolean {
-  return identity === null || identity.isAscii;
+  return identity === null || identity.kept === null || describeKept(identity.kept).isAscii;
 }
 
 /** Up to the request id, for each code. */
@@ -46,18 +47,29 @@ const HEADS = Object.fromEntries(
 ) as Readonly<Record<VerdictCode, string>>;
 
 const NO_ACCESS = ',"permissions":[],"roles":[]';
-const USUAL_END = `","meta":{},"enabled":true${NO_ACCESS}`;
+/** Of a key that is enabled and does not expire. */
+const USUAL = `,"meta":{},"enabled":true${NO_ACCESS}`;
+const USUAL_END = `"${USUAL}`;
 
-/** A key with nothing of its own to describe. Its identity keeps what answers say of a usual key. */
+/** A key with nothing of its own to describe. */
 function describedPlainly(begun: string, { id, enabled, expiresAtMs, identity }: KeyEntry): string {
   const named = `${begun}","keyId":"${id}`;
-  if (enabled && expiresAtMs === Infinity) {
-    return named + (identity === null ? USUAL_END : (identity.usualEnd ?? usualEndOf(identity)));
-  }
-  const owner = identity === null ? null : describeIdentity(identity);
+  const isUsual = enabled && expiresAtMs === Infinity;
+  if (isUsual && identity === null) return named + USUAL_END;
+  if (isUsual && identity?.kept === null) return named + (identity.usualEnd ?? usualEndOf(identity));
   const expires = expiresAtMs === Infinity ? '' : `,"expires":${expiresAtMs}`;
-  const described = `"${owner?.ownerId ?? ''},"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
-  return named + described + (owner?.identity ?? '');
+  const own = isUsual ? USUAL : `,"meta":{}${expires},"enabled":${enabled}${NO_ACCESS}`;
+  if (identity === null) return `${named}"${own}`;
+  const owner = describeIdentity(identity);
+  return `${named}"${owner.ownerId}${own}${owner.identity}`;
+}
+
+/** Made with the first answer that needs it, and kept with the identity. */
+function usualEndOf(packed: IdentityEntry): string {
+  const { ownerId, identity } = describePacked(packed);
+  const text = `"${ownerId}${USUAL}${identity}`;
+  packed.keepUsualEnd(text);
+  return text;
 }
 
 function describe(key: KeyEntry): WireText {
@@ -77,27 +89,28 @@ function describe(key: KeyEntry): WireText {
   return { text, isAscii: isAscii(text) };
 }
 
-/** Made with the first answer that needs it, and kept with the identity. */
 function describeIdentity(entry: IdentityEntry): IdentityWireText {
-  if (entry.wire !== null) return entry.wire;
-  const wire = partsOf(entry);
-  entry.isAscii = isAscii(wire.ownerId) && isAscii(wire.identity);
-  return (entry.wire = wire);
+  return entry.kept === null ? describePacked(entry) : describeKept(entry.kept);
 }
 
-/** The same for the usual answer, in one piece. */
-function usualEndOf(entry: IdentityEntry): string {
-  const { ownerId, identity } = partsOf(entry);
-  const text = `"${ownerId},"meta":{},"enabled":true${NO_ACCESS}${identity}`;
-  // To read the text joins its pieces, once for all answers.
-  entry.isAscii = isAscii(text);
-  return (entry.usualEnd = text);
+/** Its names are plain text, and it has no metadata. */
+function describePacked({ id, externalId }: IdentityEntry): IdentityWireText {
+  return {
+    ownerId: `,"ownerId":"${externalId}"`,
+    identity: `,"identity":{"id":"${id}","externalId":"${externalId}","meta":{}}`,
+    isAscii: true,
+  };
 }
 
-function partsOf(entry: IdentityEntry): IdentityWireText {
-  const ownerId = `,"ownerId":${JSON.stringify(entry.externalId)}`;
-  const identity = `,"identity":${JSON.stringify(toIdentityObject(entry))}`;
-  return { ownerId, identity };
+/** Made with the first answer that needs it. */
+function describeKept(kept: KeptIdentity): IdentityWireText {
+  return (kept.wire ??= describeRecord(kept.record));
+}
+
+function describeRecord(record: IdentityRecord): IdentityWireText {
+  const ownerId = `,"ownerId":${JSON.stringify(record.externalId)}`;
+  const identity = `,"identity":${JSON.stringify(toIdentityObject(record))}`;
+  return { ownerId, identity, isAscii: isAscii(ownerId) && isAscii(identity) };
 }
 
 function limitsText(limits: readonly LimitReport[]): string {

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'bun:test';
+import * as fc from 'fast-check';
 
 import { AppError } from '../../../src/core/errors.ts';
 import type { KeyWithIdentity } from '../../../src/storage/port/records.ts';
-import { found as foundKey, key } from '../../postgres/conformance/samples.ts';
+import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
 import { make } from './slowRecords.ts';
 
 const found = (id: string, revision = 1): KeyWithIdentity => foundKey(key(id, { revision }));
@@ -235,4 +236,46 @@ describe('key cache', () => {
     (await records.next()).answer(null);
     expect(await again).toBeNull();
   });
+});
+
+test('identities are in memory as long as a cached key has them, whatever is read, dropped and changed', async () => {
+  const numbers = fc.nat({ max: 15 });
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.record({ read: numbers, isPacked: fc.boolean() }) },
+    { weight: 2, arbitrary: fc.record({ drop: numbers }) },
+    { weight: 1, arbitrary: fc.record({ dropIdentity: fc.nat({ max: 4 }) }) },
+    { weight: 1, arbitrary: fc.constant('api' as const) },
+    { weight: 1, arbitrary: fc.constant('clear' as const) },
+  );
+  const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
+  const identityOf = (number: number): string => `id_${number % 5}`;
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const { cache, records } = make(10);
+      const read = async (number: number, isPacked: boolean): Promise<void> => {
+        if (cache.peek(digestOf(number)) !== undefined) return;
+        const lookup = cache.lookUp(digestOf(number));
+        const fields = { identityId: identityOf(number), apiId: `api_${number % 2}`, name: isPacked ? null : 'a name' };
+        const owner = identity(identityOf(number), 'owner');
+        (await records.next()).answer(
+          foundKey(key(`key_${String(number).padStart(22, '0')}`, fields), { identity: owner }),
+        );
+        await lookup;
+      };
+      for (const each of steps) {
+        if (each === 'clear') cache.clear();
+        else if (each === 'api') cache.dropApi('api_1');
+        else if ('read' in each) await read(each.read, each.isPacked);
+        else if ('drop' in each) cache.drop(digestOf(each.drop));
+        else cache.dropIdentity(`id_${each.dropIdentity}`);
+      }
+      for (let number = 0; number <= 15; number++) {
+        expect(cache.peek(digestOf(number))?.identity?.id ?? identityOf(number)).toBe(identityOf(number));
+        expect(cache.identityCount).toBeLessThanOrEqual(cache.size);
+        cache.drop(digestOf(number));
+      }
+      expect([cache.size, cache.identityCount]).toEqual([0, 0]);
+    }),
+    { numRuns: 100 },
+  );
 });

@@ -7,6 +7,7 @@ import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
 import { type CachedEntry, NO_SOURCES } from '../../../src/engine/cache/cachedEntry.ts';
 import { accountOf } from '../../../src/engine/cache/accountOf.ts';
 import type { LimitAccount } from '../../../src/engine/cache/appliedLimit.ts';
+import { Identities } from '../../../src/engine/cache/identities.ts';
 import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
 import { PackedKeys } from '../../../src/engine/cache/packed/packedKeys.ts';
@@ -58,7 +59,7 @@ const plans = new Plans({
 });
 await Promise.all(PLANS.map(({ id }) => plans.read(plans.slot(id))));
 const sourcesOf = ({ planId }: KeyRecord) => ({
-  identitySlot: null,
+  identityRow: null,
   planSlot: planId === null ? null : plans.slot(planId),
 });
 
@@ -121,7 +122,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 test('packed keys come out as they went in, whatever is added, replaced, removed and dropped in between', () => {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 200 }), (sequence) => {
-      const packed = new PackedKeys(textReader);
+      const packed = new PackedKeys(textReader, new Identities(plans, textReader));
       const reference = new Map<string, CachedEntry>();
       for (const step of sequence) {
         if ('add' in step) {
@@ -155,7 +156,7 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
 });
 
 test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 10_000; number++) add(number);
   for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
@@ -169,7 +170,7 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
 });
 
 test('keys that are dropped and read again all the time are found with their plans, and so are those beside them', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   const planOf = (number: number): string | null => (number % 3 === 0 ? 'plan_2' : null);
   const add = (number: number): void => {
     const key = { ...BLANK, id: idOf(number), planId: planOf(number) };
@@ -193,7 +194,7 @@ test('keys that are dropped and read again all the time are found with their pla
 });
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], isForgotten: false });
   const add = (number: number, limits: KeyRecord['limits']): void => {
     packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
@@ -228,7 +229,7 @@ test('the counters that a key remembers are its own, through all growing and rep
 });
 
 test('a key with more to it than fits is not packed', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   const refused: Partial<KeyRecord>[] = [
     { name: 'a name' },
     { identityId: 'id_1' },
@@ -260,7 +261,7 @@ test('a key with more to it than fits is not packed', () => {
 });
 
 test('keys that are made alike share their limits, whatever their accounts are', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   for (let number = 1; number <= 20_000; number++) {
     const made = { ...BLANK, id: idOf(number), ...withAccounts(number * 3, { limits: [strict] }) };
     expect(packed.add(digestOf(number), found(made))).toBe(true);
@@ -273,7 +274,7 @@ test('keys that are made alike share their limits, whatever their accounts are',
 });
 
 test('digests under different peppers are different keys', () => {
-  const packed = new PackedKeys(textReader);
+  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
   packed.add(`v1:${digestOf(1)}`, found({ ...BLANK, id: idOf(1) }));
   packed.add(`v2:${digestOf(2)}`, found({ ...BLANK, id: idOf(2) }));
   expect(packed.get(`v1:${digestOf(1)}`)?.id).toBe(idOf(1));

@@ -26,8 +26,9 @@ const KEYS = new Map([
   ['none', found(key('key_none'))],
 ]);
 
-/** Plans are read when the test says so. */
+/** Plans are read when the test says so. They are others each time. */
 function setup() {
+  let revision = 0;
   const reads = new Map<string, PromiseWithResolvers<readonly PlanWithPermissions[]>>();
   const records = {
     findKeysByDigest: async (digests: readonly string[]) => digests.map((digest) => KEYS.get(digest) ?? null),
@@ -41,7 +42,7 @@ function setup() {
   const turn = () => new Promise((resolve) => void setImmediate(resolve));
   const answer = async (id: string) => {
     await turn();
-    reads.get(id)?.resolve([{ plan: plan(id, id, { limits: [LIMIT] }), permissions: null }]);
+    reads.get(id)?.resolve([{ plan: plan(id, id, { limits: [LIMIT], revision: ++revision }), permissions: null }]);
     await turn();
   };
   return { cache, reads, answer, turn };
@@ -79,6 +80,7 @@ test.each(PAIRS)(
     reads.get('plan_a')?.reject(new Error('spoilt'));
     expect(a).rejects.toThrow('spoilt');
     expect((await none)?.id).toBe('key_none');
+    expect([cache.size, cache.identityCount]).toEqual([1, 0]);
     const again = cache.lookUp(holder);
     await answer('plan_a');
     expect((await again)?.alwaysApplied).toMatchObject([{ name: 'r' }]);

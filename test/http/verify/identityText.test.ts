@@ -22,6 +22,40 @@ async function seen(key: string): Promise<unknown> {
   return body;
 }
 
+const PLAIN = [3, 8, 36, 41, 42, 43, 60, 186, 187, 188, 255].map(
+  (length) => `${'abc 1! '.repeat(40).slice(0, length - 1)}x`,
+);
+const STRANGE = [
+  '"quoted"',
+  'back\\slash',
+  'Müller',
+  'with\ttab',
+  'del\u007f',
+  '\u2028'.repeat(3),
+  '\ud83d\ude00 smile',
+];
+
+test.each([...PLAIN, ...STRANGE].map((externalId) => [externalId]))(
+  'what answers say of a key of the customer %p, who has no metadata, is true and follows every change',
+  async (externalId) => {
+    const id = (await service.ok('/v1/identities.createIdentity', { externalId })).identityId as string;
+    const identity = { id, externalId, meta: {} };
+    const described = { ownerId: externalId, meta: {}, permissions: [], roles: [], identity };
+    const valid = { valid: true, code: 'VALID', enabled: true, ...described };
+    const usual = await service.createKey({ externalId });
+    expect(await seen(usual.key)).toEqual(valid);
+    const expires = service.clock.nowMs() + 1_000;
+    expect(await seen((await service.createKey({ externalId, expires })).key)).toEqual({ ...valid, expires });
+    expect(await seen((await service.createKey({ externalId, name: 'a' })).key)).toEqual({ ...valid, name: 'a' });
+    await service.ok('/v1/identities.updateIdentity', { externalId, enabled: false });
+    expect(await seen(usual.key)).toEqual({ ...valid, valid: false, code: 'DISABLED' });
+    await service.ok('/v1/identities.updateIdentity', { externalId, enabled: true, meta: { city: 'Genf' } });
+    expect(await seen(usual.key)).toEqual({ ...valid, identity: { ...identity, meta: { city: 'Genf' } } });
+    await service.ok('/v1/identities.updateIdentity', { externalId, meta: null });
+    expect(await seen(usual.key)).toEqual(valid);
+  },
+);
+
 test.each([['acme "1"'], ['Bäckerei Müller'], ['株式会社\u2028']])(
   'what answers say of a key of the customer %p has the length that they say, and follows every change',
   async (externalId) => {

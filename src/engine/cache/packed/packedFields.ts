@@ -1,16 +1,15 @@
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { Sources } from '../cachedEntry.ts';
-import type { IdentityEntry } from '../identityEntry.ts';
 import { toExtras } from '../makeEntry.ts';
 import { countAccounts } from './packedAccounts.ts';
-import { flagsOf, HAS_IDENTITY, HAS_PLAN, isPackableId } from './rowLayout.ts';
+import { flagsOf, HAS_IDENTITY, HAS_PLAN, identityBits, isPackableId, MAX_IDENTITY_ROW } from './rowLayout.ts';
 import { isWord } from './packedWords.ts';
 import type { SharedRecords } from './sharedRecords.ts';
 
 /** A key as the numbers of a row, beside its digest, its id and its revision. */
 interface PackedFields {
+  /** With the row of its identity. */
   readonly flags: number;
-  readonly identity: IdentityEntry | null;
   /** Numbers among the shared values. */
   readonly api: number;
   readonly limits: number;
@@ -21,20 +20,20 @@ interface PackedFields {
 /** null: the key has more data than fits into a row. */
 export function packedFields(
   found: KeyWithIdentity,
-  { identitySlot, planSlot }: Sources,
+  { identityRow, planSlot }: Sources,
   shared: SharedRecords,
 ): PackedFields | null {
   const { key } = found;
   const flags = flagsOf(key);
-  const identity = identitySlot?.entry ?? null;
   // A row without the source that its flags name would be a key that nothing limits.
-  if (((flags & HAS_IDENTITY) === 0) !== (identity === null)) return null;
+  if (((flags & HAS_IDENTITY) === 0) !== (identityRow === null)) return null;
   if (((flags & HAS_PLAN) === 0) !== (planSlot === null) || toExtras(found) !== null) return null;
   const accounts = countAccounts(key);
+  if (identityRow !== null && identityRow > MAX_IDENTITY_ROW) return null;
   if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return null;
   const api = shared.apis.indexOf(key.apiId, key.apiId);
   const limits = shared.limitsNumber(accounts.limits);
   const credits = shared.creditsNumber(key);
   if (api < 0 || limits < 0 || credits < 0) return null;
-  return { flags, identity, api, limits, credits, firstAccount: accounts.first };
+  return { flags: flags | identityBits(identityRow), api, limits, credits, firstAccount: accounts.first };
 }

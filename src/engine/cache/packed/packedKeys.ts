@@ -4,7 +4,8 @@ import type { LocalOwner } from '../../local/localWindow.ts';
 import type { TextReader } from '../../system.ts';
 import { type CachedEntry, NO_SOURCES, type Sources } from '../cachedEntry.ts';
 import type { KeyCounts } from '../keyCounts.ts';
-import type { IdentityEntry, IdentitySlot } from '../identityEntry.ts';
+import type { Identities } from '../identities.ts';
+import type { IdentityEntry } from '../identityEntry.ts';
 import type { KeyEntry, PlanWindows } from '../keyEntry.ts';
 import type { PlanEntry, PlanSlot } from '../planEntry.ts';
 import { joined, withGiven } from '../limitLists.ts';
@@ -21,8 +22,8 @@ import {
   EXPIRES_AT_ALL,
   FLAGS,
   HAS_CREDITS,
-  HAS_IDENTITY,
   HAS_PLAN,
+  identityRowOf,
   LIMITS_AND_CREDITS,
   LIVE,
   REVISION,
@@ -51,7 +52,7 @@ export class PackedKeys implements KeyCounts {
   #index = new RowIndex(ROW, FIRST_ROWS);
   #companions = new RowCompanions();
   #notes = new RowNotes(FIRST_ROWS);
-  readonly #identityOf: (slot: IdentitySlot) => IdentityEntry | null;
+  readonly #identities: Identities;
   #used = 0;
   #live = 0;
   #oldest = 0;
@@ -62,9 +63,9 @@ export class PackedKeys implements KeyCounts {
   readonly #wanted = new Uint32Array(DIGEST_WORDS);
   #shared = new SharedRecords();
 
-  constructor(readerOf: TextReader, identityOf: (slot: IdentitySlot) => IdentityEntry | null = ({ entry }) => entry) {
+  constructor(readerOf: TextReader, identities: Identities) {
     this.#readerOf = readerOf;
-    this.#identityOf = identityOf;
+    this.#identities = identities;
     this.#rows = new RowMemory(FIRST_ROWS, readerOf);
   }
 
@@ -76,9 +77,9 @@ export class PackedKeys implements KeyCounts {
   get(digest: string): CachedEntry | undefined {
     const row = this.#find(digest);
     if (row < 0) return undefined;
-    const known = this.#identity(row);
-    const identity = known === null || known.isPresent ? known : this.#presentIdentity(row, known.slot);
-    if (known !== null && identity === null) return undefined;
+    const identityRow = this.#identityRow(row);
+    const identity = identityRow === null ? null : this.#identities.at(identityRow);
+    if (identityRow !== null && identity === null) return undefined;
     const planSlot = this.#planSlot(row);
     const plan = planSlot === null ? null : planSlot.entry;
     return planSlot !== null && plan === null ? undefined : this.#toEntry(row, identity, plan);
@@ -87,29 +88,23 @@ export class PackedKeys implements KeyCounts {
   /** Null: the key is not there. */
   sourcesOf(digest: string): Sources | null {
     const row = this.#find(digest);
-    return row < 0 ? null : { identitySlot: this.#identity(row)?.slot ?? null, planSlot: this.#planSlot(row) };
+    return row < 0 ? null : { identityRow: this.#identityRow(row), planSlot: this.#planSlot(row) };
   }
 
-  #identity(row: number): IdentityEntry | null {
-    return (this.#rows.word(row, FLAGS) & HAS_IDENTITY) === 0 ? null : this.#companions.identities.at(row);
-  }
-
-  #presentIdentity(row: number, slot: IdentitySlot): IdentityEntry | null {
-    const identity = this.#identityOf(slot);
-    if (identity !== null) this.#companions.identities.put(row, identity);
-    return identity;
+  #identityRow(row: number): number | null {
+    return identityRowOf(this.#rows.word(row, FLAGS));
   }
 
   #planSlot(row: number): PlanSlot | null {
     return (this.#rows.word(row, FLAGS) & HAS_PLAN) === 0 ? null : this.#companions.plans.at(row);
   }
 
-  /** False: the key has more data than fits into a row. */
-  add(digest: string, found: KeyWithIdentity, { identitySlot, planSlot }: Sources = NO_SOURCES): boolean {
-    const fields = packedFields(found, { identitySlot, planSlot }, this.#shared);
+  /** The row of its identity is released with the key. False: the key has more data than fits into a row. */
+  add(digest: string, found: KeyWithIdentity, { identityRow, planSlot }: Sources = NO_SOURCES): boolean {
+    const fields = packedFields(found, { identityRow, planSlot }, this.#shared);
     if (fields === null) return false;
     const { key } = found;
-    const { flags, identity, api, limits, credits, firstAccount } = fields;
+    const { flags, api, limits, credits, firstAccount } = fields;
     this.delete(digest);
     this.#growOrPackAgain();
     const { words } = this.#rows;
@@ -119,7 +114,6 @@ export class PackedKeys implements KeyCounts {
     words[at + LIMITS_AND_CREDITS] = limits | (credits << 16);
     words[at + REVISION] = key.revision;
     words[at + FLAGS] = flags;
-    if (identity !== null) this.#companions.identities.put(this.#used, identity);
     if (planSlot !== null) this.#companions.plans.put(this.#used, planSlot);
     writeLong(words, at + ACCOUNT, firstAccount);
     writeLong(words, at + EXPIRES, key.expiresAtMs ?? 0);
@@ -149,6 +143,7 @@ export class PackedKeys implements KeyCounts {
     }
   }
 
+  /** The identities are cleared with the keys. */
   clear(): void {
     for (let row = 0; row < this.#used; row++) this.#tellCounts(row);
     this.#resize(FIRST_ROWS);
@@ -210,7 +205,9 @@ export class PackedKeys implements KeyCounts {
 
   #counted(row: number): CountedKey {
     const apiId = this.#shared.apis.at(this.#rows.word(row, API));
-    return { apiId, keyId: this.#rows.id(row), identityId: this.#identity(row)?.id ?? '' };
+    const identityRow = this.#identityRow(row);
+    const identityId = identityRow === null ? '' : this.#identities.idOf(identityRow);
+    return { apiId, keyId: this.#rows.id(row), identityId };
   }
 
   #toEntry(row: number, identity: IdentityEntry | null, plan: PlanEntry | null): CachedEntry {
@@ -237,7 +234,7 @@ export class PackedKeys implements KeyCounts {
       accountsFrom: limits === 0 ? 0 : this.#rows.account(row),
       extras: permissions === null ? null : withPermissions(null, permissions),
       rowNumber: this.#firstNumber + row,
-      identitySlot: null,
+      identityRow: null,
       planSlot: null,
       own: null,
       openCount: null,
@@ -263,6 +260,7 @@ export class PackedKeys implements KeyCounts {
     this.#index.unlink(this.#rows.words, row);
     this.#tellCounts(row);
     this.#companions.drop(row);
+    this.#identities.release(this.#identityRow(row));
     this.#rows.words[row * ROW + FLAGS] = 0;
     this.#live--;
   }

@@ -35,6 +35,19 @@ export const HAS_PLAN = 32;
 /** Its credits are counted without a balance. */
 export const IS_METERED = 64;
 
+/** The bits behind them are the row of the identity. */
+const IDENTITY_SHIFT = 8;
+export const MAX_IDENTITY_ROW = 2 ** (32 - IDENTITY_SHIFT) - 1;
+
+export function identityBits(row: number | null): number {
+  return (row ?? 0) << IDENTITY_SHIFT;
+}
+
+/** null = it has none. */
+export function identityRowOf(flags: number): number | null {
+  return (flags & HAS_IDENTITY) === 0 ? null : flags >>> IDENTITY_SHIFT;
+}
+
 export function flagsOf({ enabled, credits, expiresAtMs, identityId, planId }: KeyRecord): number {
   const counted = credits === null ? 0 : credits.metered ? HAS_CREDITS | IS_METERED : HAS_CREDITS;
   const counts = counted | (expiresAtMs === null ? 0 : EXPIRES_AT_ALL);

@@ -5,7 +5,8 @@ import { BLANK_IDENTITY, BLANK_KEY } from '../../../../src/core/blankRecords.ts'
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';
-import { IdentityEntry } from '../../../../src/engine/cache/identityEntry.ts';
+import { Identities } from '../../../../src/engine/cache/identities.ts';
+import { Plans } from '../../../../src/engine/cache/plans.ts';
 import { toKeyEntry } from '../../../../src/engine/cache/makeEntry.ts';
 import { PackedKeys } from '../../../../src/engine/cache/packed/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../../src/engine/analytics/tagLists.ts';
@@ -52,6 +53,8 @@ class Letters {
   }
 }
 
+const identities = new Identities(new Plans({ findPlans: async () => [] }), textReader);
+
 function keyOf(number: number): KeyEntry {
   const apiId = `api_${String(number % APIS).padStart(22, '0')}`;
   const id = `key_${Bun.SHA256.hash(String(number), 'hex').slice(0, 22)}`;
@@ -59,7 +62,7 @@ function keyOf(number: number): KeyEntry {
   return toKeyEntry(
     { key: { ...BLANK_KEY, id, apiId, revision: 1 }, identity: null, permissions: null, secretUntilMs: null },
     apiId,
-    new IdentityEntry(identity),
+    identities.at(identities.keep(identity)),
   );
 }
 
@@ -72,7 +75,7 @@ interface Ask {
 /** Counts so many verifications as a node does, and answers how many bytes the data has grown for each. */
 async function bytesEach(setup: Setup, ask: (n: number) => Ask): Promise<number> {
   const { storage, clock } = setup;
-  const openCounts = new OpenCounts(new PackedKeys(textReader), clock.nowMs, new TagLists(MAX_LISTS));
+  const openCounts = new OpenCounts(new PackedKeys(textReader, identities), clock.nowMs, new TagLists(MAX_LISTS));
   const writing = new CountWriting({
     openCounts,
     analytics: storage.analytics,

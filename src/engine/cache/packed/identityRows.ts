@@ -1,0 +1,230 @@
+import type { TextReader } from '../../system.ts';
+import { readLong, writeLong } from './packedWords.ts';
+
+/** The words of a row, in four lines of the processor's cache. The rest of the row is text, in which the names are found. */
+const FLAGS = 0;
+const EDITION = FLAGS + 1;
+const REVISION = EDITION + 1;
+const PLAN = REVISION + 1;
+const ACCOUNT = PLAN + 1;
+const FIRST_WINDOW = ACCOUNT + 2;
+/** The revision of the plan that its windows were opened for. */
+const WINDOWS_OF = FIRST_WINDOW + 2;
+/** How many cached keys refer to it. */
+const KEYS = WINDOWS_OF + 1;
+/** Where in the text the names are. */
+const NAMES = KEYS + 1;
+const TEXT = NAMES + 1;
+const ROW = 64;
+const TEXT_BYTES = (ROW - TEXT) * 4;
+
+/** Bits of the flags. Behind them are the kind, and the length of the text. */
+const IS_KNOWN = 1;
+const IS_KEPT = 2;
+/** The text is the usual end of an answer. */
+const HAS_END = 4;
+const KIND_SHIFT = 8;
+const TEXT_SHIFT = 24;
+const BYTE = 0xff;
+
+const FIRST_ROWS = 256;
+/** Nothing that JSON would write in another way. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+const encoder = new TextEncoder();
+
+/** What a row says of an identity. */
+export interface IdentityRow {
+  readonly revision: number;
+  /** A number among the plans; 0 = none. */
+  readonly plan: number;
+  /** null: it is kept as an object beside the row. */
+  readonly kind: number | null;
+  readonly account: number;
+  readonly names: Names;
+}
+
+export interface Names {
+  readonly id: string;
+  readonly externalId: string;
+}
+
+/** Names that answers repeat as they are. */
+export function arePlain({ id, externalId }: Names): boolean {
+  return id.length + externalId.length <= TEXT_BYTES && PLAIN_TEXT.test(id) && PLAIN_TEXT.test(externalId);
+}
+
+/** Identities as a block of numbers. Rows that no key refers to are used again. */
+export class IdentityRows {
+  readonly #readerOf: TextReader;
+  #words = new Uint32Array(FIRST_ROWS * ROW);
+  #read: (start: number, end: number) => string;
+  #used = 0;
+  #free: number[] = [];
+  /** Never used twice, so nothing that was read from a row is taken for what is there now. */
+  #editions = 0;
+
+  constructor(readerOf: TextReader) {
+    this.#readerOf = readerOf;
+    this.#read = readerOf(this.#words.buffer);
+  }
+
+  /** A row that no key refers to. */
+  add(): number {
+    const free = this.#free.pop();
+    if (free !== undefined) return free;
+    if (this.#used * ROW === this.#words.length) this.#grow();
+    return this.#used++;
+  }
+
+  /** No key refers to it any more. */
+  free(row: number): void {
+    this.forget(row);
+    this.#free.push(row);
+  }
+
+  clear(): void {
+    this.#words = new Uint32Array(FIRST_ROWS * ROW);
+    this.#read = this.#readerOf(this.#words.buffer);
+    this.#used = 0;
+    this.#free = [];
+  }
+
+  write(row: number, { revision, plan, kind, account, names }: IdentityRow): void {
+    const [words, at] = [this.#words, row * ROW];
+    words[at + FLAGS] = IS_KNOWN | (kind === null ? IS_KEPT : kind << KIND_SHIFT);
+    words[at + EDITION] = ++this.#editions;
+    words[at + REVISION] = revision;
+    words[at + PLAN] = plan;
+    writeLong(words, at + ACCOUNT, account);
+    this.#clearWindows(row);
+    if (kind !== null) this.#writeText(row, names.id + names.externalId, names);
+  }
+
+  /** The end of an answer about a usual key of the identity, which names it. False: it does not fit. */
+  keepUsualEnd(row: number, text: string, names: Names): boolean {
+    if (text.length > TEXT_BYTES) return false;
+    this.#put(row, FLAGS, this.#word(row, FLAGS) | HAS_END);
+    this.#writeText(row, text, names);
+    return true;
+  }
+
+  hasUsualEnd(row: number): boolean {
+    return (this.#word(row, FLAGS) & HAS_END) !== 0;
+  }
+
+  /** The identity must be read again. */
+  forget(row: number): void {
+    this.#put(row, FLAGS, this.#word(row, FLAGS) & ~IS_KNOWN);
+    this.#put(row, EDITION, ++this.#editions);
+  }
+
+  /** One more key refers to it, or one fewer. Answers how many do. */
+  changeKeys(row: number, by: 1 | -1): number {
+    const keys = this.#word(row, KEYS) + by;
+    this.#put(row, KEYS, keys);
+    return keys;
+  }
+
+  isKnown(row: number): boolean {
+    return (this.#word(row, FLAGS) & IS_KNOWN) !== 0;
+  }
+
+  isKept(row: number): boolean {
+    return (this.#word(row, FLAGS) & IS_KEPT) !== 0;
+  }
+
+  edition(row: number): number {
+    return this.#word(row, EDITION);
+  }
+
+  revision(row: number): number {
+    return this.#word(row, REVISION);
+  }
+
+  plan(row: number): number {
+    return this.#word(row, PLAN);
+  }
+
+  kind(row: number): number {
+    return (this.#word(row, FLAGS) >>> KIND_SHIFT) & BYTE;
+  }
+
+  account(row: number): number {
+    return readLong(this.#words, row * ROW + ACCOUNT);
+  }
+
+  /** Of an identity that is not kept as an object. */
+  text(row: number): string {
+    const start = (row * ROW + TEXT) * 4;
+    return this.#read(start, start + (this.#word(row, FLAGS) >>> TEXT_SHIFT));
+  }
+
+  /** Where its names are in the text: `idIn` and `externalIdIn`. */
+  namesIn(row: number): number {
+    return this.#word(row, NAMES);
+  }
+
+  id(row: number): string {
+    const names = this.#word(row, NAMES);
+    const start = (row * ROW + TEXT) * 4 + (names & BYTE);
+    return this.#read(start, start + ((names >>> 8) & BYTE));
+  }
+
+  #writeText(row: number, text: string, { id, externalId }: Names): void {
+    const flags = this.#word(row, FLAGS) & (2 ** TEXT_SHIFT - 1);
+    this.#put(row, FLAGS, flags | (text.length << TEXT_SHIFT));
+    const names = text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
+    this.#put(row, NAMES, names);
+    encoder.encodeInto(text, new Uint8Array(this.#words.buffer, (row * ROW + TEXT) * 4, TEXT_BYTES));
+  }
+
+  /** Its windows were opened for this revision of the plan. */
+  hasWindowsOf(row: number, planRevision: number): boolean {
+    return this.#word(row, WINDOWS_OF) === planRevision;
+  }
+
+  firstWindow(row: number): number {
+    return readLong(this.#words, row * ROW + FIRST_WINDOW);
+  }
+
+  keepFirstWindow(row: number, account: number): void {
+    writeLong(this.#words, row * ROW + FIRST_WINDOW, account);
+  }
+
+  /** Windows for another plan are forgotten. */
+  turnWindowsTo(row: number, planRevision: number): void {
+    this.#clearWindows(row);
+    this.#put(row, WINDOWS_OF, planRevision);
+  }
+
+  #clearWindows(row: number): void {
+    this.#put(row, WINDOWS_OF, 0);
+    writeLong(this.#words, row * ROW + FIRST_WINDOW, 0);
+  }
+
+  #word(row: number, word: number): number {
+    return this.#words[row * ROW + word] ?? 0;
+  }
+
+  #put(row: number, word: number, value: number): void {
+    this.#words[row * ROW + word] = value;
+  }
+
+  /** Rows keep their numbers: the block is copied as a whole. */
+  #grow(): void {
+    const words = new Uint32Array(this.#words.length * 2);
+    words.set(this.#words);
+    this.#words = words;
+    this.#read = this.#readerOf(words.buffer);
+  }
+}
+
+export function idIn(text: string, names: number): string {
+  const start = names & BYTE;
+  return text.slice(start, start + ((names >>> 8) & BYTE));
+}
+
+export function externalIdIn(text: string, names: number): string {
+  const start = (names >>> 16) & BYTE;
+  return text.slice(start, start + (names >>> 24));
+}
