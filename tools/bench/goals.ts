@@ -10,6 +10,7 @@ import type { PipelinedResult } from './rows/pipelined.ts';
 import type { DashboardsResult } from './rows/dashboards.ts';
 import type { PlanResult } from './rows/plans.ts';
 import { CROWD_CONNECTIONS, type PostgresResult } from './rows/postgres.ts';
+import type { StartupResult } from './rows/startup.ts';
 
 export interface Results {
   readonly counters: readonly CounterResult[];
@@ -22,6 +23,7 @@ export interface Results {
   readonly million: MillionResult | null;
   readonly listing: ListingResult | null;
   readonly idle: IdleResult | null;
+  readonly startup: StartupResult | null;
   readonly creating: CreatingResult | null;
   readonly postgres: PostgresResult | null;
   readonly plans: readonly PlanResult[];
@@ -41,7 +43,8 @@ export interface Goal {
 type Bound = Goal['bound'];
 
 export function goalsOf(results: Results): Goal[] {
-  const { counters, analytics, crash, overload, pipelined, million, listing, idle, creating, postgres } = results;
+  const { counters, analytics, crash, overload, pipelined, million, listing, idle, startup, creating, postgres } =
+    results;
   const goals: Goal[] = [];
   const hold = (what: string, measured: number, bound: Bound, target: number | null, unit: string): void => {
     if (target !== null) goals.push({ what, measured, bound, target, unit, isReached: keeps(measured, bound, target) });
@@ -88,6 +91,11 @@ export function goalsOf(results: Results): Goal[] {
   if (idle !== null) {
     hold('idle: resident memory', idle.residentMebibytes, 'under', 120, 'MiB');
     hold('idle: processor', idle.processorPercent, 'under', 0.5, '%');
+  }
+  if (startup !== null) {
+    const alone = `Node alone ${Math.round(startup.node)} ms`;
+    hold(`keystile -v, from start to end (${alone})`, startup.version, 'under', 300, 'ms');
+    hold(`keystile key create --help (${alone})`, startup.help, 'under', 300, 'ms');
   }
   if (creating !== null) {
     hold('PostgreSQL, 8,000 keys in calls of 1,000', creating.postgres.inBulkSeconds, 'at most', 3, 's');

@@ -12,6 +12,7 @@ import { measureCreating } from './rows/creating.ts';
 import { measureFlushMs } from './flush.ts';
 import { goalsOf, type Results } from './goals.ts';
 import { measureIdle } from './rows/idle.ts';
+import { measureStartup } from './rows/startup.ts';
 import { measureListing } from './rows/listing.ts';
 import { measureMillion } from './rows/million.ts';
 import { type Options, readOptions, USAGE, UsageError } from './options.ts';
@@ -100,6 +101,8 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
   const listing = isWanted('listing') ? await measureListing(join(folder, 'listing')) : null;
   if (isWanted('idle')) announce('idle');
   const idle = isWanted('idle') ? await measureIdle(join(folder, 'idle')) : null;
+  if (isWanted('startup')) announce('start of a command');
+  const startup = isWanted('startup') ? await measureStartup() : null;
   if (isWanted('creating')) announce('creating 8,000 keys');
   const creating = isWanted('creating') ? await measureCreating(join(folder, 'creating')) : null;
   if (isWanted('postgres')) announce('PostgreSQL (one, two and three nodes, some minutes)');
@@ -120,6 +123,7 @@ async function measureAll({ isWanted, pace }: Options, folder: string): Promise<
     million,
     listing,
     idle,
+    startup,
     creating,
     postgres,
     plans,

@@ -12,6 +12,7 @@ const ROW_NAMES: readonly string[] = [
   'million',
   'listing',
   'idle',
+  'startup',
   'creating',
   'postgres',
   'plans',
