@@ -28,6 +28,7 @@ export interface KeptIdentity {
 export interface IdentityNotes {
   /** The identity is as it was when the entry was made. Of its plan this says nothing. */
   isUnchanged(entry: IdentityEntry): boolean;
+  idOf(row: number): string;
   localOf(entry: IdentityEntry): LocalOwner | null;
   keepLocal(entry: IdentityEntry, owner: LocalOwner): void;
   /** `index`: of the limit among those of its plan. */
@@ -98,8 +99,10 @@ export class IdentityEntry {
     return this.#notes.isUnchanged(this) && (planSlot === null || (planSlot.entry !== null && planSlot.entry === plan));
   }
 
+  /** Ids are often kept for long, and a part of the text would keep all of it in memory. So it is read anew where that is possible. */
   get id(): string {
-    return this.kept === null ? idIn(this.#text, this.#namesIn) : this.kept.record.id;
+    if (this.kept !== null) return this.kept.record.id;
+    return this.#notes.isUnchanged(this) ? this.#notes.idOf(this.row) : idIn(this.#text, this.#namesIn);
   }
 
   get externalId(): string {

@@ -69,6 +69,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0019-a-session-is-a-record',
     'adr/0020-a-customer-acts-with-a-root-key-cut-down',
     'adr/0021-a-moved-service-stays-held',
+    'adr/0022-identities-are-rows',
   ],
 };
 
