@@ -30,6 +30,8 @@ export interface ExportCall {
 export interface Exported extends WrittenExport {
   readonly exportId: string;
   readonly takenAtMs: number;
+  /** An earlier move held the source already: there may be two exports that someone uses. */
+  readonly wasHeld: boolean;
   /** The file that encrypts the secrets of webhooks, when they need it. */
   readonly encryptionKeyFile: string | null;
 }
@@ -161,7 +163,7 @@ async function writeFrom(
   try {
     const holdAccounts = hold === null ? null : () => hold.accounts();
     const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts });
-    return { ...written, exportId, takenAtMs, encryptionKeyFile: keyFile(config, written) };
+    return { ...written, exportId, takenAtMs, wasHeld: moving.wasHeld, encryptionKeyFile: keyFile(config, written) };
   } finally {
     await source.close();
   }
