@@ -157,6 +157,29 @@ test('an empty database stays empty', async () => {
   await postgres.dropDatabase(url);
 });
 
+test('a role without rights on the tables, and tables of another program, have a fix of their own', async () => {
+  const shownBy = String.raw`psql "$KEYSTILE_DATABASE_URL" -c '\dt'`;
+  await postgres.query('CREATE ROLE doctor_without_rights LOGIN');
+  const ofRole = Object.assign(new URL(postgres.url()), { username: 'doctor_without_rights' }).href;
+  const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
+  expect([denied.code, denied.with('problem')]).toEqual([1, ['database']]);
+  expect(denied.find('database')).toMatchObject({
+    text: expect.stringMatching(/: The database refused \(.*installation.* \[42501\]\)\.$/),
+    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
+    command: shownBy,
+  });
+  const other = await postgres.createDatabase();
+  await postgres.query('CREATE TABLE installation (id integer)', new URL(other).pathname.slice(1));
+  const foreign = await examined(settings({ KEYSTILE_DATABASE_URL: other, KEYSTILE_PORT: '0' }));
+  expect(foreign.with('problem')).toEqual(['database']);
+  expect(foreign.find('database')).toMatchObject({
+    text: expect.stringMatching(/: The database refused \(.* \[42703\]\)\.$/),
+    fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+    command: shownBy,
+  });
+  await postgres.dropDatabase(other);
+});
+
 test('a database that cannot be reached, or an address that is none, is one problem, and hides nothing else', async () => {
   const url = 'postgres://postgres:s3cret@127.0.0.1:1/x';
   const found = await examined(settings({ KEYSTILE_DATABASE_URL: url, KEYSTILE_PORT: '0' }));
