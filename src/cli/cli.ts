@@ -14,7 +14,7 @@ import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
 import { commandHelp, flagsOf, overview } from './help.ts';
 import type { Io } from './io.ts';
-import { unknownCommand } from './suggest.ts';
+import { inFull, unknownCommand } from './suggest.ts';
 import { jsonLine, visible } from './output/show.ts';
 
 /** Runs a command line and returns the exit code. */
@@ -27,7 +27,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
-  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const words = inFull(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, ALL_COMMANDS);
   if ((words.includes('--version') || words.includes('-v')) && words.every((word) => word.startsWith('-'))) {
     io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
     return EXIT.OK;
