@@ -82,10 +82,17 @@ test.each<[Record<string, string>, string, ...string[]]>([
     '--otlp-endpoint',
     'http://127.0.0.1:1',
   ],
-  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.'],
+  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave KEYSTILE_DATA out.'],
+  [{}, 'serve --demo has a folder of its own. Leave --data out.', '--data', '/var/lib/keystile'],
   [
     { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' },
     'serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.',
+  ],
+  [
+    {},
+    'serve --demo has a database of its own. Leave --database-url out.',
+    '--database-url',
+    'postgres://127.0.0.1:1/keystile',
   ],
 ])('serve --demo never comes near a real installation: %j, %s', async (settings, message, ...words) => {
   const refused = await run(settings, 'serve', '--demo', ...words);

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { namedAsGiven } from '../../config/read.ts';
 import type { Config } from '../../config/variables.ts';
 import { makeSecret } from '../../core/secret.ts';
 import { showConfig } from '../../config/show.ts';
@@ -49,11 +48,8 @@ export const serve: Command = {
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
-      if (error instanceof CannotStart) {
-        const message = namedAsGiven(error.message, config.origins);
-        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [message]);
-      }
-      throw error;
+      if (!(error instanceof CannotStart)) throw error;
+      throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [error.message]);
     } finally {
       if (isDemo) rmSync(config.data, { recursive: true, force: true });
     }
@@ -65,7 +61,7 @@ function refuseForDemo(config: Config): void {
   if (config.databaseUrl !== null)
     throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
   if (config.origins.data !== 'default')
-    throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
+    throw misused('serve --demo has a folder of its own. Leave KEYSTILE_DATA out.');
   // What the environment says is for a real installation. A flag is meant for this one.
   if (config.origins.backupFolder === 'flag')
     throw misused('serve --demo makes no backups. Leave --backup-folder out.');

@@ -60,6 +60,17 @@ describe('keystile doctor without a server', () => {
     expect(JSON.stringify(found.find('webhooks'))).not.toContain('s3cret');
   });
 
+  test('a setting that was given as a flag is named by the flag', async () => {
+    await onCopy(async (data) => {
+      const words = ['doctor', '--json', '--backup-folder', join(data, 'backups')];
+      const found = toExamined(await keystile(words, { environment: { ...CALM, KEYSTILE_DATA: data } }));
+      expect(found.find('backups')).toMatchObject({
+        text: expect.stringContaining('of --backup-folder is in the data folder'),
+        fix: expect.stringMatching(/^Set --backup-folder to /),
+      });
+    });
+  });
+
   test('a certificate with its key is well, and a key that others can read is advice', async () => {
     const withMode = (mode: number): Promise<Examined> =>
       examinedAfter((data) => {
