@@ -76,6 +76,14 @@ test('Ctrl-C ends keystile top at once, also while the service does not answer',
 
 test.each<[Record<string, string>, string, ...string[]]>([
   [{}, 'serve --demo makes no backups. Leave --backup-folder out.', '--backup-folder', '/tmp'],
+  [{}, 'serve --demo makes no backups. Leave --backup-every out.', '--backup-every', '1h'],
+  [
+    { KEYSTILE_BACKUP_FOLDER: '/tmp' },
+    'serve --demo makes no backups. Leave --backup-every and --backup-keep out.',
+    '--backup-every=1h',
+    '--backup-keep=3',
+  ],
+  [{}, 'serve --demo sends nothing to a collector. Leave --otlp-headers out.', '--otlp-headers', 'a=b'],
   [
     {},
     'serve --demo sends nothing to a collector. Leave --otlp-endpoint out.',
