@@ -146,7 +146,8 @@ function adviceAfter({ held, wasHeld, mayBeWhole }: Moving, file: string | null)
   if (held === 'no') return null;
   if (held === 'maybe')
     return 'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.';
-  if (!mayBeWhole) return 'The service is held, and the export is not whole. Let it go on with keystile data release.';
+  // Not an order: the error that follows may say to run the command again.
+  if (!mayBeWhole) return 'The service is held until you run keystile data release, and the export is not whole.';
   return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
 }
 

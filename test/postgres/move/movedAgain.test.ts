@@ -14,7 +14,7 @@ const ALREADY =
   'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n';
 const MAYBE =
   'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n';
-const HELD = 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
+const HELD = 'The service is held until you run keystile data release, and the export is not whole.\n';
 
 type Stopped = Awaited<ReturnType<typeof stoppedDatabase>>;
 
@@ -46,6 +46,15 @@ test.each(['whole', 'killed'] as const)(
     ]);
   },
 );
+
+test('a move that loses the database says that it is held, and gives one order: to run it again', async () => {
+  const { environment, cutAll } = await stoppedDatabase();
+  const { failure, shown } = await failingMove(environment, async () => (await cutAll()).length === 0);
+  expect(failure).toMatch(
+    /^The connection to the database was lost \(.+\)\. Nothing is left of the export\. Run the command again\.$/,
+  );
+  expect(shown).toEqual([HELD]);
+});
 
 /** A move that waits for a table that another session has locked. */
 async function waitingMove({ url, environment, query }: Stopped, table: string, target: string) {

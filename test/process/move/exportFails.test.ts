@@ -46,9 +46,7 @@ test('a move that fails after the service was held for good says whether the exp
   };
   const toFile = { err: removing, isTerminal: true } as unknown as Io;
   expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(ENOENT/);
-  expect(shown).toContain(
-    'The service is held, and the export is not whole. Let it go on with keystile data release.\n',
-  );
+  expect(shown).toContain('The service is held until you run keystile data release, and the export is not whole.\n');
   expect((await release()).out).toBe('released\n');
 
   // Someone else takes the name while the file is written: it is not replaced, and the service is not held.
