@@ -91,6 +91,16 @@ test('a move whose service dies while it is held for good says that the service 
   expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
 });
 
+test('a release asks first, and says what must then never happen', async () => {
+  using folder = new TempFolder();
+  const environment = { KEYSTILE_DATA: folder.path };
+  expect(await keystile(['data', 'release'], { environment, answered: 'n' })).toEqual({
+    code: 1,
+    out: '',
+    err: `Let the service on the data in ${folder.path} spend again. The exported data must then never be used. Continue? [y/N] Nothing was changed.\n`,
+  });
+});
+
 test('a failure after the file has its name does not tell that nothing is left of it', () => {
   const error = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' });
   const told = (mayBeWhole: boolean): string => (toDataError(error, '/exports/file', { mayBeWhole }) as Error).message;
