@@ -24,8 +24,8 @@ function settings(more: Record<string, string> = {}): Record<string, string> {
   return { ...fixed, KEYSTILE_DATABASE_URL: postgres.url(), KEYSTILE_PORT: String(node.port), ...more };
 }
 
-/** What only a data folder has. */
-const OF_FOLDER = ['backups', 'data-folder', 'copied-database', 'disk', 'write-ahead-log'];
+/** What only a data folder has, or a service with TLS. */
+const NOT_HERE = ['backups', 'certificate', 'data-folder', 'copied-database', 'disk', 'write-ahead-log'];
 
 /** A row of the list of nodes, of a node that is well but for `changes`. */
 function otherNode(changes: Record<string, string>): string {
@@ -78,12 +78,12 @@ const HARMS: readonly (readonly [name: string, tells: string, harm: string, mend
 test('where all is well, nothing is found from outside, and with a root key the node tells the rest', async () => {
   const outside = await examined(settings());
   expect([outside.code, outside.with('problem'), outside.with('advice')]).toEqual([0, [], []]);
-  expect(outside.with('not-checked').sort()).toEqual([...OF_FOLDER, 'queue', 'tags'].sort());
+  expect(outside.with('not-checked').sort()).toEqual([...NOT_HERE, 'queue', 'tags'].sort());
   const inside = await examined(settings({ KEYSTILE_ROOT_KEY: ROOT_KEY }));
   expect([inside.code, inside.with('advice'), inside.with('not-checked').sort()]).toEqual([
     0,
     ['root-key'],
-    OF_FOLDER.sort(),
+    NOT_HERE.sort(),
   ]);
 });
 
