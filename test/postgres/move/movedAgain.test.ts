@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { Client } from 'pg';
 
 import { DatabaseHold } from '../../../src/storage/postgres/move/databaseHold.ts';
+import { PostgresDataSource } from '../../../src/storage/postgres/move/readData.ts';
+import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { failingMove } from '../../process/move/failingMove.ts';
 import { Child, PROGRAM, TempFolder } from '../../process/process.ts';
@@ -104,6 +106,24 @@ test('a move that loses its connection while it takes the hold does not tell to 
     /^StorageUnavailable: The connection to the database was lost \(.+\)\. Run the command again\. Or run keystile data release before you start a node, unless an earlier export with --move is used\.$/,
   );
   await blocking.end();
+});
+
+test('a move does not wait for ever for a database that does not let it go', async () => {
+  const { url } = await stoppedDatabase();
+  const hold = await DatabaseHold.take(url, FIRST);
+  const blocking = new Client(url);
+  await blocking.connect();
+  await blocking.query('BEGIN; LOCK TABLE installation IN ACCESS EXCLUSIVE MODE');
+  expect(await hold.close(100).catch(String)).toBe('ConnectionLost: no answer in 100 ms');
+  await blocking.end();
+});
+
+test('a source that is silent is left, however it was read', async () => {
+  const { url } = await stoppedDatabase();
+  using network = TcpProxy.start({ target: Number(new URL(url).port) });
+  const source = await PostgresDataSource.open(Object.assign(new URL(url), { host: network.hostPort }).href);
+  network.hang();
+  expect(await source.close(100)).toBeUndefined();
 });
 
 test('a move that is stopped by Ctrl-C says that the database is held, also when its files cannot be removed', async () => {
