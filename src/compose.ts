@@ -5,7 +5,7 @@ import { localUrl } from './core/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
 import { type DatabaseFacts, embeddedFacts, sharedFacts } from './doctor/databaseFacts.ts';
-import type { CertificateFact } from './doctor/facts.ts';
+import { type CertificateFact, PLAIN_HTTP } from './doctor/facts.ts';
 import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
@@ -235,7 +235,7 @@ function assemble<S extends Storage>(
     database: facts,
     version: VERSION,
     monotonicMs,
-    readCertificate: surroundings.readCertificate ?? (() => null),
+    readCertificate: surroundings.readCertificate ?? (() => PLAIN_HTTP),
   });
   return {
     service: makeService({ engine, config, digester, metrics, log, monotonicMs, tracer: surroundings.tracer ?? null }),

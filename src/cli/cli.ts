@@ -9,12 +9,13 @@ import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import { ALL_COMMANDS } from './allCommands.ts';
-import { CliError, misused } from './cliError.ts';
+import { CliError, misused, WrongSettings } from './cliError.ts';
 import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
 import { commandHelp, flagsOf, overview } from './help.ts';
 import type { Io } from './io.ts';
-import { unknownCommand } from './suggest.ts';
+import { inFull, unknownCommand } from './suggest.ts';
+import { namingSettings } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
 
 /** Runs a command line and returns the exit code. */
@@ -27,7 +28,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
-  const words = argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  const words = inFull(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, ALL_COMMANDS);
   if ((words.includes('--version') || words.includes('-v')) && words.every((word) => word.startsWith('-'))) {
     io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
     return EXIT.OK;
@@ -48,7 +49,12 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   if (flags.has('profile') && !takesProfile)
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
   const call = { io, flags, operands, isJson: flags.has('json') };
-  return namingFlags(command.flagNames ?? {}, () => command.run(call));
+  try {
+    return await namingFlags(command.flagNames ?? {}, () => command.run(call));
+  } catch (error) {
+    if (command.takesSettings === false || error instanceof WrongSettings) throw error;
+    throw namingSettings(toCliError(error), flags);
+  }
 }
 
 /** The first words of the command line, as many as `name` has. */

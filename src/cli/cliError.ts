@@ -22,6 +22,13 @@ export class CliError extends Error {
   }
 }
 
+/** Settings that cannot be used: one line for each problem, which names the setting as it was given. */
+export class WrongSettings extends CliError {
+  constructor(problems: readonly string[]) {
+    super(EXIT.CANNOT_START, problems);
+  }
+}
+
 /** The command line is wrong. */
 export function misused(...lines: string[]): CliError {
   return new CliError(EXIT.USAGE, lines);

@@ -1,4 +1,4 @@
-import { CliError } from './cliError.ts';
+import { CliError, WrongSettings } from './cliError.ts';
 
 /** Names of flags and arguments by the member of the request that they set, such as `ratelimit.limit`. */
 export type FlagNames = Readonly<Record<string, string>>;
@@ -8,7 +8,7 @@ export async function namingFlags<T>(names: FlagNames, work: () => Promise<T>): 
   try {
     return await work();
   } catch (error) {
-    throw error instanceof CliError ? inFlags(error, names) : error;
+    throw error instanceof CliError && !(error instanceof WrongSettings) ? inFlags(error, names) : error;
   }
 }
 

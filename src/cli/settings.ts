@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-import { readConfig } from '../config/read.ts';
+import { namedAsGiven, readConfig } from '../config/read.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../config/variables.ts';
-import { EXIT } from '../serve/exitCodes.ts';
 import { parseEnvFile } from './envFile.ts';
-import { CliError, misused } from './cliError.ts';
+import { CliError, misused, WrongSettings } from './cliError.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
 
@@ -47,8 +46,17 @@ export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
     flags: await settingFlags(io, flags),
     readFile: (path) => readFileSync(path, 'utf8'),
   });
-  if (reading.config === null) throw new CliError(EXIT.CANNOT_START, reading.problems);
+  if (reading.config === null) throw new WrongSettings(reading.problems);
   return { config: reading.config, notes: reading.notes, environment };
+}
+
+/** In an error of a command, a setting that was given as a flag is named by the flag. */
+export function namingSettings({ exitCode, lines, details }: CliError, flags: Flags): CliError {
+  // What comes from standard input must often come from somewhere else: the error names the variable for that.
+  const given = SETTINGS.filter((setting) => ![undefined, STDIN].includes(flags.text(flagWord(setting))));
+  const origins = Object.fromEntries(given.map((setting) => [setting, 'flag' as const]));
+  const named = lines.map((line) => namedAsGiven(line, origins));
+  return new CliError(exitCode, named, details);
 }
 
 async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Setting, string>>> {

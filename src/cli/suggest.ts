@@ -31,6 +31,14 @@ function nearestOf(noun: string, second: string | undefined, commands: readonly 
   return near === null ? null : `${noun} ${near}`;
 }
 
+/** `backup ./FILE` is short for `backup create ./FILE`. A word that is no path may be a mistyped verb, and is not taken for a file. */
+export function inFull(words: readonly string[], commands: readonly Command[]): readonly string[] {
+  const [noun = '', file = '', ...rest] = words;
+  if (file.startsWith('-') || !/[./]/.test(file)) return words;
+  const verb = verbForFile(noun, commands);
+  return verb === null ? words : [noun, verb, file, ...rest];
+}
+
 /** A word that is near no verb may be the file that `create` makes: `keystile backup FILE`. */
 function verbForFile(noun: string, own: readonly Command[]): string | null {
   return own.some(({ name, operands }) => name === `${noun} create` && operands[0] === 'FILE') ? 'create' : null;

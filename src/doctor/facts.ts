@@ -147,8 +147,7 @@ export interface Facts {
   readonly backups: BackupFact;
   /** How long the oldest transaction on a shared database has been open. */
   readonly oldestTransactionMs: number;
-  /** null = this node speaks plain HTTP. */
-  readonly certificate: CertificateFact | null;
+  readonly certificate: CertificateFact;
 }
 
 export type FactName = keyof Facts;
@@ -191,6 +190,9 @@ export class NotKnown {
     this.because = because;
   }
 }
+
+/** Of a service without TLS. */
+export const PLAIN_HTTP = new NotKnown('the service has no certificate (KEYSTILE_TLS_CERT)');
 
 /** What was found out. Who gathers facts says of each of them what it is, or why it is not known. */
 export type GatheredFacts = { readonly [N in FactName]: Facts[N] | NotKnown };

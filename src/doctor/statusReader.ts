@@ -39,7 +39,7 @@ export interface StatusContext {
   readonly version: string;
   readonly monotonicMs: () => number;
   /** null = the service speaks plain HTTP. */
-  readonly readCertificate: () => CertificateFact | null;
+  readonly readCertificate: () => CertificateFact | NotKnown;
 }
 
 /** What was found at one moment. */

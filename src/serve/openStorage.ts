@@ -59,7 +59,8 @@ async function openFolder(
   onBroken: (error: Error) => void,
 ): Promise<OpenStorage> {
   const refusal = config.backupFolder === null ? null : refusalOf(config.backupFolder, config.data);
-  if (refusal !== null) throw new CannotStart(refusal);
+  if (refusal !== null)
+    throw new CannotStart(`${refusal} Set it to another folder: a backup must not be lost with what it is a copy of.`);
   const control = controlPath(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
   const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };

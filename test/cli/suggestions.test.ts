@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
-import { unknownCommand } from '../../src/cli/suggest.ts';
+import { inFull, unknownCommand } from '../../src/cli/suggest.ts';
 import { isOneEditAway } from '../../src/core/nearest.ts';
 
 const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));
@@ -30,6 +30,22 @@ function misspelled(text: string): string[] {
 }
 
 describe('suggestions', () => {
+  test('the verb of a backup may be left out before a path, and never before what may be another verb', () => {
+    const full = (words: string): string => inFull(words.split(' '), ALL_COMMANDS).join(' ');
+    expect(full('backup keys.backup --force')).toBe('backup create keys.backup --force');
+    expect(full('backup /mnt/keys')).toBe('backup create /mnt/keys');
+    for (const words of [
+      'backup',
+      'backup verfy a.backup',
+      'backup keys',
+      'backup --data=./data',
+      'backup verify a.backup',
+      'api a.backup',
+      'data a.ndjson',
+    ])
+      expect(full(words)).toBe(words);
+  });
+
   test('no mistake in a harmless command leads to one that takes something away', () => {
     const led: string[] = [];
     for (const name of NAMES) {
@@ -55,7 +71,7 @@ describe('suggestions', () => {
     ['webhook deliverys', 'webhook deliveries'],
     ['audt', 'audit'],
     ['usage week', 'usage'],
-    ['backup keys.backup', 'backup create'],
+    ['backup keys', 'backup create'],
     ['backup restor', 'backup restore'],
     ['key destroy', null],
     ['plan remove', null],

@@ -43,6 +43,11 @@ describe('help', () => {
     });
   }
 
+  test('backup FILE is short for backup create FILE where FILE is a path', async () => {
+    expect(await run('backup', 'latest.backup', '--help')).toEqual(await run('backup', 'create', '--help'));
+    expect((await run('backup', './latest')).err).toBe((await run('backup', 'create', './latest')).err);
+  });
+
   test('serve --help names every setting', async () => {
     const { out } = await run('serve', '--help');
     for (const { meaning } of Object.values(VARIABLES)) expect(out).toContain(meaning);
@@ -65,6 +70,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     [['sevre'], 'Unknown command "sevre". Did you mean "serve"?'],
     [['kye', 'list'], 'Unknown command "kye list". Did you mean "key list"?'],
     [['key', 'creat'], 'Unknown command "key creat". Did you mean "key create"?'],
+    [['backup', 'verfy'], 'Unknown command "backup verfy". Did you mean "backup verify"?'],
     [['frobnicate'], 'Unknown command "frobnicate". keystile --help lists them all.'],
     [['api', 'list', '--jsn'], 'Unknown flag --jsn. Did you mean --json?'],
     [['key', 'create', '--remainning=3'], 'Unknown flag --remainning. Did you mean --remaining?'],

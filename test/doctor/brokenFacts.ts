@@ -3,6 +3,8 @@ import { BACKUPS, CERTIFICATE, configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY
 
 const WITH_TLS = configOf({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' });
 
+const ON_POSTGRES = configOf({ KEYSTILE_DATABASE_URL: 'postgres://a/b' });
+
 /** Each check, broken once: the facts, what its text must tell, and the command that it must name. */
 export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: string, command: string]>> = {
   configuration: [
@@ -212,5 +214,7 @@ export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, 
     { certificate: { ...CERTIFICATE, keyMode: 0o644 }, config: WITH_TLS },
     'Everyone on this machine can read or change the private key key.pem (mode 644).',
   ],
-  ['database', { databaseFailure: 'x.', config: configOf({ KEYSTILE_DATABASE_URL: 'postgres://a/b' }) }, 'x.'],
+  ['database', { databaseFailure: 'x.', config: ON_POSTGRES }, 'x.'],
+  ['database', { databaseFailure: 'x [42501].', config: ON_POSTGRES }, 'x [42501].'],
+  ['database', { databaseFailure: 'x [42703].', config: ON_POSTGRES }, 'x [42703].'],
 ];

@@ -76,16 +76,31 @@ test('Ctrl-C ends keystile top at once, also while the service does not answer',
 
 test.each<[Record<string, string>, string, ...string[]]>([
   [{}, 'serve --demo makes no backups. Leave --backup-folder out.', '--backup-folder', '/tmp'],
+  [{}, 'serve --demo makes no backups. Leave --backup-every out.', '--backup-every', '1h'],
+  [
+    { KEYSTILE_BACKUP_FOLDER: '/tmp' },
+    'serve --demo makes no backups. Leave --backup-every and --backup-keep out.',
+    '--backup-every=1h',
+    '--backup-keep=3',
+  ],
+  [{}, 'serve --demo sends nothing to a collector. Leave --otlp-headers out.', '--otlp-headers', 'a=b'],
   [
     {},
     'serve --demo sends nothing to a collector. Leave --otlp-endpoint out.',
     '--otlp-endpoint',
     'http://127.0.0.1:1',
   ],
-  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.'],
+  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave KEYSTILE_DATA out.'],
+  [{}, 'serve --demo has a folder of its own. Leave --data out.', '--data', '/var/lib/keystile'],
   [
     { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' },
     'serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.',
+  ],
+  [
+    {},
+    'serve --demo has a database of its own. Leave --database-url out.',
+    '--database-url',
+    'postgres://127.0.0.1:1/keystile',
   ],
 ])('serve --demo never comes near a real installation: %j, %s', async (settings, message, ...words) => {
   const refused = await run(settings, 'serve', '--demo', ...words);

@@ -129,6 +129,10 @@ describe('the documentation', () => {
     expect(installs.filter((command) => !/@unkey\/api@0\b/.test(command))).toEqual([]);
   });
 
+  test('no page runs bun through npx: the packages are installed without their scripts, so npx finds no program', () => {
+    expect(PAGES.filter((page) => codeIn(page).some((code) => /\bnpx bun\b/.test(code)))).toEqual([]);
+  });
+
   test('the first code of the README is the SDK', () => {
     expect(/^```[^\n]*\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1]).toStartWith(
       "import { protect } from '@keystile/sdk/",

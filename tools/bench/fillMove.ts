@@ -5,15 +5,13 @@ import { join } from 'node:path';
 import { fillFolder } from './fill.ts';
 
 /**
- * Fills a new data folder as one that is moved: `bun tools/bench/fillMove.ts FOLDER KEYS`. Each key has credits, two search words and an audit
+ * Fills a new data folder as one that is moved: `npm run bench:move -- FOLDER KEYS`. Each key has credits, two search words and an audit
  * entry, five rows together. See docs/move.md.
  */
 const [folder = '', text = ''] = process.argv.slice(2);
 const count = Number(text);
 if (folder === '' || !Number.isSafeInteger(count) || count < 1) {
-  console.error(
-    'Name a folder that does not exist, and the number of keys: bun tools/bench/fillMove.ts million 1000000',
-  );
+  console.error('Name a folder that does not exist, and the number of keys: npm run bench:move -- million 1000000');
   process.exit(2);
 }
 if (existsSync(folder)) {

@@ -16,6 +16,15 @@ export function bench(benchArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/bench/main.ts'), ...benchArguments]));
 }
 
+/**
+ * Fills a data folder with which a move is measured. That needs no package for developers.
+ *
+ * @param {string[]} fillArguments
+ */
+export function fillMove(fillArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/bench/fillMove.ts'), ...fillArguments]), { dev: false });
+}
+
 /** @param {string[]} regionsArguments */
 export function regions(regionsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/regions/main.ts'), ...regionsArguments]));

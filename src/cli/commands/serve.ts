@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { namedAsGiven } from '../../config/read.ts';
 import type { Config } from '../../config/variables.ts';
 import { makeSecret } from '../../core/secret.ts';
 import { showConfig } from '../../config/show.ts';
@@ -13,7 +12,8 @@ import type { Command } from '../command.ts';
 import { CliError, failed, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
 import { programName } from '../output/programName.ts';
-import { readSettings } from '../settings.ts';
+import type { Flags } from '../flags.ts';
+import { readSettings, SETTING_FLAGS } from '../settings.ts';
 import { jsonLine, record } from '../output/show.ts';
 
 export const serve: Command = {
@@ -29,6 +29,8 @@ export const serve: Command = {
     if (isJson && !flags.has('show-config'))
       throw misused('serve takes --json only with --show-config. For a JSON log, use --log-format json.');
     const isDemo = flags.has('demo');
+    // Before the settings are read: one that needs another is not to be completed.
+    if (isDemo) refuseFlagsForDemo(flags);
     const { config: given, notes } = await readSettings(io, flags);
     for (const note of notes) io.err(`${note}\n`);
     if (isDemo) refuseForDemo(given);
@@ -49,11 +51,8 @@ export const serve: Command = {
       };
       return await serveUntilStopped(config, output, isDemo);
     } catch (error) {
-      if (error instanceof CannotStart) {
-        const message = namedAsGiven(error.message, config.origins);
-        throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [message]);
-      }
-      throw error;
+      if (!(error instanceof CannotStart)) throw error;
+      throw new CliError(error.isTemporary ? EXIT.TRY_LATER : EXIT.CANNOT_START, [error.message]);
     } finally {
       if (isDemo) rmSync(config.data, { recursive: true, force: true });
     }
@@ -65,12 +64,19 @@ function refuseForDemo(config: Config): void {
   if (config.databaseUrl !== null)
     throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
   if (config.origins.data !== 'default')
-    throw misused('serve --demo has a folder of its own. Leave --data and KEYSTILE_DATA out.');
-  // What the environment says is for a real installation. A flag is meant for this one.
-  if (config.origins.backupFolder === 'flag')
-    throw misused('serve --demo makes no backups. Leave --backup-folder out.');
-  if (config.origins.otlpEndpoint === 'flag')
-    throw misused('serve --demo sends nothing to a collector. Leave --otlp-endpoint out.');
+    throw misused('serve --demo has a folder of its own. Leave KEYSTILE_DATA out.');
+}
+
+/** What the environment says of backups and a collector is for a real installation. A flag is meant for this one. */
+function refuseFlagsForDemo(flags: Flags): void {
+  for (const [prefix, reason] of [
+    ['backup-', 'makes no backups'],
+    ['otlp-', 'sends nothing to a collector'],
+  ] as const) {
+    const given = Object.keys(SETTING_FLAGS).filter((name) => name.startsWith(prefix) && flags.has(name));
+    if (given.length > 0)
+      throw misused(`serve --demo ${reason}. Leave ${given.map((name) => `--${name}`).join(' and ')} out.`);
+  }
 }
 
 /**

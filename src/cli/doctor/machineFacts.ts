@@ -4,7 +4,15 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { localUrl } from '../../core/localUrl.ts';
-import type { CertificateFact, FolderEntry, FolderFact, OpenFilesFact, PortFact } from '../../doctor/facts.ts';
+import {
+  type CertificateFact,
+  type FolderEntry,
+  type FolderFact,
+  type NotKnown,
+  type OpenFilesFact,
+  PLAIN_HTTP,
+  type PortFact,
+} from '../../doctor/facts.ts';
 import { fitConnections, limitFor, readOpenFileLimit, reservedFiles } from '../../serve/openFiles.ts';
 import { tryCertificate } from '../../serve/tls/certificate.ts';
 import { freePortAfter, tryPort } from '../../serve/tryPort.ts';
@@ -35,9 +43,9 @@ export async function readMetricsPort(
   return portState(host, port, who);
 }
 
-/** The certificate that the settings name; null = they name none. */
-export function readCertificate({ tlsCert, tlsKey }: Config): CertificateFact | null {
-  if (tlsCert === null || tlsKey === null) return null;
+/** The certificate that the settings name. */
+export function readCertificate({ tlsCert, tlsKey }: Config): CertificateFact | NotKnown {
+  if (tlsCert === null || tlsKey === null) return PLAIN_HTTP;
   return tryCertificate({ certPath: tlsCert, keyPath: tlsKey }, wallClockMs());
 }
 

@@ -4,6 +4,7 @@ import { noneKnown, NotKnown, type StandbyFact } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
 import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
+import { reasonOf, stateOf } from '../../storage/postgres/connection/databaseError.ts';
 import { OldServer } from '../../storage/postgres/connection/wrongServer.ts';
 import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/inspect.ts';
 import { wallClockMs } from '../../system.ts';
@@ -30,11 +31,16 @@ export async function gatherShared(config: Config, url: string): Promise<Databas
     const found = await inspectPostgres({ url, allowFsyncOff: config.allowFsyncOff, wallClockMs });
     return { ...elsewhere, ...serverFacts(found, config), ...contentFacts(found) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = toReason(error);
     const unread = { ...noneKnown(OF_SERVER, 'the database cannot be read'), ...elsewhere, nowMs: wallClockMs() };
     if (!(error instanceof OldServer)) return { ...unread, databaseFailure: reason };
     return { ...unread, databaseFailure: reason, databaseVersion: { found: error.found, oldest: error.oldest } };
   }
+}
+
+function toReason(error: unknown): string {
+  if (stateOf(error) !== null) return `The database refused (${reasonOf(error)}).`;
+  return error instanceof Error ? error.message : String(error);
 }
 
 function serverFacts(found: InspectedPostgres, { databasePool }: Config) {

@@ -30,6 +30,8 @@ export interface ExportCall {
 export interface Exported extends WrittenExport {
   readonly exportId: string;
   readonly takenAtMs: number;
+  /** An earlier move held the source already: there may be two exports that someone uses. */
+  readonly wasHeld: boolean;
   /** The file that encrypts the secrets of webhooks, when they need it. */
   readonly encryptionKeyFile: string | null;
 }
@@ -144,7 +146,8 @@ function adviceAfter({ held, wasHeld, mayBeWhole }: Moving, file: string | null)
   if (held === 'no') return null;
   if (held === 'maybe')
     return 'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.';
-  if (!mayBeWhole) return 'The service is held, and the export is not whole. Let it go on with keystile data release.';
+  // Not an order: the error that follows may say to run the command again.
+  if (!mayBeWhole) return 'The service is held until you run keystile data release, and the export is not whole.';
   return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
 }
 
@@ -161,7 +164,7 @@ async function writeFrom(
   try {
     const holdAccounts = hold === null ? null : () => hold.accounts();
     const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts });
-    return { ...written, exportId, takenAtMs, encryptionKeyFile: keyFile(config, written) };
+    return { ...written, exportId, takenAtMs, wasHeld: moving.wasHeld, encryptionKeyFile: keyFile(config, written) };
   } finally {
     await source.close();
   }

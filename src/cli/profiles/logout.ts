@@ -17,7 +17,7 @@ export const logout: Command = {
     const name = operands[0] ?? known.current;
     if (name === null)
       throw misused('logout needs NAME: no profile is the current one. keystile profile list shows them all.');
-    findProfile(known, name, 'NAME');
+    findProfile(known, name, null);
     const profiles = new Map([...known.profiles].filter(([each]) => each !== name));
     writeProfiles(io, { current: known.current === name ? null : known.current, profiles });
     io.out(isJson ? jsonLine({ profile: name }) : `Removed the profile ${visible(name)}.\n`);

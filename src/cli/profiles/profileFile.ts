@@ -81,15 +81,17 @@ export function writeProfiles(io: Io, { current, profiles }: Profiles): void {
   }
 }
 
-/** `from` is what named the profile: a flag, a variable or an argument. */
-export function findProfile({ profiles }: Profiles, name: string, from: string): Profile {
+/** `from` is the flag or variable that named the profile. Null: an argument did. */
+export function findProfile({ profiles }: Profiles, name: string, from: string | null): Profile {
   const found = profiles.get(name);
   if (found !== undefined) return found;
   const names = [...profiles.keys()];
   const near = nearestName(name, names);
   const hint =
     near === null ? 'keystile profile list shows them all, keystile login makes one.' : `Did you mean ${near}?`;
-  throw misused(`${from} names no profile, got ${repeatable(name)}. ${hint}`);
+  const text =
+    from === null ? `There is no profile ${repeatable(name)}.` : `${from} names no profile, got ${repeatable(name)}.`;
+  throw misused(`${text} ${hint}`);
 }
 
 export function checkedName(name: string): string {

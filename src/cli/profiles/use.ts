@@ -12,7 +12,7 @@ export const profileUse: Command = {
   examples: ['keystile profile use staging'],
   async run({ io, operands: [name = ''], isJson }) {
     const known = readProfiles(io);
-    const { url } = findProfile(known, name, 'NAME');
+    const { url } = findProfile(known, name, null);
     writeProfiles(io, { ...known, current: name });
     io.out(isJson ? jsonLine({ profile: name, url }) : `Commands now go to ${visible(url)}.\n`);
     return EXIT.OK;

@@ -4,7 +4,7 @@ import type { Statements } from '../port/statements.ts';
 import type { Told } from '../port/told.ts';
 import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
-import { type Storage, StorageUnavailable } from '../port/storage.ts';
+import type { Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import type { Tell } from '../port/tell.ts';
 import { SqlEvents } from '../sql/events/events.ts';
@@ -19,11 +19,9 @@ import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
-import { WrongServer } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively } from './connection/exclusively.ts';
-import { reasonOf, stateOf } from './connection/databaseError.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
 import { SeenChange } from './freshness/seenChange.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
@@ -34,6 +32,7 @@ import { refuseUnusable } from './move/notes.ts';
 import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
+import { notPrepared } from './schema/migrationFailures.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema/schema.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
@@ -49,8 +48,6 @@ const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 export const MIGRATE_WITHIN_MS = 600_000;
 /** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
-/** SQLSTATE. */
-const INSUFFICIENT_PRIVILEGE = '42501';
 
 export interface PostgresOptions {
   readonly url: string;
@@ -196,9 +193,7 @@ export class PostgresStorage implements Storage {
       refuseUnusable(known);
       workspaceId = known.get('workspace_id') ?? '';
     } catch (error) {
-      if (error instanceof WrongServer || error instanceof StorageUnavailable) throw error;
-      const advice = stateOf(error) === INSUFFICIENT_PRIVILEGE ? ' Give its role the right to create tables.' : '';
-      throw new StorageUnavailable(`The database cannot be prepared (${reasonOf(error)}).${advice}`);
+      throw notPrepared(error);
     } finally {
       await client.end();
     }

@@ -4,6 +4,8 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { Client } from 'pg';
 
 import { DatabaseHold } from '../../../src/storage/postgres/move/databaseHold.ts';
+import { PostgresDataSource } from '../../../src/storage/postgres/move/readData.ts';
+import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { failingMove } from '../../process/move/failingMove.ts';
 import { Child, PROGRAM, TempFolder } from '../../process/process.ts';
@@ -14,7 +16,7 @@ const ALREADY =
   'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n';
 const MAYBE =
   'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n';
-const HELD = 'The service is held, and the export is not whole. Let it go on with keystile data release.\n';
+const HELD = 'The service is held until you run keystile data release, and the export is not whole.\n';
 
 type Stopped = Awaited<ReturnType<typeof stoppedDatabase>>;
 
@@ -46,6 +48,15 @@ test.each(['whole', 'killed'] as const)(
     ]);
   },
 );
+
+test('a move that loses the database says that it is held, and gives one order: to run it again', async () => {
+  const { environment, cutAll } = await stoppedDatabase();
+  const { failure, shown } = await failingMove(environment, async () => (await cutAll()).length === 0);
+  expect(failure).toMatch(
+    /^The connection to the database was lost \(.+\)\. Nothing is left of the export\. Run the command again\.$/,
+  );
+  expect(shown).toEqual([HELD]);
+});
 
 /** A move that waits for a table that another session has locked. */
 async function waitingMove({ url, environment, query }: Stopped, table: string, target: string) {
@@ -95,6 +106,24 @@ test('a move that loses its connection while it takes the hold does not tell to 
     /^StorageUnavailable: The connection to the database was lost \(.+\)\. Run the command again\. Or run keystile data release before you start a node, unless an earlier export with --move is used\.$/,
   );
   await blocking.end();
+});
+
+test('a move does not wait for ever for a database that does not let it go', async () => {
+  const { url } = await stoppedDatabase();
+  const hold = await DatabaseHold.take(url, FIRST);
+  const blocking = new Client(url);
+  await blocking.connect();
+  await blocking.query('BEGIN; LOCK TABLE installation IN ACCESS EXCLUSIVE MODE');
+  expect(await hold.close(100).catch(String)).toBe('ConnectionLost: no answer in 100 ms');
+  await blocking.end();
+});
+
+test('a source that is silent is left, however it was read', async () => {
+  const { url } = await stoppedDatabase();
+  using network = TcpProxy.start({ target: Number(new URL(url).port) });
+  const source = await PostgresDataSource.open(Object.assign(new URL(url), { host: network.hostPort }).href);
+  network.hang();
+  expect(await source.close(100)).toBeUndefined();
 });
 
 test('a move that is stopped by Ctrl-C says that the database is held, also when its files cannot be removed', async () => {

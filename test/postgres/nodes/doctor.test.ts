@@ -24,8 +24,8 @@ function settings(more: Record<string, string> = {}): Record<string, string> {
   return { ...fixed, KEYSTILE_DATABASE_URL: postgres.url(), KEYSTILE_PORT: String(node.port), ...more };
 }
 
-/** What only a data folder has. */
-const OF_FOLDER = ['backups', 'data-folder', 'copied-database', 'disk', 'write-ahead-log'];
+/** What only a data folder has, or a service with TLS. */
+const NOT_HERE = ['backups', 'certificate', 'data-folder', 'copied-database', 'disk', 'write-ahead-log'];
 
 /** A row of the list of nodes, of a node that is well but for `changes`. */
 function otherNode(changes: Record<string, string>): string {
@@ -78,12 +78,12 @@ const HARMS: readonly (readonly [name: string, tells: string, harm: string, mend
 test('where all is well, nothing is found from outside, and with a root key the node tells the rest', async () => {
   const outside = await examined(settings());
   expect([outside.code, outside.with('problem'), outside.with('advice')]).toEqual([0, [], []]);
-  expect(outside.with('not-checked').sort()).toEqual([...OF_FOLDER, 'queue', 'tags'].sort());
+  expect(outside.with('not-checked').sort()).toEqual([...NOT_HERE, 'queue', 'tags'].sort());
   const inside = await examined(settings({ KEYSTILE_ROOT_KEY: ROOT_KEY }));
   expect([inside.code, inside.with('advice'), inside.with('not-checked').sort()]).toEqual([
     0,
     ['root-key'],
-    OF_FOLDER.sort(),
+    NOT_HERE.sort(),
   ]);
 });
 
@@ -155,6 +155,29 @@ test('an empty database stays empty', async () => {
   );
   expect(tables).toEqual([]);
   await postgres.dropDatabase(url);
+});
+
+test('a role without rights on the tables, and tables of another program, have a fix of their own', async () => {
+  const shownBy = String.raw`psql "$KEYSTILE_DATABASE_URL" -c '\dt'`;
+  await postgres.query('CREATE ROLE doctor_without_rights LOGIN');
+  const ofRole = Object.assign(new URL(postgres.url()), { username: 'doctor_without_rights' }).href;
+  const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
+  expect([denied.code, denied.with('problem')]).toEqual([1, ['database']]);
+  expect(denied.find('database')).toMatchObject({
+    text: expect.stringMatching(/: The database refused \(.*installation.* \[42501\]\)\.$/),
+    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
+    command: shownBy,
+  });
+  const other = await postgres.createDatabase();
+  await postgres.query('CREATE TABLE installation (id integer)', new URL(other).pathname.slice(1));
+  const foreign = await examined(settings({ KEYSTILE_DATABASE_URL: other, KEYSTILE_PORT: '0' }));
+  expect(foreign.with('problem')).toEqual(['database']);
+  expect(foreign.find('database')).toMatchObject({
+    text: expect.stringMatching(/: The database refused \(.* \[42703\]\)\.$/),
+    fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+    command: shownBy,
+  });
+  await postgres.dropDatabase(other);
 });
 
 test('a database that cannot be reached, or an address that is none, is one problem, and hides nothing else', async () => {

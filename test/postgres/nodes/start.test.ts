@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await server.query('DROP ROLE IF EXISTS start_without_rights');
+  await server.query('DROP ROLE IF EXISTS start_without_rights, start_not_owner');
 });
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
@@ -45,7 +45,7 @@ async function expectRefused(KEYSTILE_DATABASE_URL: string, sentence: RegExp): P
   expect(stderr).toMatch(sentence);
   expect(stderr.trimEnd().split('\n').length).toBe(1);
   for (const part of [PASSWORD, 'hunter']) expect(stderr + stdout).not.toContain(part);
-  expect([code, stdout]).toEqual([/cannot be (?:reached|prepared)/.test(sentence.source) ? 75 : 78, '']);
+  expect([code, stdout]).toEqual([/cannot be reached/.test(sentence.source) ? 75 : 78, '']);
 }
 
 describe('an address that cannot be right is refused before anything is asked', () => {
@@ -126,8 +126,39 @@ describe('a database that cannot serve is one sentence that says why', () => {
     const user = 'start_without_rights';
     await expectRefused(
       urlOf({ user, query: '?connect_timeout=60' }),
-      /^The database cannot be prepared \(.*public.* \[42501\]\)\. Give its role the right to create tables\.$/m,
+      /^The database cannot be prepared \(.*public.* \[42501\]\)\. Connect as .*\. In an empty database, give this role the right to create tables\.$/m,
     );
+  });
+
+  test.concurrent('a user who may make tables, and does not own those that are there', async () => {
+    const database = await prepared();
+    await server.query('CREATE ROLE start_not_owner LOGIN');
+    await server.query('GRANT CREATE ON SCHEMA public TO start_not_owner', database);
+    await expectRefused(
+      urlOf({ user: 'start_not_owner', database }),
+      /^The database cannot be prepared \(.*installation.* \[42501\]\)\. Connect as the role that owns the tables\. /m,
+    );
+    await server.query('DROP OWNED BY start_not_owner', database);
+  });
+
+  test.concurrent.each([
+    ['keys', 'id integer', '42P07'],
+    ['installation', 'id integer', '42703'],
+    ['installation', 'name text PRIMARY KEY, value integer', '22P02'],
+    ['installation', 'name text PRIMARY KEY, value text, more text NOT NULL', '23502'],
+  ])('another program has a table %s (%s)', async (table, columns, state) => {
+    const database = nameOf(await server.createDatabase());
+    await server.query(`CREATE TABLE ${table} (${columns})`, database);
+    await expectRefused(
+      urlOf({ database }),
+      new RegExp(
+        `^The database cannot be prepared \\(.* \\[${state}\\]\\)\\. Its tables are not those of Keystile\\. Check KEYSTILE_DATABASE_URL\\.$`,
+        'm',
+      ),
+    );
+    expect(await server.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`, database)).toEqual([
+      { tablename: table },
+    ]);
   });
 
   // A PostgreSQL that is too old cannot be run here: the package has one version of it.

@@ -44,6 +44,9 @@ describe('keystile doctor without a server', () => {
       expect(found.find('queue')).toMatchObject({ result: 'not-checked', because: 'no server runs' });
       expect(found.find('backups')).toMatchObject({ because: 'no backups are scheduled (KEYSTILE_BACKUP_FOLDER)' });
       expect(found.find('standby')).toMatchObject({ because: 'the database is embedded' });
+      expect(found.find('certificate')).toMatchObject({
+        because: 'the service has no certificate (KEYSTILE_TLS_CERT)',
+      });
       expect(found.with('ok').length).toBeGreaterThanOrEqual(16);
       expect(snapshot(data)).toEqual(before);
     });
@@ -58,6 +61,18 @@ describe('keystile doctor without a server', () => {
       command: expect.stringContaining(command),
     });
     expect(JSON.stringify(found.find('webhooks'))).not.toContain('s3cret');
+  });
+
+  test('a setting that was given as a flag is named by the flag', async () => {
+    await onCopy(async (data) => {
+      const words = ['doctor', '--json', '--backup-folder', join(data, 'backups')];
+      const found = toExamined(await keystile(words, { environment: { ...CALM, KEYSTILE_DATA: data } }));
+      expect(found.find('backups')).toMatchObject({
+        // What to do stands in `fix` alone.
+        text: expect.stringMatching(/ of --backup-folder is in the data folder \S+\.$/),
+        fix: expect.stringMatching(/^Set --backup-folder to /),
+      });
+    });
   });
 
   test('a certificate with its key is well, and a key that others can read is advice', async () => {

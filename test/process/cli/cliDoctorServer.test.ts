@@ -11,8 +11,8 @@ import { examined, snapshot } from './doctorRun.ts';
 // Everything is waited for, and nothing takes a given time: a busy machine takes longer.
 setDefaultTimeout(30_000);
 
-/** Of a database that nodes share. */
-const OF_SHARED = ['database-version', 'standby', 'database-connections', 'transactions'];
+/** Of a database that nodes share, and of a service with TLS. */
+const NOT_HERE = ['database-version', 'standby', 'database-connections', 'certificate', 'transactions'];
 
 describe('keystile doctor beside a server', () => {
   let folder: TempFolder;
@@ -39,7 +39,7 @@ describe('keystile doctor beside a server', () => {
     const found = await examined(here);
     // The setting is not in the environment of this command.
     expect([found.code, found.with('problem'), found.with('advice')]).toEqual([1, ['lost-commits'], ['root-key']]);
-    expect(found.with('not-checked')).toEqual(OF_SHARED);
+    expect(found.with('not-checked')).toEqual(NOT_HERE);
     expect(found.find('lost-commits')).toMatchObject({ command: 'unset KEYSTILE_ACCEPT_LOST_COMMITS' });
   });
 
@@ -67,7 +67,7 @@ describe('keystile doctor beside a server', () => {
 
   test('it is found by its data folder, whichever port is configured here', async () => {
     const found = await examined({ ...here, KEYSTILE_PORT: '0' });
-    expect([found.with('not-checked'), found.find('port')?.result]).toEqual([OF_SHARED, 'ok']);
+    expect([found.with('not-checked'), found.find('port')?.result]).toEqual([NOT_HERE, 'ok']);
   });
 
   test('its port is taken for a service on another folder', async () => {

@@ -22,6 +22,23 @@ describe('which service a command uses', () => {
     );
   });
 
+  test('an error names the flag in place of the setting that was not given', async () => {
+    using folder = new TempFolder();
+    const environment = { HOME: folder.path, KEYSTILE_ROOT_KEY: ROOT_KEY };
+    const url = `http://127.0.0.1:${SILENT_PORT}`;
+    for (const words of [
+      ['login', 'bad'],
+      ['api', 'list'],
+    ])
+      expect((await keystile([...words, '--url', url], { environment })).err).toBe(
+        'Nothing answers at http://127.0.0.1:1 (ECONNREFUSED). Check that the server is running and that --url is right.\n',
+      );
+    const none = folder.join('none');
+    expect((await keystile(['data', 'export', folder.join('a'), '--move', '--data', none], { environment })).err).toBe(
+      `There is no database in ${none}. Set --data to the data folder of the service.\n`,
+    );
+  });
+
   test('KEYSTILE_URL, and --url before it, lead to a server whose data folder is somewhere else', async () => {
     await using server = await withServer();
     const url = `http://127.0.0.1:${server.environment['KEYSTILE_PORT']}`;

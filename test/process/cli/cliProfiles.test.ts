@@ -148,7 +148,7 @@ describe('profiles', () => {
     ],
     [
       'profile use nobody',
-      'NAME names no profile, got "nobody". keystile profile list shows them all, keystile login makes one.',
+      'There is no profile "nobody". keystile profile list shows them all, keystile login makes one.',
     ],
   ])('%s', async (text, line) => {
     await login('two');

@@ -37,6 +37,6 @@ test('a data folder and PostgreSQL at once are refused by all three commands', a
     expect(await keystile(['data', ...words, '--data', 'data'], { environment })).toEqual({
       code: 2,
       out: '',
-      err: '--data names a data folder, and KEYSTILE_DATABASE_URL names a PostgreSQL database. Leave out --data, or unset KEYSTILE_DATABASE_URL.\n',
+      err: '--data names a data folder, and KEYSTILE_DATABASE_URL names a PostgreSQL database. Leave one of them out.\n',
     });
 });

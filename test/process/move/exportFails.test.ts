@@ -46,9 +46,7 @@ test('a move that fails after the service was held for good says whether the exp
   };
   const toFile = { err: removing, isTerminal: true } as unknown as Io;
   expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(ENOENT/);
-  expect(shown).toContain(
-    'The service is held, and the export is not whole. Let it go on with keystile data release.\n',
-  );
+  expect(shown).toContain('The service is held until you run keystile data release, and the export is not whole.\n');
   expect((await release()).out).toBe('released\n');
 
   // Someone else takes the name while the file is written: it is not replaced, and the service is not held.
@@ -91,6 +89,16 @@ test('a move whose service dies while it is held for good says that the service 
     ],
   });
   expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
+});
+
+test('a release asks first, and says what must then never happen', async () => {
+  using folder = new TempFolder();
+  const environment = { KEYSTILE_DATA: folder.path };
+  expect(await keystile(['data', 'release'], { environment, answered: 'n' })).toEqual({
+    code: 1,
+    out: '',
+    err: `Let the service on the data in ${folder.path} spend again. The exported data must then never be used. Continue? [y/N] Nothing was changed.\n`,
+  });
 });
 
 test('a failure after the file has its name does not tell that nothing is left of it', () => {

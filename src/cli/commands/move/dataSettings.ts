@@ -8,7 +8,7 @@ export async function readDataSettings(io: Io, flags: Flags): Promise<Settings> 
   const settings = await readSettings(io, flags);
   if (flags.has('data') && settings.config.databaseUrl !== null)
     throw misused(
-      '--data names a data folder, and KEYSTILE_DATABASE_URL names a PostgreSQL database. Leave out --data, or unset KEYSTILE_DATABASE_URL.',
+      '--data names a data folder, and KEYSTILE_DATABASE_URL names a PostgreSQL database. Leave one of them out.',
     );
   return settings;
 }

@@ -35,10 +35,11 @@ export const dataExport: Command = {
     if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');
     const { exportData } = await LOAD_MOVE.exportData();
     const made = await exportData(io, { config, file: toOutput ? null : file, replaces: flags.has('force'), moves });
-    const { exportId, takenAtMs, bytes, rows, encryptionKeyFile } = made;
+    const { exportId, takenAtMs, bytes, rows, wasHeld, encryptionKeyFile } = made;
     // Standard output is the export itself.
     const print = (text: string): void => (toOutput ? io.err(text) : io.out(text));
-    if (isJson) print(jsonLine({ ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, rows }));
+    const shown = { ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, rows };
+    if (isJson) print(jsonLine({ ...shown, ...(moves ? { wasHeld } : {}) }));
     else
       print(
         record([
@@ -55,9 +56,16 @@ export const dataExport: Command = {
     if (config.pepper !== null)
       io.err('Keys are recognized only with the same KEYSTILE_PEPPER. It is not in the export.\n');
     if (moves)
-      io.err(
-        'The service is held: it changes and spends nothing, and does not start again. Import the data and start the new service, or go back with keystile data release.\n',
-      );
+      io.err(`The service is held: it changes and spends nothing, and does not start again. ${next(wasHeld)}\n`);
     return EXIT.OK;
   },
 };
+
+/** What to do after a move. */
+function next(wasHeld: boolean): string {
+  if (!wasHeld) return 'Import the data and start the new service, or go back with keystile data release.';
+  return (
+    'An earlier export with --move already held it. Use only one of the two exports: both have the same credits. ' +
+    'Run keystile data release only if neither is used.'
+  );
+}

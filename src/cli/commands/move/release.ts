@@ -18,7 +18,8 @@ export const dataRelease: Command = {
   async run(call) {
     const { io, flags, isJson } = call;
     const { config } = await readDataSettings(io, flags);
-    await confirm(call, 'data release', 'Spend again, and never from the exported data', databaseOf(config));
+    const what = `Let the service on ${databaseOf(config)} spend again. The exported data must then never be used`;
+    await confirm(call, 'data release', what);
     const { releaseMove } = await LOAD_MOVE.hold();
     if (!(await releaseMove(config))) throw failed('This database is not held for a move. Nothing was changed.');
     io.out(isJson ? jsonLine({ released: true }) : 'released\n');

@@ -11,7 +11,7 @@ export const backups = defineCheck({
     if (failure !== null && isRefused) {
       return {
         text: `The service does not start. ${failure}`,
-        fix: 'Set KEYSTILE_BACKUP_FOLDER to a folder that is not in the data folder, on another disk if there is one.',
+        fix: 'Set KEYSTILE_BACKUP_FOLDER to a folder that is not in the data folder, on another disk if there is one: a backup must not be lost with what it is a copy of.',
         command: 'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
       };
     }

@@ -8,7 +8,6 @@ export const certificate = defineCheck({
   severity: 'problem',
   needs: ['certificate', 'nowMs', 'config'],
   find({ certificate: state, nowMs, config }) {
-    if (state === null) return null;
     const { expiresAtMs, problem, keyMode } = state;
     const leftMs = expiresAtMs === null ? null : expiresAtMs - nowMs;
     if (problem !== null) return unusable(problem, leftMs, config);

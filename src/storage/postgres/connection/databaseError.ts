@@ -20,6 +20,10 @@ export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'roll
 /** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
 const OTHER_COLUMNS = '0A000';
 
+const INSUFFICIENT_PRIVILEGE = '42501';
+/** What statements of Keystile meet at tables of another program: other names, types and columns. */
+const AT_OTHER_TABLES = /^(?:42|22P02|23502)/;
+
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
   ['08', 'lost'],
@@ -55,6 +59,15 @@ export function isTold(error: unknown): error is Error {
 /** The SQLSTATE; null when the error does not come from the server. */
 export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
+}
+
+/** What to do about a statement that the database refuses however often it is sent; null when that is not known. */
+export function adviceOnRefusal(error: unknown): string | null {
+  const state = stateOf(error) ?? '';
+  if (state === INSUFFICIENT_PRIVILEGE)
+    return 'Connect as the role that owns the tables. In an empty database, give this role the right to create tables.';
+  if (AT_OTHER_TABLES.test(state)) return 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.';
+  return null;
 }
 
 /** The error in one line, without the statement that was sent. */

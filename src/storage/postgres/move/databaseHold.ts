@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { DataError } from '../../sql/move/dataError.ts';
 import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
+import { withDeadline } from '../connection/connector.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
 import { noKeystile } from './notes.ts';
@@ -13,6 +14,8 @@ import { readExportable } from './readData.ts';
 const MOVING_LOCK = 7_218_530_415;
 /** A statement waits no longer for nodes that have begun something. */
 const LOCK_TIMEOUT_MS = 5_000;
+/** A failed export lets go before it tells its reason. It waits no longer for a database that is silent. */
+const LET_GO_WITHIN_MS = 5_000;
 
 const MOVING = 'Another export with --move is running. Wait until it ends, or stop it.';
 const STOP_FIRST = 'An export with --move is running on this database. Stop it first.';
@@ -74,8 +77,12 @@ export class DatabaseHold {
     this.#isFinished = true;
   }
 
-  /** Removes its own note, and never that of another move. */
-  async close(): Promise<void> {
+  /** Removes its own note, and never that of another move. Rejects when that is not known to be done in time. */
+  async close(withinMs = LET_GO_WITHIN_MS): Promise<void> {
+    await withDeadline(this.#client, withinMs, this.#letGo());
+  }
+
+  async #letGo(): Promise<void> {
     const remove = 'DELETE FROM installation WHERE name = $1 AND value = $2';
     try {
       if (!this.#isFinished) await this.#client.query(remove, [MOVED_NOTE, this.#note]);

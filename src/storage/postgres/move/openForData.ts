@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { DataError } from '../../sql/move/dataError.ts';
 import { Connector } from '../connection/connector.ts';
-import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { adviceOnRefusal, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { parseAddress } from '../connection/databaseUrl.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
@@ -40,12 +40,14 @@ export async function takeSessionLock(client: Client, key: number, refusal: stri
   }
 }
 
-/** Failures of the database in one sentence, with what to do. */
+/** Failures of the database in one sentence, with what to do: `advice`, unless every try would end the same. */
 export async function orExplain<T>(work: Promise<T>, advice: string): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (isTold(error) || error instanceof DataError || error instanceof WrongServer) throw error;
+    const refusal = adviceOnRefusal(error);
+    if (refusal !== null) throw new WrongServer(`The database refused (${reasonOf(error)}). ${refusal}`);
     const lost = kindOf(error) === 'lost' ? 'The connection to the database was lost' : 'The database refused';
     throw new StorageUnavailable(`${lost} (${reasonOf(error)}). ${advice}`);
   }

@@ -4,6 +4,7 @@ import { DataError } from '../../sql/move/dataError.ts';
 import type { DataSource } from '../../sql/move/dataPorts.ts';
 import { type CounterName, COUNTERS, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
 import { rowsOfSlice } from '../../sql/move/sliceRows.ts';
+import { withDeadline } from '../connection/connector.ts';
 import { isOfFirstRelease, readInstallation } from '../schema/migrate.ts';
 import { SCHEMA_VERSION } from '../schema/schema.ts';
 import { IMPORT_NOTE } from '../../sql/move/importedNote.ts';
@@ -12,6 +13,7 @@ import { openForData, orExplain } from './openForData.ts';
 
 /** Rows that are read at once. */
 const STEP = 2_000;
+const CLOSE_WITHIN_MS = 5_000;
 
 const ADVICE = 'Nothing is left of the export. Run the command again.';
 
@@ -66,8 +68,9 @@ export class PostgresDataSource implements DataSource {
     await orExplain(begin(this.#client), ADVICE);
   }
 
-  async close(): Promise<void> {
-    await this.#client.end();
+  /** It has only read: a server that is silent is left, and hides no other failure. */
+  async close(withinMs = CLOSE_WITHIN_MS): Promise<void> {
+    await withDeadline(this.#client, withinMs, this.#client.end()).catch(() => {});
   }
 
   async *#fetch<T>(sql: string): AsyncGenerator<readonly T[]> {

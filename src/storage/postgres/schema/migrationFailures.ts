@@ -1,5 +1,5 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import { hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { adviceOnRefusal, hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
@@ -32,6 +32,12 @@ export function neverUnlocked(stage: Stage, version: number, tries: string): Sto
   return new StorageUnavailable(
     `${what}: ${HOLDERS[stage]} kept its tables locked during ${tries}. Start again when it has ended.`,
   );
+}
+
+/** A start that failed outside the migration of a known schema. */
+export function notPrepared(error: unknown): Error {
+  const advice = adviceOnRefusal(error);
+  return failed(error, `The database cannot be prepared (${reasonOf(error)}).${advice === null ? '' : ` ${advice}`}`);
 }
 
 export function notMigrated(error: unknown, from: number, to: number): Error {

@@ -38,7 +38,7 @@ export function refusalOf(backupFolder: string, dataFolder: string): string | nu
   } catch {
     return null;
   }
-  return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}. Set it to another folder: a backup must not be lost with what it is a copy of.`;
+  return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}.`;
 }
 
 /** By real paths, so that no link leads into the data folder. */

@@ -1,0 +1,46 @@
+import { expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+
+import { keystile } from '../../process/cli/cliRun.ts';
+import { TempFolder } from '../../process/process.ts';
+import { Server } from '../../process/server.ts';
+import { TestService } from '../../support/service.ts';
+import { stoppedDatabase } from './moved.ts';
+
+const HELD = 'The service is held: it changes and spends nothing, and does not start again. ';
+const FIRST = `${HELD}Import the data and start the new service, or go back with keystile data release.\n`;
+const SECOND = `${HELD}An earlier export with --move already held it. Use only one of the two exports: both have the same credits. Run keystile data release only if neither is used.\n`;
+
+/** Two moves of the same source, one after the other, that both succeed. */
+async function expectTold(environment: Readonly<Record<string, string>>): Promise<void> {
+  using folder = new TempFolder();
+  const move = (file: string, ...flags: string[]) =>
+    keystile(['data', 'export', folder.join(file), ...flags], { environment });
+  expect(await move('first', '--move')).toMatchObject({ code: 0, err: FIRST });
+  const second = await move('second', '--move', '--json');
+  expect(second).toMatchObject({ code: 0, err: SECOND });
+  expect(JSON.parse(second.out)).toMatchObject({ wasHeld: true });
+  // A copy holds nothing.
+  expect(JSON.parse((await move('copy', '--json')).out)).not.toHaveProperty('wasHeld');
+  expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
+  const afterRelease = await move('third', '--move', '--json');
+  expect(afterRelease.err).toBe(FIRST);
+  expect(JSON.parse(afterRelease.out)).toMatchObject({ wasHeld: false });
+}
+
+test('the second move of a running service says that there are two exports, of which one may be used', async () => {
+  using folder = new TempFolder();
+  await using _ = await Server.start(folder);
+  await expectTold({ KEYSTILE_DATA: folder.join('data') });
+});
+
+test('the second move of a stopped service says that there are two exports, of which one may be used', async () => {
+  const service = await TestService.start();
+  await service.stop();
+  await expectTold({ KEYSTILE_DATA: service.folder });
+  rmSync(service.folder, { recursive: true });
+});
+
+test('the second move of a database says that there are two exports, of which one may be used', async () => {
+  await expectTold((await stoppedDatabase()).environment);
+});
