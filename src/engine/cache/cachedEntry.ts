@@ -14,7 +14,7 @@ export interface OwnFields {
 
 /** Where a key finds what others give it: its identity, or the plan that it is on itself. It has at most one of both. */
 export interface Sources {
-  /** Its row among the identities; null = none. */
+  /** Its row among the identities; null = none. The row of a packed key has it itself. */
   readonly identityRow: number | null;
   readonly planSlot: PlanSlot | null;
 }

@@ -49,6 +49,7 @@ export class Identities implements IdentityNotes {
     const rows = this.#rows;
     if (!rows.isKnown(row)) return null;
     const kept = rows.isKept(row) ? this.#kept.at(row) : null;
+    if (kept === null && rows.isKept(row)) throw new Error(`the identity in row ${row} is not there`);
     const traits = kept === null ? this.#traitsOf(row) : traitsNow(kept);
     if (traits === null) return null;
     const hasWindows = traits.plan !== null && rows.hasWindowsOf(row, traits.plan.revision);

@@ -69,7 +69,7 @@ export class IdentityEntry {
   /** null = it is packed: its external id is plain text, and it has no metadata. */
   readonly kept: KeptIdentity | null;
   /** The end of an answer about a usual key: one that is enabled, does not expire and has nothing to describe. null = not made yet. */
-  readonly usualEnd: string | null;
+  usualEnd: string | null;
   readonly #notes: IdentityNotes;
   readonly #traits: IdentityTraits;
   readonly #account: number;
@@ -115,6 +115,7 @@ export class IdentityEntry {
 
   /** Of a packed one. The text names it. */
   keepUsualEnd(text: string): void {
+    this.usualEnd = text;
     this.#notes.keepUsualEnd(this, text);
   }
 

@@ -8,7 +8,7 @@ import type { KeyEntry, KeyExtras } from './keyEntry.ts';
 import { asConfigured, joined, orNone, withGiven } from './limitLists.ts';
 import type { EntryPermissions, PlanEntry } from './planEntry.ts';
 
-/** An entry that is kept as an object. `identity` is that of the slot. The plan of a key must have been read. */
+/** An entry that is kept as an object. `identity` is that of its row. The plan of a key must have been read. */
 export function toKeyEntry(
   found: KeyWithIdentity,
   apiId: string,

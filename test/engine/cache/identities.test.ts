@@ -155,11 +155,13 @@ test('an identity comes out as its newest record with its plan says, as long as 
 });
 
 describe('an entry that is still in use when its identity changes', () => {
+  const renamed = record(1, { externalId: 'renamed', revision: 2, planId: 'plan_1' });
+  const other = record(2, { planId: 'plan_1' });
   const changes: [what: string, (identities: Identities, row: number) => void][] = [
-    ['is read again', (identities) => void identities.keep(record(1, { externalId: 'renamed', revision: 2 }))],
+    ['is read again', (identities) => void identities.keep(renamed)],
     ['is dropped', (identities) => identities.drop(record(1).id)],
-    ['gives its row to another', (identities, row) => [identities.release(row), identities.keep(record(2))]],
-    ['goes with all others', (identities) => [identities.clear(), identities.keep(record(2))]],
+    ['gives its row to another', (identities, row) => [identities.release(row), identities.keep(other)]],
+    ['goes with all others', (identities) => [identities.clear(), identities.keep(other)]],
   ];
 
   test.each(changes)('says what was true, and leaves no trace when the identity %s', async (_what, change) => {
@@ -167,8 +169,11 @@ describe('an entry that is still in use when its identity changes', () => {
     const row = identities.keep(record(1, { planId: 'plan_1' }));
     const entry = identities.at(row) as IdentityEntry;
     expect(entry.isPresent).toBe(true);
+    for (const each of limits()) entry.keepWindow(each, 10);
+    entry.keepLocal(ownerOf(entry.id));
     change(identities, row);
     expect([entry.isPresent, entry.id, entry.externalId]).toEqual([false, record(1).id, 'customer 1']);
+    expect(entry.local).toBeNull();
     for (const each of limits()) entry.keepWindow(each, 11);
     entry.keepLocal(ownerOf(entry.id));
     entry.keepUsualEnd(`"${entry.id} ${entry.externalId}"`);
@@ -177,6 +182,44 @@ describe('an entry that is still in use when its identity changes', () => {
     const now = identities.at(row);
     expect([now?.local ?? null, now?.usualEnd ?? null]).toEqual([null, null]);
     expect(limits().map((each) => now?.windowOf(each) ?? null)).toEqual([null, null]);
+    now?.keepLocal(ownerOf('another'));
+    expect(entry.local).toBeNull();
+  });
+
+  test('keeps its text for itself: an entry that is kept for long does not make it again', async () => {
+    const { identities } = await setup();
+    const entry = identities.at(identities.keep(record(1))) as IdentityEntry;
+    entry.keepUsualEnd(`the end of ${entry.externalId}, ${entry.id}`);
+    expect(entry.usualEnd).toBe(`the end of customer 1, ${record(1).id}`);
+  });
+});
+
+describe('an identity that is read again', () => {
+  test('is an object or a row, as its newest record says', async () => {
+    const { identities, slot } = await setup();
+    const row = identities.keep(record(1, { meta: '{"a":1}', planId: 'plan_1' }));
+    expect(identities.keep(record(1, { revision: 2, externalId: 'renamed' }))).toBe(row);
+    const now = identities.at(row);
+    expect([now?.meta, now?.externalId, now?.revision, now?.kept, now?.plan]).toEqual([null, 'renamed', 2, null, null]);
+    expect(identities.planSlotOf({ identityRow: row, planSlot: null })).toBeNull();
+    identities.keep(record(1, { revision: 3, meta: '{"b":1}', planId: 'plan_1' }));
+    expect([identities.at(row)?.meta, identities.planSlotOf({ identityRow: row, planSlot: null })]).toEqual([
+      '{"b":1}',
+      slot,
+    ]);
+  });
+
+  test('stays when an older entry of it is found to be out of date', async () => {
+    const { identities } = await setup();
+    const row = identities.keep(record(1, { planId: 'plan_1' }));
+    const before = identities.at(row) as IdentityEntry;
+    identities.keep(record(1, { revision: 2, planId: 'plan_1' }));
+    identities.dropEntry(before);
+    expect(identities.at(row)?.revision).toBe(2);
+    identities.dropEntry(identities.at(row) as IdentityEntry);
+    expect(identities.at(row)).toBeNull();
+    // Its plan is not what must be read: the identity is.
+    expect(identities.planSlotOf({ identityRow: row, planSlot: null })).toBeNull();
   });
 });
 
@@ -227,8 +270,8 @@ describe('what an identity learns', () => {
     const after = identities.at(row);
     expect(limits().map((each) => after?.windowOf(each))).toEqual([null, null]);
     expect(after?.local?.id).toBe(before.id);
-    after?.keepWindow(limits()[1] as AppliedLimit, 22);
-    expect(limits().map((each) => identities.at(row)?.windowOf(each))).toEqual([null, 22]);
+    after?.keepWindow(limits()[0] as AppliedLimit, 22);
+    expect(limits().map((each) => identities.at(row)?.windowOf(each))).toEqual([22, null]);
   });
 
   test('includes a text that is too long for its row', async () => {

@@ -149,6 +149,26 @@ describe.each(HOLDERS)('with holders that are an %s', (kind) => {
     expect((await service.verify(key, cost)).ratelimits).toMatchObject([{ remaining: 2 }]);
     expect((await service.verify(key, { ratelimits: [{ name: 'r', cost: 3 }] })).code).toBe('RATE_LIMITED');
   });
+
+  test('the same when other keys of the customer are in memory', async () => {
+    const planId = await plan({ ratelimits: [{ name: 'r', limit: 5, duration: 60_000, async: false }] });
+    const { who, key } = await holder(planId);
+    const second = 'externalId' in who ? (await service.createKey(who)).key : key;
+    for (const [each, remaining] of [
+      [key, 4],
+      [second, 3],
+    ] as const) {
+      expect((await service.verify(each)).ratelimits).toMatchObject([{ remaining }]);
+    }
+    service.clock.advance(4 * DAY_MS);
+    await service.engine.storage.ledger.prune();
+    for (const [each, remaining] of [
+      [key, 4],
+      [second, 3],
+    ] as const) {
+      expect((await service.verify(each)).ratelimits).toMatchObject([{ remaining }]);
+    }
+  });
 });
 
 describe('plans', () => {

@@ -27,7 +27,9 @@ const KIND_SHIFT = 8;
 const TEXT_SHIFT = 24;
 const BYTE = 0xff;
 
-const FIRST_ROWS = 256;
+/** Rows of a page, as a power of two. */
+const PAGE_SHIFT = 10;
+const PAGE_MASK = 2 ** PAGE_SHIFT - 1;
 /** Nothing that JSON would write in another way. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 const encoder = new TextEncoder();
@@ -53,26 +55,29 @@ export function arePlain({ id, externalId }: Names): boolean {
   return id.length + externalId.length <= TEXT_BYTES && PLAIN_TEXT.test(id) && PLAIN_TEXT.test(externalId);
 }
 
-/** Identities as a block of numbers. Rows that no key refers to are used again. */
+/**
+ * Identities as numbers, in pages: a block that is copied to grow would stop all verifications for a tenth of a second at half a million.
+ * Rows that no key refers to are used again.
+ */
 export class IdentityRows {
   readonly #readerOf: TextReader;
-  #words = new Uint32Array(FIRST_ROWS * ROW);
-  #read: (start: number, end: number) => string;
+  readonly #pages: Uint32Array<ArrayBuffer>[] = [];
+  /** Of each page. */
+  readonly #readers: ((start: number, end: number) => string)[] = [];
   #used = 0;
   #free: number[] = [];
-  /** Never used twice, so nothing that was read from a row is taken for what is there now. */
+  /** Not used twice while anything refers to it, so nothing that was read from a row is taken for what is there now. */
   #editions = 0;
 
   constructor(readerOf: TextReader) {
     this.#readerOf = readerOf;
-    this.#read = readerOf(this.#words.buffer);
   }
 
   /** A row that no key refers to. */
   add(): number {
     const free = this.#free.pop();
     if (free !== undefined) return free;
-    if (this.#used * ROW === this.#words.length) this.#grow();
+    if ((this.#used & PAGE_MASK) === 0) this.#addPage();
     return this.#used++;
   }
 
@@ -83,14 +88,14 @@ export class IdentityRows {
   }
 
   clear(): void {
-    this.#words = new Uint32Array(FIRST_ROWS * ROW);
-    this.#read = this.#readerOf(this.#words.buffer);
+    this.#pages.length = 0;
+    this.#readers.length = 0;
     this.#used = 0;
     this.#free = [];
   }
 
   write(row: number, { revision, plan, kind, account, names }: IdentityRow): void {
-    const [words, at] = [this.#words, row * ROW];
+    const [words, at] = [this.#page(row), startOf(row)];
     words[at + FLAGS] = IS_KNOWN | (kind === null ? IS_KEPT : kind << KIND_SHIFT);
     words[at + EDITION] = ++this.#editions;
     words[at + REVISION] = revision;
@@ -150,13 +155,12 @@ export class IdentityRows {
   }
 
   account(row: number): number {
-    return readLong(this.#words, row * ROW + ACCOUNT);
+    return readLong(this.#page(row), startOf(row) + ACCOUNT);
   }
 
   /** Of an identity that is not kept as an object. */
   text(row: number): string {
-    const start = (row * ROW + TEXT) * 4;
-    return this.#read(start, start + (this.#word(row, FLAGS) >>> TEXT_SHIFT));
+    return this.#read(row, 0, this.#word(row, FLAGS) >>> TEXT_SHIFT);
   }
 
   /** Where its names are in the text: `idIn` and `externalIdIn`. */
@@ -166,8 +170,7 @@ export class IdentityRows {
 
   id(row: number): string {
     const names = this.#word(row, NAMES);
-    const start = (row * ROW + TEXT) * 4 + (names & BYTE);
-    return this.#read(start, start + ((names >>> 8) & BYTE));
+    return this.#read(row, names & BYTE, (names >>> 8) & BYTE);
   }
 
   #writeText(row: number, text: string, { id, externalId }: Names): void {
@@ -175,7 +178,7 @@ export class IdentityRows {
     this.#put(row, FLAGS, flags | (text.length << TEXT_SHIFT));
     const names = text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
     this.#put(row, NAMES, names);
-    encoder.encodeInto(text, new Uint8Array(this.#words.buffer, (row * ROW + TEXT) * 4, TEXT_BYTES));
+    encoder.encodeInto(text, new Uint8Array(this.#page(row).buffer, textStart(row), TEXT_BYTES));
   }
 
   /** Its windows were opened for this revision of the plan. */
@@ -184,11 +187,11 @@ export class IdentityRows {
   }
 
   firstWindow(row: number): number {
-    return readLong(this.#words, row * ROW + FIRST_WINDOW);
+    return readLong(this.#page(row), startOf(row) + FIRST_WINDOW);
   }
 
   keepFirstWindow(row: number, account: number): void {
-    writeLong(this.#words, row * ROW + FIRST_WINDOW, account);
+    writeLong(this.#page(row), startOf(row) + FIRST_WINDOW, account);
   }
 
   /** Windows for another plan are forgotten. */
@@ -199,24 +202,42 @@ export class IdentityRows {
 
   #clearWindows(row: number): void {
     this.#put(row, WINDOWS_OF, 0);
-    writeLong(this.#words, row * ROW + FIRST_WINDOW, 0);
+    writeLong(this.#page(row), startOf(row) + FIRST_WINDOW, 0);
   }
 
   #word(row: number, word: number): number {
-    return this.#words[row * ROW + word] ?? 0;
+    return this.#pages[row >>> PAGE_SHIFT]?.[startOf(row) + word] ?? 0;
   }
 
   #put(row: number, word: number, value: number): void {
-    this.#words[row * ROW + word] = value;
+    this.#page(row)[startOf(row) + word] = value;
   }
 
-  /** Rows keep their numbers: the block is copied as a whole. */
-  #grow(): void {
-    const words = new Uint32Array(this.#words.length * 2);
-    words.set(this.#words);
-    this.#words = words;
-    this.#read = this.#readerOf(words.buffer);
+  /** Of a row that was added. */
+  #page(row: number): Uint32Array<ArrayBuffer> {
+    return this.#pages[row >>> PAGE_SHIFT] as Uint32Array<ArrayBuffer>;
   }
+
+  /** A part of its text. */
+  #read(row: number, from: number, length: number): string {
+    const start = textStart(row) + from;
+    return this.#readers[row >>> PAGE_SHIFT]?.(start, start + length) ?? '';
+  }
+
+  #addPage(): void {
+    const words = new Uint32Array((PAGE_MASK + 1) * ROW);
+    this.#pages.push(words);
+    this.#readers.push(this.#readerOf(words.buffer));
+  }
+}
+
+/** The first word of a row in its page. */
+function startOf(row: number): number {
+  return (row & PAGE_MASK) * ROW;
+}
+
+function textStart(row: number): number {
+  return (startOf(row) + TEXT) * 4;
 }
 
 export function idIn(text: string, names: number): string {

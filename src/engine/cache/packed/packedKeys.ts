@@ -40,7 +40,7 @@ import { RowNotes } from './rowNotes.ts';
 const FIRST_ROWS = 1024;
 
 /**
- * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name, no metadata and no owner,
+ * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name and no metadata,
  * and fit into a row (rowLayout.ts). With 100,000 keys as objects every collection walks through all of them, which was measured
  * to cost a quarter of the throughput.
  *
