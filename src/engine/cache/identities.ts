@@ -11,7 +11,8 @@ import {
 } from './identityEntry.ts';
 import type { KeyEntry } from './keyEntry.ts';
 import { kindOf, makeTraits, traitsOfKind } from './identityTraits.ts';
-import { arePlain, IdentityRows } from './packed/identityRows.ts';
+import { arePlain } from './packed/identityNames.ts';
+import { IdentityRows, TEXT_BYTES } from './packed/identityRows.ts';
 import { isWord } from './packed/packedWords.ts';
 import { Companions, Shared } from './packed/sharedValues.ts';
 import type { IdentityTraits, PlanSlot } from './planEntry.ts';
@@ -171,7 +172,12 @@ export class Identities implements IdentityNotes {
     this.#forgetCompanions(row);
     const planSlot = record.planId === null ? null : this.#plans.slot(record.planId);
     const plan = planSlot === null ? 0 : this.#planSlots.indexOf(planSlot.id, planSlot);
-    const isPacked = record.meta === null && plan >= 0 && arePlain(record) && isWord(revision);
+    const isPacked =
+      record.meta === null &&
+      plan >= 0 &&
+      arePlain(record) &&
+      id.length + externalId.length <= TEXT_BYTES &&
+      isWord(revision);
     const kind = isPacked ? kindOf(record) : -1;
     if (kind < 0) this.#kept.put(row, { record, planSlot, traits: null, wire: null });
     this.#rows.write(row, {

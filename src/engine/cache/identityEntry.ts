@@ -1,7 +1,7 @@
 import type { IdentityRecord } from '../../core/records.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import { externalIdIn, idIn } from './packed/identityRows.ts';
+import { externalIdIn, idIn } from './packed/identityNames.ts';
 import type { EntryCredits, IdentityTraits, PlanEntry, PlanSlot } from './planEntry.ts';
 
 /** Instead of the account of a window: none was opened yet. */

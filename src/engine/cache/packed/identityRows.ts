@@ -1,4 +1,5 @@
 import type { TextReader } from '../../system.ts';
+import { BYTE, type Names, namesIn, idLength, idStart } from './identityNames.ts';
 import { readLong, writeLong } from './packedWords.ts';
 
 /** The words of a row, in four lines of the processor's cache. The rest of the row is text, in which the names are found. */
@@ -16,7 +17,7 @@ const KEYS = WINDOWS_OF + 1;
 const NAMES = KEYS + 1;
 const TEXT = NAMES + 1;
 const ROW = 64;
-const TEXT_BYTES = (ROW - TEXT) * 4;
+export const TEXT_BYTES = (ROW - TEXT) * 4;
 
 /** Bits of the flags. Behind them are the kind, and the length of the text. */
 const IS_KNOWN = 1;
@@ -25,13 +26,10 @@ const IS_KEPT = 2;
 const HAS_END = 4;
 const KIND_SHIFT = 8;
 const TEXT_SHIFT = 24;
-const BYTE = 0xff;
 
 /** Rows of a page, as a power of two. */
 const PAGE_SHIFT = 10;
 const PAGE_MASK = 2 ** PAGE_SHIFT - 1;
-/** Nothing that JSON would write in another way. */
-const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 const encoder = new TextEncoder();
 
 /** What a row says of an identity. */
@@ -43,16 +41,6 @@ export interface IdentityRow {
   readonly kind: number | null;
   readonly account: number;
   readonly names: Names;
-}
-
-export interface Names {
-  readonly id: string;
-  readonly externalId: string;
-}
-
-/** Names that answers repeat as they are. */
-export function arePlain({ id, externalId }: Names): boolean {
-  return id.length + externalId.length <= TEXT_BYTES && PLAIN_TEXT.test(id) && PLAIN_TEXT.test(externalId);
 }
 
 /**
@@ -170,14 +158,13 @@ export class IdentityRows {
 
   id(row: number): string {
     const names = this.#word(row, NAMES);
-    return this.#read(row, names & BYTE, (names >>> 8) & BYTE);
+    return this.#read(row, idStart(names), idLength(names));
   }
 
-  #writeText(row: number, text: string, { id, externalId }: Names): void {
+  #writeText(row: number, text: string, names: Names): void {
     const flags = this.#word(row, FLAGS) & (2 ** TEXT_SHIFT - 1);
     this.#put(row, FLAGS, flags | (text.length << TEXT_SHIFT));
-    const names = text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
-    this.#put(row, NAMES, names);
+    this.#put(row, NAMES, namesIn(text, names));
     encoder.encodeInto(text, new Uint8Array(this.#page(row).buffer, textStart(row), TEXT_BYTES));
   }
 
@@ -238,14 +225,4 @@ function startOf(row: number): number {
 
 function textStart(row: number): number {
   return (startOf(row) + TEXT) * 4;
-}
-
-export function idIn(text: string, names: number): string {
-  const start = names & BYTE;
-  return text.slice(start, start + ((names >>> 8) & BYTE));
-}
-
-export function externalIdIn(text: string, names: number): string {
-  const start = (names >>> 16) & BYTE;
-  return text.slice(start, start + (names >>> 24));
 }

@@ -1,0 +1,80 @@
+import { expect, test } from 'bun:test';
+import * as fc from 'fast-check';
+
+import type { KeyCache } from '../../../src/engine/cache/keyCache.ts';
+import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
+import { make } from './slowRecords.ts';
+
+test('identities are in memory as long as a cached key has them, whatever is read, dropped and changed', async () => {
+  const numbers = fc.nat({ max: 15 });
+  const step = fc.oneof(
+    {
+      weight: 6,
+      arbitrary: fc.record({
+        read: numbers,
+        form: fc.constantFrom('packed', 'named', 'permitted'),
+        owner: fc.nat({ max: 4 }),
+      }),
+    },
+    { weight: 2, arbitrary: fc.record({ drop: numbers }) },
+    { weight: 2, arbitrary: fc.record({ dropIdentity: fc.nat({ max: 4 }) }) },
+    { weight: 1, arbitrary: fc.constantFrom('api' as const, 'clear' as const, 'access' as const) },
+  );
+  const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+      const { cache, records } = make(4);
+      const owners = new Map<number, string>();
+      const read = async (number: number, form: string, owner: string): Promise<void> => {
+        if (cache.peek(digestOf(number)) !== undefined) return;
+        owners.set(number, owner);
+        const lookup = cache.lookUp(digestOf(number));
+        const fields = { identityId: owner, apiId: `api_${number % 2}`, name: form === 'named' ? 'a name' : null };
+        const permissions = form === 'permitted' ? { roles: [], direct: [], grants: [] } : null;
+        const record = key(`key_${String(number).padStart(22, '0')}`, fields);
+        (await records.next()).answer(
+          foundKey(record, { identity: identity(owner, `owner of ${owner}`), permissions }),
+        );
+        await lookup;
+      };
+      for (const each of steps) {
+        if (each === 'clear') cache.clear();
+        else if (each === 'api') cache.dropApi('api_1');
+        else if (each === 'access') cache.dropAccess();
+        else if ('read' in each) await read(each.read, each.form, `id_${each.owner}`);
+        else if ('drop' in each) cache.drop(digestOf(each.drop));
+        else cache.dropIdentity(`id_${each.dropIdentity}`);
+      }
+      for (let number = 0; number <= 15; number++) {
+        const found = cache.peek(digestOf(number))?.identity;
+        if (found != null)
+          expect([found.id, found.externalId]).toEqual([owners.get(number), `owner of ${found.id}`] as string[]);
+        expect(cache.identityCount).toBeLessThanOrEqual(cache.size);
+        const before = cache.size;
+        cache.drop(digestOf(number));
+        expect(before - cache.size).toBeLessThanOrEqual(1);
+      }
+      expect([cache.size, cache.identityCount]).toEqual([0, 0]);
+    }),
+    { seed: Number(process.env['KEYSTILE_TEST_SEED'] ?? 1), numRuns: 200 },
+  );
+});
+
+test.each([
+  ['is dropped', (cache: KeyCache, digest: string) => cache.drop(digest)],
+  ['goes with all others', (cache: KeyCache) => cache.clear()],
+])('what a key has counted is told with its identity when it %s', async (_how, end) => {
+  for (const meta of [null, '{"a":1}']) {
+    const { cache, records } = make();
+    const digest = Bun.SHA256.hash('counted', 'base64');
+    const lookup = cache.lookUp(digest);
+    const record = key('key_1111111111111111111111', { identityId: 'id_1' });
+    (await records.next()).answer(foundKey(record, { identity: identity('id_1', 'owner', { meta }) }));
+    const told: string[] = [];
+    cache.counts.onDropped = ({ identityId }) => void told.push(identityId);
+    expect(cache.counts.count((await lookup) as KeyEntry, 1, 0)).toBe(true);
+    end(cache, digest);
+    expect(told).toEqual(['id_1']);
+  }
+});
