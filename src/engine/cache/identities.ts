@@ -49,8 +49,7 @@ export class Identities implements IdentityNotes {
   at(row: number): IdentityEntry | null {
     const rows = this.#rows;
     if (!rows.isKnown(row)) return null;
-    const kept = rows.isKept(row) ? this.#kept.at(row) : null;
-    if (kept === null && rows.isKept(row)) throw new Error(`the identity in row ${row} is not there`);
+    const kept = rows.isKept(row) ? this.#keptAt(row) : null;
     const traits = kept === null ? this.#traitsOf(row) : traitsNow(kept);
     if (traits === null) return null;
     const hasWindows = traits.plan !== null && rows.hasWindowsOf(row, traits.plan.revision);
@@ -187,6 +186,13 @@ export class Identities implements IdentityNotes {
       account: credits?.account ?? 0,
       names: { id, externalId },
     });
+  }
+
+  /** Without its object, the row would show the text of an identity that had it before. */
+  #keptAt(row: number): KeptIdentity {
+    const kept = this.#kept.at(row);
+    if (kept === null) throw new Error(`the identity in row ${row} is not there`);
+    return kept;
   }
 
   #revisionOf(row: number): number {

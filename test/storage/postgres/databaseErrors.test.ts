@@ -4,6 +4,7 @@ import { DatabaseError } from 'pg';
 
 import { ConnectionLost, kindOf, reasonOf } from '../../../src/storage/postgres/connection/databaseError.ts';
 import { KnownWindows } from '../../../src/storage/postgres/management/knownWindows.ts';
+import { orExplain } from '../../../src/storage/postgres/move/openForData.ts';
 
 function refusal(code: string): DatabaseError {
   const error = new DatabaseError('no', 1, 'error');
@@ -57,3 +58,11 @@ describe('known ad-hoc windows', () => {
     expect(known.find(window, 5_500)).toBeUndefined();
   });
 });
+
+test.each(['22P02', '23502'])(
+  'a value of an import that the database refuses (%s) is not taken for a wrong database',
+  (state) => {
+    const refused = orExplain(Promise.reject(refusal(state)), 'Try again.');
+    expect(refused).rejects.toThrow(`The database refused (no [${state}]). Try again.`);
+  },
+);

@@ -21,8 +21,9 @@ export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'roll
 const OTHER_COLUMNS = '0A000';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
-/** What statements of Keystile meet at tables of another program: other names, types and columns. */
-const AT_OTHER_TABLES = /^(?:42|22P02|23502)/;
+/** Names that are missing or taken, columns of other types: tables of another program. */
+const AT_OTHER_TABLES = /^42/;
+export const OTHER_TABLES = 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.';
 
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
@@ -66,8 +67,7 @@ export function adviceOnRefusal(error: unknown): string | null {
   const state = stateOf(error) ?? '';
   if (state === INSUFFICIENT_PRIVILEGE)
     return 'Connect as the role that owns the tables. In an empty database, give this role the right to create tables.';
-  if (AT_OTHER_TABLES.test(state)) return 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.';
-  return null;
+  return AT_OTHER_TABLES.test(state) ? OTHER_TABLES : null;
 }
 
 /** The error in one line, without the statement that was sent. */

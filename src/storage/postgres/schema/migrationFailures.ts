@@ -1,5 +1,12 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import { adviceOnRefusal, hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import {
+  adviceOnRefusal,
+  hasOtherColumns,
+  kindOf,
+  OTHER_TABLES,
+  reasonOf,
+  stateOf,
+} from '../connection/databaseError.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
@@ -34,9 +41,12 @@ export function neverUnlocked(stage: Stage, version: number, tries: string): Sto
   );
 }
 
+/** A value that a table does not take. A start writes only its own values, so the table is that of another program. */
+const REFUSED_VALUE = /^(?:22P02|23502)$/;
+
 /** A start that failed outside the migration of a known schema. */
 export function notPrepared(error: unknown): Error {
-  const advice = adviceOnRefusal(error);
+  const advice = adviceOnRefusal(error) ?? (REFUSED_VALUE.test(stateOf(error) ?? '') ? OTHER_TABLES : null);
   return failed(error, `The database cannot be prepared (${reasonOf(error)}).${advice === null ? '' : ` ${advice}`}`);
 }
 
