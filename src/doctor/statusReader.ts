@@ -38,7 +38,7 @@ export interface StatusContext {
   readonly database: DatabaseFacts;
   readonly version: string;
   readonly monotonicMs: () => number;
-  /** null = the service speaks plain HTTP. */
+  /** PLAIN_HTTP: the service has no certificate. */
   readonly readCertificate: () => CertificateFact | NotKnown;
 }
 
