@@ -10,12 +10,15 @@ const HOSTILE_PATH = '/%3Cimg%20src=x%20onerror=alert(1)%3E';
 let at: DashboardVisit;
 let page: Page;
 const got: { readonly path: string; readonly type: unknown }[] = [];
+/** The target answers once this is settled. */
+let mayAnswer = Promise.resolve();
 const sink = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   async fetch(request) {
     const { type } = (await request.json()) as { type: unknown };
     got.push({ path: new URL(request.url).pathname, type });
+    await mayAnswer;
     return new Response('');
   },
 });
@@ -50,11 +53,19 @@ test('a webhook is created, gets a test event, gets it again, is changed and del
   await page.getByText('Gets all events.').waitFor();
   await page.locator('summary').filter({ hasText: 'Deliveries' }).click();
   await page.getByText('Nothing was sent yet.').waitFor();
+  const held = Promise.withResolvers<void>();
+  mayAnswer = held.promise;
   await page.getByRole('button', { name: 'Send a test event' }).click();
   await page.getByRole('status').filter({ hasText: 'Queued. Its delivery shows what became of it.' }).waitFor();
   const row = page.getByRole('row').filter({ hasText: 'webhook.test' });
-  await row.getByText('delivered').waitFor();
+  await row.getByText('waiting').waitFor();
   await hasArrived(1);
+  // While it is being sent, the table is read again and again.
+  const isRead = (): Promise<unknown> => page.waitForResponse((answer) => answer.url().endsWith('listDeliveries'));
+  await isRead();
+  await isRead();
+  held.resolve();
+  await row.getByText('delivered').waitFor();
   await at.expectAccessible();
   await row.getByRole('button', { name: 'Send again' }).click();
   await row.getByRole('status').filter({ hasText: 'Queued.' }).waitFor();

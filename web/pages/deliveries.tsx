@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 
 import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
@@ -9,9 +9,6 @@ import { Ago, Badge } from '../ui/show.tsx';
 import { type Column, PagedTable } from '../ui/table.tsx';
 import { from } from './pageOf.ts';
 
-/** While something is being sent, the table is read again after this time. */
-const AGAIN_MS = 1_000;
-
 /** The clock of the page may be behind that of the service by this much. What is due then is being sent. */
 const SOON_MS = 3_000;
 
@@ -20,15 +17,9 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
   const { id: webhookId } = webhook;
   const [isOpen, setOpen] = useState(false);
   const [turn, setTurn] = useState(0);
-  const [isSending, setSending] = useState(false);
   // Later events can push it off the first page.
   const seen = useRef<string | null>(null);
   const reload = (): void => setTurn((before) => before + 1);
-  useEffect(() => {
-    if (!isOpen || !isSending) return undefined;
-    const timer = setTimeout(reload, AGAIN_MS);
-    return () => clearTimeout(timer);
-  }, [isOpen, isSending, turn]);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Deliveries</summary>
@@ -40,11 +31,10 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
           empty="Nothing was sent yet."
           load={async (cursor) => {
             const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
-            // Reading again begins with the first page, so a later one stays as it is.
             if (deliveries.some(({ eventId }) => eventId === awaited)) seen.current = awaited;
             const isSent = seen.current === awaited && !deliveries.some(isDue);
-            setSending(cursor === undefined && isActive(webhook) && !isSent);
-            return { rows: deliveries, ...page };
+            // The event is awaited on the first page.
+            return { rows: deliveries, ...page, isChanging: cursor === undefined && isActive(webhook) && !isSent };
           }}
           columns={may('webhook.update_webhook', webhookId) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}
         />
@@ -58,7 +48,8 @@ export function isActive({ enabled, pausedBecause }: Webhook): boolean {
 }
 
 function isDue({ state, nextAttemptAt }: Delivery): boolean {
-  return state === 'waiting' && nextAttemptAt !== undefined && nextAttemptAt <= nowMs() + SOON_MS;
+  const isBeingSent = nextAttemptAt === undefined;
+  return state === 'waiting' && (isBeingSent || nextAttemptAt <= nowMs() + SOON_MS);
 }
 
 const COLUMNS: readonly Column<Delivery>[] = [

@@ -1,5 +1,3 @@
-import { useState } from 'preact/hooks';
-
 import type { AuditEntry } from '../../sdk/src/generated/api.ts';
 import { keystile, may } from '../client.ts';
 import { listEntries } from '../paged.ts';
@@ -47,15 +45,10 @@ export function Imports() {
 }
 
 function Progress({ migrationId }: { readonly migrationId: string }) {
-  const [everyMs, setEveryMs] = useState(EVERY_MS);
   const progress = useLoaded(
-    async () => {
-      const loaded = await keystile.migrations.getProgress({ migrationId });
-      setEveryMs(isFinished(loaded) ? 0 : EVERY_MS);
-      return loaded;
-    },
+    () => keystile.migrations.getProgress({ migrationId }),
     [migrationId],
-    everyMs,
+    (loaded) => (isFinished(loaded) ? 0 : EVERY_MS),
   );
   return (
     <section aria-labelledby="progress">

@@ -16,7 +16,12 @@ export interface PageOf<Row> {
   readonly rows: readonly Row[];
   readonly cursor?: string | undefined;
   readonly total?: number | undefined;
+  /** Its rows are about to change: it is read again in a moment. */
+  readonly isChanging?: boolean;
 }
+
+/** How long after its answer a page that is changing is read again. */
+const AGAIN_MS = 1_000;
 
 /**
  * A table that is read page by page: each page is one request, however many rows there are. `on`: what the pages depend on; a change begins
@@ -40,7 +45,11 @@ export function PagedTable<Row>({
   const question = JSON.stringify(on);
   const [place, setPlace] = useState<{ question: string; cursors: readonly string[] }>({ question, cursors: [] });
   const cursors = place.question === question ? place.cursors : [];
-  const loaded = useLoaded(() => load(cursors.at(-1)), [question, cursors.at(-1)]);
+  const loaded = useLoaded(
+    () => load(cursors.at(-1)),
+    [question, cursors.at(-1)],
+    ({ isChanging }) => (isChanging ? AGAIN_MS : 0),
+  );
   const goTo = (next: readonly string[]): void => setPlace({ question, cursors: next });
   return (
     <Showing loaded={loaded}>

@@ -19,13 +19,18 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible. An answer to an earlier
- * question is ignored. After an error, the last value stays, if it answers the same question.
+ * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible (0 = not again; a function
+ * says it for each value). An answer to an earlier question is ignored. After an error, the last value stays, if it answers the same question.
  */
-export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], everyMs = 0): Loaded<T> {
+export function useLoaded<T>(
+  load: () => Promise<T>,
+  on: readonly unknown[],
+  everyMs: number | ((value: T) => number) = 0,
+): Loaded<T> {
   const question = JSON.stringify(on);
   const [state, setState] = useState<Loading<T>>({ value: null, error: null, isLoading: true, question });
   const [turn, setTurn] = useState(0);
+  const pauseMs = useRef(0);
   const next = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const reload = (): void => setTurn((before) => before + 1);
   const isHeld = isExpired.value || isAway.value;
@@ -35,15 +40,16 @@ export function useLoaded<T>(load: () => Promise<T>, on: readonly unknown[], eve
     let isCurrent = true;
     const settle = (settled: { value?: T; error: unknown }): void => {
       if (!isCurrent) return;
+      if (typeof everyMs === 'number') pauseMs.current = everyMs;
+      else if (settled.value !== undefined) pauseMs.current = everyMs(settled.value);
       setState((before) => {
         const kept = before.question === question ? before.value : null;
         return { value: settled.value ?? kept, error: settled.error, isLoading: false, question };
       });
-      if (everyMs > 0) next.current = setTimeout(waitUntilVisible, everyMs);
+      if (pauseMs.current > 0) reloadLater();
     };
-    const waitUntilVisible = (): void => {
-      if (document.hidden) next.current = setTimeout(waitUntilVisible, everyMs);
-      else reload();
+    const reloadLater = (): void => {
+      next.current = setTimeout(() => (document.hidden ? reloadLater() : reload()), pauseMs.current);
     };
     setState((before) => ({ ...before, isLoading: true }));
     ask(load).then(

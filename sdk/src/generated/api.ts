@@ -391,7 +391,7 @@ export type Delivery = {
   readonly attempts: number;
   /** When the event was put in the queue of the webhook, in unix milliseconds. */
   readonly queuedAt: number;
-  /** When it is sent next, in unix milliseconds. Absent when it is finished. */
+  /** When it is sent next, in unix milliseconds. Absent when it is finished, and while it is being sent. */
   readonly nextAttemptAt?: number | undefined;
   /** When it was last sent. Absent when it was not sent yet. */
   readonly lastAttemptAt?: number | undefined;

@@ -106,7 +106,7 @@ export const DeliveryObject = component(
     ),
     nextAttemptAt: optional(
       Whole,
-      'When it is sent next, in unix milliseconds. Absent when it is finished.',
+      'When it is sent next, in unix milliseconds. Absent when it is finished, and while it is being sent.',
       EXAMPLE.nextMidnight,
     ),
     lastAttemptAt: optional(Whole, 'When it was last sent. Absent when it was not sent yet.', EXAMPLE.midnight),
@@ -124,14 +124,15 @@ export const DeliveryObject = component(
 type Delivery = Awaited<ReturnType<WebhookDeliveries['list']>>[number];
 
 export function toDeliveryObject(delivery: Delivery): object {
-  const { eventId, type, state, attempts, queuedAtMs, dueAtMs, lastAtMs, lastStatus, lastError } = delivery;
+  const { eventId, type, state, attempts, queuedAtMs, dueAtMs, isBeingSent, lastAtMs, lastStatus, lastError } =
+    delivery;
   return {
     eventId,
     type,
     state,
     attempts,
     queuedAt: queuedAtMs,
-    ...(state === 'waiting' ? { nextAttemptAt: dueAtMs } : {}),
+    ...(state === 'waiting' && !isBeingSent ? { nextAttemptAt: dueAtMs } : {}),
     ...(lastAtMs === null ? {} : { lastAttemptAt: lastAtMs }),
     ...(lastStatus === null ? {} : { lastStatus }),
     ...(lastError === null ? {} : { lastError }),

@@ -18,8 +18,9 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** When it is sent next; of no meaning when it is finished. */
+  /** When it is sent next; while it is being sent, when another node takes over; of no meaning when it is finished. */
   readonly dueAtMs: number;
+  readonly isBeingSent: boolean;
   readonly attempts: number;
   readonly queuedAtMs: number;
   /** When the present row of failed tries began; null = the last try did not fail. */

@@ -24,9 +24,13 @@ test('a target that hangs holds up no other, until it has taken too long', async
   await service.engine.deliverEvents.run({ warn() {} });
   while ((await stateOf(taking)) !== 'delivered' || good.received.length < 2);
   expect([await stateOf(hanging), bad.received.length]).toEqual(['waiting', 1]);
+  // While it is being sent, it has no next try.
+  const sent = async () => (await deliveriesOf(service, hanging.webhookId)).at(-1) ?? {};
+  expect(await sent()).not.toHaveProperty('nextAttemptAt');
   patience.abort();
   await service.engine.deliverEvents.idle();
-  const [first] = (await deliveriesOf(service, hanging.webhookId)).toReversed();
+  const first = await sent();
+  expect(first).toHaveProperty('nextAttemptAt');
   expect(first).toMatchObject({ attempts: 1, lastError: 'There was no answer within 10000 ms.' });
 });
 

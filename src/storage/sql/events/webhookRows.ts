@@ -41,6 +41,7 @@ export interface DeliveryRow {
   readonly type: string;
   readonly state: number;
   readonly due_at_ms: number;
+  readonly lease: string | null;
   readonly attempts: number;
   readonly queued_at_ms: number;
   readonly failing_since_ms: number | null;
@@ -50,7 +51,7 @@ export interface DeliveryRow {
 }
 
 export const DELIVERY_COLUMNS =
-  'd.webhook_id, d.sequence, d.event_id, d.type, d.state, d.due_at_ms, d.attempts, d.queued_at_ms, d.failing_since_ms, d.last_at_ms, d.last_status, d.last_error';
+  'd.webhook_id, d.sequence, d.event_id, d.type, d.state, d.due_at_ms, d.lease, d.attempts, d.queued_at_ms, d.failing_since_ms, d.last_at_ms, d.last_status, d.last_error';
 
 export function toDelivery(row: DeliveryRow): Delivery {
   return {
@@ -60,6 +61,7 @@ export function toDelivery(row: DeliveryRow): Delivery {
     type: row.type,
     state: DELIVERY_STATES[row.state] ?? 'failed',
     dueAtMs: row.due_at_ms,
+    isBeingSent: row.lease !== null,
     attempts: row.attempts,
     queuedAtMs: row.queued_at_ms,
     failingSinceMs: row.failing_since_ms,
