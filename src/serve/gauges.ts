@@ -24,6 +24,7 @@ export async function readGauges(
     cacheHits: engine.keyCache.hits,
     cacheMisses: engine.keyCache.misses,
     cachedKeys: engine.keyCache.size,
+    cachedIdentities: engine.keyCache.identityCount,
     unsavedLocalCounts: engine.localLimits.unsavedSize,
     ledgerWaiting: engine.storage.ledger.waiting,
     lookupsWaiting: engine.keyCache.lookupsWaiting,

@@ -14,7 +14,7 @@ import { kindOf, makeTraits, traitsOfKind } from './identityTraits.ts';
 import { arePlain } from './packed/identityNames.ts';
 import { IdentityRows, TEXT_BYTES } from './packed/identityRows.ts';
 import { isWord } from './packed/packedWords.ts';
-import { Companions, Shared } from './packed/sharedValues.ts';
+import { Companions } from './packed/sharedValues.ts';
 import type { IdentityTraits, PlanSlot } from './planEntry.ts';
 import type { Plans } from './plans.ts';
 
@@ -26,8 +26,9 @@ export class Identities implements IdentityNotes {
   readonly #plans: Plans;
   readonly #rows: IdentityRows;
   readonly #rowOf = new Map<string, number>();
-  #planSlots = new Shared<PlanSlot>();
   #kept = new Companions<KeptIdentity>();
+  /** What keys that are kept as objects have of their identities. */
+  #shared = new Companions<IdentityEntry>();
   #locals = new Companions<LocalOwner>();
   #furtherWindows = new Companions<FurtherWindows>();
   /** Usual ends of answers that do not fit into their rows. */
@@ -64,7 +65,7 @@ export class Identities implements IdentityNotes {
       firstWindow: hasWindows ? rows.firstWindow(row) : NO_WINDOW,
       furtherWindows: hasWindows ? this.#furtherWindows.at(row) : null,
       text,
-      namesIn: rows.namesIn(row),
+      namePlaces: rows.namePlaces(row),
       usualEnd: rows.hasUsualEnd(row) ? text : this.#longEnds.at(row),
       kept,
     });
@@ -75,12 +76,26 @@ export class Identities implements IdentityNotes {
     return this.#kept.at(row)?.record.id ?? this.#rows.id(row);
   }
 
-  /** What the sources of a key give as they are now; null: one of them must be read. */
+  /** What the sources give as they are now to a key that keeps it; null: one of them must be read. */
   givenBy({ identityRow, planSlot }: Sources): Pick<KeyEntry, 'identity' | 'plan'> | null {
-    const identity = identityRow === null ? null : this.at(identityRow);
+    const identity = identityRow === null ? null : this.#sharedAt(identityRow);
     const plan = planSlot === null ? null : planSlot.entry;
     if ((identityRow !== null && identity === null) || (planSlot !== null && plan === null)) return null;
     return { identity, plan };
+  }
+
+  /** One entry for all keys that keep it. What one of them learns, such as a window, the others know. */
+  #sharedAt(row: number): IdentityEntry | null {
+    const shared = this.#shared.at(row);
+    if (shared?.isPresent === true) return shared;
+    const entry = this.at(row);
+    this.#shared.put(row, entry);
+    return entry;
+  }
+
+  /** Nothing that the key gets from others must be read. */
+  areRead({ identityRow, planSlot }: Sources): boolean {
+    return (identityRow === null || this.at(identityRow) !== null) && (planSlot === null || planSlot.entry !== null);
   }
 
   /** The plan that a key follows: that of its identity, or its own. null = there is none, or the identity must be read again. */
@@ -122,8 +137,8 @@ export class Identities implements IdentityNotes {
   clear(): void {
     this.#rows.clear();
     this.#rowOf.clear();
-    this.#planSlots = new Shared();
     this.#kept = new Companions();
+    this.#shared = new Companions();
     this.#locals = new Companions();
     this.#furtherWindows = new Companions();
     this.#longEnds = new Companions();
@@ -170,25 +185,20 @@ export class Identities implements IdentityNotes {
     const { id, externalId, credits, revision } = record;
     this.#forgetCompanions(row);
     const planSlot = record.planId === null ? null : this.#plans.slot(record.planId);
-    const plan = planSlot === null ? 0 : this.#planSlots.indexOf(planSlot.id, planSlot);
-    const isPacked =
-      record.meta === null &&
-      plan >= 0 &&
-      arePlain(record) &&
-      id.length + externalId.length <= TEXT_BYTES &&
-      isWord(revision);
+    const isShort = id.length + externalId.length <= TEXT_BYTES;
+    const isPacked = record.meta === null && isShort && arePlain(record) && isWord(revision);
     const kind = isPacked ? kindOf(record) : -1;
     if (kind < 0) this.#kept.put(row, { record, planSlot, traits: null, wire: null });
     this.#rows.write(row, {
       revision,
-      plan: Math.max(plan, 0),
+      plan: planSlot?.number ?? 0,
       kind: kind < 0 ? null : kind,
       account: credits?.account ?? 0,
       names: { id, externalId },
     });
   }
 
-  /** Without its object, the row would show the text of an identity that had it before. */
+  /** A kept identity without its object would be a bug: the row may still have the text of another one. */
   #keptAt(row: number): KeptIdentity {
     const kept = this.#kept.at(row);
     if (kept === null) throw new Error(`the identity in row ${row} is not there`);
@@ -201,6 +211,7 @@ export class Identities implements IdentityNotes {
 
   #forgetCompanions(row: number): void {
     this.#kept.put(row, null);
+    this.#shared.put(row, null);
     this.#locals.put(row, null);
     this.#furtherWindows.put(row, null);
     this.#longEnds.put(row, null);
@@ -209,7 +220,7 @@ export class Identities implements IdentityNotes {
   /** Of an identity that is not kept as an object. */
   #planSlotAt(row: number): PlanSlot | null {
     const plan = this.#rows.plan(row);
-    return plan === 0 ? null : this.#planSlots.at(plan);
+    return plan === 0 ? null : this.#plans.slotAt(plan);
   }
 
   /** null: the plan must be read. */

@@ -53,7 +53,7 @@ export interface IdentityParts {
   readonly furtherWindows: FurtherWindows | null;
   /** Of a packed one: a text that names it, and where in it the names are. */
   readonly text: string;
-  readonly namesIn: number;
+  readonly namePlaces: number;
   readonly usualEnd: string | null;
   readonly kept: KeptIdentity | null;
 }
@@ -74,7 +74,7 @@ export class IdentityEntry {
   readonly #traits: IdentityTraits;
   readonly #account: number;
   readonly #text: string;
-  readonly #namesIn: number;
+  readonly #namePlaces: number;
   #firstWindow: number;
   #furtherWindows: FurtherWindows | null;
 
@@ -88,7 +88,7 @@ export class IdentityEntry {
     this.#traits = parts.traits;
     this.#account = parts.account;
     this.#text = parts.text;
-    this.#namesIn = parts.namesIn;
+    this.#namePlaces = parts.namePlaces;
     this.#firstWindow = parts.firstWindow;
     this.#furtherWindows = parts.furtherWindows;
   }
@@ -102,11 +102,11 @@ export class IdentityEntry {
   /** Ids are often kept for long, and a part of the text would keep all of it in memory. So it is read anew where that is possible. */
   get id(): string {
     if (this.kept !== null) return this.kept.record.id;
-    return this.#notes.isUnchanged(this) ? this.#notes.idOf(this.row) : idIn(this.#text, this.#namesIn);
+    return this.#notes.isUnchanged(this) ? this.#notes.idOf(this.row) : idIn(this.#text, this.#namePlaces);
   }
 
   get externalId(): string {
-    return this.kept === null ? externalIdIn(this.#text, this.#namesIn) : this.kept.record.externalId;
+    return this.kept === null ? externalIdIn(this.#text, this.#namePlaces) : this.kept.record.externalId;
   }
 
   get meta(): string | null {

@@ -258,8 +258,7 @@ export class KeyCache {
       identityRow: found.identity === null ? null : this.#identities.keep(found.identity),
       planSlot: key.identityId !== null || key.planId === null ? null : this.#plans.slot(key.planId),
     };
-    const given = this.#identities.givenBy(sources);
-    if (given === null) {
+    if (!this.#identities.areRead(sources)) {
       const failure = this.#identities.planSlotOf(sources)?.failure ?? undefined;
       this.#identities.release(sources.identityRow);
       return failure;
@@ -267,7 +266,8 @@ export class KeyCache {
     if (this.#packed.add(digest, found, sources)) this.#kept.delete(digest);
     else {
       this.#packed.delete(digest);
-      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
+      const identity = this.#identities.givenBy(sources)?.identity ?? null;
+      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), identity, sources));
     }
     const kept = this.#cached(digest);
     if (this.size > this.#maxKeys) {

@@ -41,6 +41,8 @@ export interface PlanEntry {
 /** Where the holders of a plan find it. */
 export interface PlanSlot {
   readonly id: string;
+  /** Among the plans in memory, from 1. */
+  readonly number: number;
   /** null: it must be read again. */
   entry: PlanEntry | null;
   reading: Promise<void> | null;

@@ -13,6 +13,8 @@ const MAX_READS = 10;
 export class Plans {
   readonly #records: Pick<Records, 'findPlans'>;
   readonly #slots = new Map<string, PlanSlot>();
+  /** By their numbers. */
+  readonly #numbered: PlanSlot[] = [];
 
   constructor(records: Pick<Records, 'findPlans'>) {
     this.#records = records;
@@ -21,9 +23,15 @@ export class Plans {
   slot(id: string): PlanSlot {
     const known = this.#slots.get(id);
     if (known !== undefined) return known;
-    const slot: PlanSlot = { id, entry: null, reading: null, hasChanged: false, failure: null };
+    const number = this.#numbered.length + 1;
+    const slot: PlanSlot = { id, number, entry: null, reading: null, hasChanged: false, failure: null };
     this.#slots.set(id, slot);
+    this.#numbered.push(slot);
     return slot;
+  }
+
+  slotAt(number: number): PlanSlot {
+    return this.#numbered[number - 1] as PlanSlot;
   }
 
   drop(id: string): void {
@@ -36,9 +44,11 @@ export class Plans {
     for (const slot of this.#slots.values()) if (slot.entry === null || slot.entry.permissions !== null) forget(slot);
   }
 
+  /** No holder is cached any more. */
   clear(): void {
     for (const slot of this.#slots.values()) forget(slot);
     this.#slots.clear();
+    this.#numbered.length = 0;
   }
 
   /** This entry is out of date. A newer one of the same plan stays. */

@@ -162,10 +162,21 @@ test('10,000 identities are found while others come and go, and their rows are u
   }
 });
 
-test('with more plans than rows can number, an identity still has its own', async () => {
+test('each of many plans has its own identities, and however many there were, none of them becomes an object', async () => {
   const { identities, plans } = await setup();
-  const ids = Array.from({ length: 10_003 }, (_, number) => `plan_${number}`);
+  const ids = Array.from({ length: 70_000 }, (_, number) => `plan_${number}`);
   await Promise.all(ids.map((id) => plans.read(plans.slot(id))));
   const rows = ids.map((planId, number) => identities.keep(record(number, { planId })));
-  expect(rows.map((row) => identities.at(row)?.plan?.id)).toEqual(ids);
+  const entries = rows.map((row) => identities.at(row));
+  expect(entries.map((entry) => entry?.plan?.id)).toEqual(ids);
+  expect(entries.filter((entry) => entry?.kept !== null)).toEqual([]);
+});
+
+test('a row is not released by more keys than refer to it: it would belong to two identities', async () => {
+  const { identities } = await setup();
+  const row = identities.keep(record(1));
+  identities.release(row);
+  expect(() => identities.release(row)).toThrow('no key refers to the identity in row 0');
+  const [one, other] = [identities.keep(record(2)), identities.keep(record(3))];
+  expect([identities.at(one)?.id, identities.at(other)?.id]).toEqual([record(2).id, record(3).id]);
 });

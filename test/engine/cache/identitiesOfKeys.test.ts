@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
+import { readConfig } from '../../../src/config/read.ts';
 import type { KeyCache } from '../../../src/engine/cache/keyCache.ts';
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import { HAS_IDENTITY, identityBits, identityRowOf } from '../../../src/engine/cache/packed/rowLayout.ts';
 import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
 import { make } from './slowRecords.ts';
 
@@ -59,6 +61,40 @@ test('identities are in memory as long as a cached key has them, whatever is rea
     }),
     { seed: Number(process.env['KEYSTILE_TEST_SEED'] ?? 1), numRuns: 200 },
   );
+});
+
+const DIGEST = Bun.SHA256.hash('one key', 'base64');
+
+test.each([
+  ['a name', { name: null }, { name: 'a name' }],
+  ['no name any more', { name: 'a name' }, { name: null }],
+])('a key that has %s is found as it is now, once', async (_what, before, after) => {
+  const { cache, records } = make();
+  for (const [revision, fields] of [
+    [1, before],
+    [2, after],
+  ] as const) {
+    const lookup = cache.lookUp(DIGEST);
+    const record = key('key_1111111111111111111111', { identityId: 'id_1', revision, ...fields });
+    (await records.next()).answer(foundKey(record, { identity: identity('id_1', 'owner') }));
+    expect((await lookup)?.revision).toBe(revision);
+    expect([cache.peek(DIGEST)?.revision, cache.size, cache.identityCount]).toEqual([revision, 1, 1]);
+    // Somebody else has changed its customer: both are read again.
+    if (revision === 1) cache.dropIdentity('id_1');
+  }
+});
+
+test('the flags of a key have room for the row of its identity, whatever KEYSTILE_MAX_CACHED_KEYS says', () => {
+  const most = 2 ** 24 - 1;
+  for (const row of [0, 1, 2 ** 20, 2 ** 23, most]) {
+    expect(identityRowOf((HAS_IDENTITY | identityBits(row)) >>> 0)).toBe(row);
+  }
+  const { problems } = readConfig({
+    environment: { KEYSTILE_MAX_CACHED_KEYS: String(most) },
+    flags: {},
+    readFile: () => '',
+  });
+  expect(problems).toMatchObject([expect.stringContaining('KEYSTILE_MAX_CACHED_KEYS')]);
 });
 
 test.each([

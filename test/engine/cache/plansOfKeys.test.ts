@@ -23,6 +23,10 @@ const KEYS = new Map([
   ['own b', found(key('key_b', { planId: 'plan_b', name: 'kept as an object' }))],
   ['a', onPlan('plan_a')],
   ['b', onPlan('plan_b')],
+  ...['named', 'other named'].map(
+    (name) =>
+      [name, found(key(name, { identityId: 'id of plan_a', name }), { identity: onPlan('plan_a').identity })] as const,
+  ),
   ['none', found(key('key_none'))],
 ]);
 
@@ -119,5 +123,27 @@ test('a key whose plan does not exist is refused: nothing would limit it', async
   for (const planId of ['plan_a', 'plan_b']) reads.get(planId)?.resolve([]);
   for (const entry of await Promise.all(looking)) {
     expect(refusedByRecord(entry as KeyEntry, REQUEST, 1)).toBe('DISABLED');
+  }
+});
+
+test('keys with names share what is known of their identity, until that or its plan changes', async () => {
+  const { cache, answer } = setup();
+  const digests = ['named', 'other named'];
+  const read = async (): Promise<readonly KeyEntry[]> => {
+    const looking = digests.map((digest) => cache.lookUp(digest));
+    await answer('plan_a');
+    return (await Promise.all(looking)) as KeyEntry[];
+  };
+  const changes = [() => cache.dropIdentity('id of plan_a'), () => cache.dropPlan('plan_a')];
+  for (const change of changes) {
+    const [named, other] = (await read()) as [KeyEntry, KeyEntry];
+    expect(named.identity).not.toBeNull();
+    expect(named.identity).toBe(other.identity);
+    const [limit] = named.alwaysApplied as [AppliedLimit];
+    expect([windowOf(named, limit), windowOf(other, limit)]).toEqual([null, null]);
+    cache.keepWindow(named, limit, 77);
+    expect(digests.map((digest) => windowOf(cache.peek(digest) as KeyEntry, limit))).toEqual([77, 77]);
+    change();
+    expect(digests.map((digest) => cache.peek(digest))).toEqual([undefined, undefined]);
   }
 });

@@ -11,6 +11,7 @@ const gauges = {
   cacheHits: 3,
   cacheMisses: 4,
   cachedKeys: 5,
+  cachedIdentities: 2,
   unsavedLocalCounts: 6,
   cluster: null,
   ledgerWaiting: 7,
@@ -172,6 +173,7 @@ describe('metrics', () => {
     expect(sample(metrics, 'keystile_key_cache_hits_total')).toBe('3');
     expect(sample(metrics, 'keystile_key_cache_misses_total')).toBe('4');
     expect(sample(metrics, 'keystile_cached_keys')).toBe('5');
+    expect(sample(metrics, 'keystile_cached_identities')).toBe('2');
     expect(sample(metrics, 'keystile_unsaved_local_counts')).toBe('6');
     expect(linesOf(metrics).filter((line) => line.startsWith('keystile_other_tags_total'))).toEqual([
       'keystile_other_tags_total{reason="refused"} 9',

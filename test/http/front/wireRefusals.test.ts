@@ -107,7 +107,15 @@ describe.each(SERVERS)('wrong HTTP, %s', (name) => {
 
   const counted = (sample: string): number => {
     const { metrics, engine } = served.service.composed.service;
-    const gauges = { version: '', location: '', cacheHits: 0, cacheMisses: 0, cachedKeys: 0, unsavedLocalCounts: 0 };
+    const gauges = {
+      version: '',
+      location: '',
+      cacheHits: 0,
+      cacheMisses: 0,
+      cachedKeys: 0,
+      cachedIdentities: 0,
+      unsavedLocalCounts: 0,
+    };
     const more = {
       isReady: true,
       ledgerWaiting: 0,

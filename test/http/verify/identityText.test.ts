@@ -36,7 +36,7 @@ async function customer(externalId: string, meta: object) {
   return { usual, valid, identity };
 }
 
-const PLAIN = [3, 8, 36, 41, 42, 43, 60, 186, 187, 188, 255].map(
+const PLAIN = [3, 8, 36, 37, 41, 42, 43, 60, 186, 187, 188, 255].map(
   (length) => `${'abc 1! '.repeat(40).slice(0, length - 1)}x`,
 );
 const STRANGE = [

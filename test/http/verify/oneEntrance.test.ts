@@ -43,6 +43,7 @@ function counted(): { valid: number; all: number } {
     cacheHits: 0,
     cacheMisses: 0,
     cachedKeys: 0,
+    cachedIdentities: 0,
     unsavedLocalCounts: 0,
     cluster: null,
     ledgerWaiting: 0,

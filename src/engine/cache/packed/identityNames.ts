@@ -1,6 +1,6 @@
 /** Nothing that JSON would write in another way. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
-export const BYTE = 0xff;
+const BYTE = 0xff;
 
 export interface Names {
   readonly id: string;
@@ -13,23 +13,23 @@ export function arePlain({ id, externalId }: Names): boolean {
 }
 
 /** Where the names are in a text that has them: start and length of each, a byte for each number. */
-export function namesIn(text: string, { id, externalId }: Names): number {
+export function namePlaces(text: string, { id, externalId }: Names): number {
   return text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
 }
 
-export function idStart(names: number): number {
-  return names & BYTE;
+export function idStart(places: number): number {
+  return places & BYTE;
 }
 
-export function idLength(names: number): number {
-  return (names >>> 8) & BYTE;
+export function idLength(places: number): number {
+  return (places >>> 8) & BYTE;
 }
 
-export function idIn(text: string, names: number): string {
-  return text.slice(idStart(names), idStart(names) + idLength(names));
+export function idIn(text: string, places: number): string {
+  return text.slice(idStart(places), idStart(places) + idLength(places));
 }
 
-export function externalIdIn(text: string, names: number): string {
-  const start = (names >>> 16) & BYTE;
-  return text.slice(start, start + (names >>> 24));
+export function externalIdIn(text: string, places: number): string {
+  const start = (places >>> 16) & BYTE;
+  return text.slice(start, start + (places >>> 24));
 }

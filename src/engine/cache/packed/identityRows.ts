@@ -1,5 +1,5 @@
 import type { TextReader } from '../../system.ts';
-import { BYTE, type Names, namesIn, idLength, idStart } from './identityNames.ts';
+import { idLength, idStart, namePlaces, type Names } from './identityNames.ts';
 import { readLong, writeLong } from './packedWords.ts';
 
 /** The words of a row, in four lines of the processor's cache. The rest of the row is text, in which the names are found. */
@@ -14,8 +14,8 @@ const WINDOWS_OF = FIRST_WINDOW + 2;
 /** How many cached keys refer to it. */
 const KEYS = WINDOWS_OF + 1;
 /** Where in the text the names are. */
-const NAMES = KEYS + 1;
-const TEXT = NAMES + 1;
+const PLACES = KEYS + 1;
+const TEXT = PLACES + 1;
 const ROW = 64;
 export const TEXT_BYTES = (ROW - TEXT) * 4;
 
@@ -26,6 +26,7 @@ const IS_KEPT = 2;
 const HAS_END = 4;
 const KIND_SHIFT = 8;
 const TEXT_SHIFT = 24;
+const KINDS = 0xff;
 
 /** Rows of a page, as a power of two. */
 const PAGE_SHIFT = 10;
@@ -35,7 +36,7 @@ const encoder = new TextEncoder();
 /** What a row says of an identity. */
 export interface IdentityRow {
   readonly revision: number;
-  /** A number among the plans; 0 = none. */
+  /** The number of its plan; 0 = none. */
   readonly plan: number;
   /** null: it is kept as an object beside the row. */
   readonly kind: number | null;
@@ -114,6 +115,8 @@ export class IdentityRows {
   /** One more key refers to it, or one fewer. Answers how many do. */
   changeKeys(row: number, by: 1 | -1): number {
     const keys = this.#word(row, KEYS) + by;
+    // Released twice, a row would belong to two identities.
+    if (keys < 0) throw new Error(`no key refers to the identity in row ${row}`);
     this.#put(row, KEYS, keys);
     return keys;
   }
@@ -139,7 +142,7 @@ export class IdentityRows {
   }
 
   kind(row: number): number {
-    return (this.#word(row, FLAGS) >>> KIND_SHIFT) & BYTE;
+    return (this.#word(row, FLAGS) >>> KIND_SHIFT) & KINDS;
   }
 
   account(row: number): number {
@@ -152,19 +155,21 @@ export class IdentityRows {
   }
 
   /** Where its names are in the text: `idIn` and `externalIdIn`. */
-  namesIn(row: number): number {
-    return this.#word(row, NAMES);
+  namePlaces(row: number): number {
+    return this.#word(row, PLACES);
   }
 
   id(row: number): string {
-    const names = this.#word(row, NAMES);
-    return this.#read(row, idStart(names), idLength(names));
+    const places = this.#word(row, PLACES);
+    return this.#read(row, idStart(places), idLength(places));
   }
 
   #writeText(row: number, text: string, names: Names): void {
+    // The names may be read from this row, so they are found before it changes.
+    const places = namePlaces(text, names);
     const flags = this.#word(row, FLAGS) & (2 ** TEXT_SHIFT - 1);
     this.#put(row, FLAGS, flags | (text.length << TEXT_SHIFT));
-    this.#put(row, NAMES, namesIn(text, names));
+    this.#put(row, PLACES, places);
     encoder.encodeInto(text, new Uint8Array(this.#page(row).buffer, textStart(row), TEXT_BYTES));
   }
 

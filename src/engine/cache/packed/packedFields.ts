@@ -2,7 +2,7 @@ import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { Sources } from '../cachedEntry.ts';
 import { toExtras } from '../makeEntry.ts';
 import { countAccounts } from './packedAccounts.ts';
-import { flagsOf, HAS_IDENTITY, HAS_PLAN, identityBits, isPackableId, MAX_IDENTITY_ROW } from './rowLayout.ts';
+import { flagsOf, HAS_IDENTITY, HAS_PLAN, identityBits, isPackableId } from './rowLayout.ts';
 import { isWord } from './packedWords.ts';
 import type { SharedRecords } from './sharedRecords.ts';
 
@@ -29,7 +29,6 @@ export function packedFields(
   if (((flags & HAS_IDENTITY) === 0) !== (identityRow === null)) return null;
   if (((flags & HAS_PLAN) === 0) !== (planSlot === null) || toExtras(found) !== null) return null;
   const accounts = countAccounts(key);
-  if (identityRow !== null && identityRow > MAX_IDENTITY_ROW) return null;
   if (!isPackableId(key.id) || !isWord(key.revision) || accounts === null) return null;
   const api = shared.apis.indexOf(key.apiId, key.apiId);
   const limits = shared.limitsNumber(accounts.limits);

@@ -35,9 +35,8 @@ export const HAS_PLAN = 32;
 /** Its credits are counted without a balance. */
 export const IS_METERED = 64;
 
-/** The bits behind them are the row of the identity. */
+/** The 24 bits behind them are the row of the identity: KEYSTILE_MAX_CACHED_KEYS allows no more rows. */
 const IDENTITY_SHIFT = 8;
-export const MAX_IDENTITY_ROW = 2 ** (32 - IDENTITY_SHIFT) - 1;
 
 export function identityBits(row: number | null): number {
   return (row ?? 0) << IDENTITY_SHIFT;
