@@ -34,11 +34,12 @@ export async function measurePlans(folder: string, pool: RequestPool, pace: Pace
         return { children: [child], pool, keys: pool.count };
       };
       for (const each of [0, keysEach] as const) fillFolder(folderOf(each), pool.count, shape, each);
-      const comparisons: Comparison[] = [];
-      for (let i = 0; i < STARTS; i++) {
-        comparisons.push(await compareAndStop(await start(0), await start(keysEach), pace));
-      }
-      results.push({ where: 'embedded', keysEach, shape, comparison: joinComparisons(comparisons) });
+      const comparison = await compareStarts(
+        () => start(0),
+        () => start(keysEach),
+        pace,
+      );
+      results.push({ where: 'embedded', keysEach, shape, comparison });
     }
   }
   return results;
@@ -49,16 +50,27 @@ export async function measurePlansOnPostgres(pool: RequestPool, pace: Pace): Pro
   const results: PlanResult[] = [];
   for (const nodes of [1, 2]) {
     for (const shape of SHAPES) {
-      const start = async (each: KeysPerCustomer): Promise<Side> => {
-        const databaseUrl = await fillDatabase(server, pool.count, shape, each);
+      const plain = await fillDatabase(server, pool.count, shape, 0);
+      const onPlan = await fillDatabase(server, pool.count, shape, 1);
+      const start = async (databaseUrl: string): Promise<Side> => {
         const children = await startNodes(databaseUrl, nodes);
         const whenResumed = () => Promise.all(children.map(answersAgain));
         return { children, pool, keys: pool.count, whenResumed };
       };
-      const comparison = await compareAndStop(await start(0), await start(1), pace);
+      const comparison = await compareStarts(
+        () => start(plain),
+        () => start(onPlan),
+        pace,
+      );
       const where = nodes === 1 ? 'PostgreSQL, one node' : 'PostgreSQL, two nodes';
       results.push({ where, keysEach: 1, shape, comparison });
     }
   }
   return results;
+}
+
+async function compareStarts(base: () => Promise<Side>, other: () => Promise<Side>, pace: Pace): Promise<Comparison> {
+  const comparisons: Comparison[] = [];
+  for (let i = 0; i < STARTS; i++) comparisons.push(await compareAndStop(await base(), await other(), pace));
+  return joinComparisons(comparisons);
 }
