@@ -48,7 +48,7 @@ function Progress({ migrationId }: { readonly migrationId: string }) {
   const progress = useLoaded(
     () => keystile.migrations.getProgress({ migrationId }),
     [migrationId],
-    (loaded) => (isFinished(loaded) ? 0 : EVERY_MS),
+    (loaded) => (loaded !== null && isFinished(loaded) ? 0 : EVERY_MS),
   );
   return (
     <section aria-labelledby="progress">

@@ -48,7 +48,7 @@ export function PagedTable<Row>({
   const loaded = useLoaded(
     () => load(cursors.at(-1)),
     [question, cursors.at(-1)],
-    ({ isChanging }) => (isChanging ? AGAIN_MS : 0),
+    (page) => (page?.isChanging === true ? AGAIN_MS : 0),
   );
   const goTo = (next: readonly string[]): void => setPlace({ question, cursors: next });
   return (

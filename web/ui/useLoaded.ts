@@ -20,17 +20,17 @@ export interface Loaded<T> {
 
 /**
  * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible (0 = not again; a function
- * says it for each value). An answer to an earlier question is ignored. After an error, the last value stays, if it answers the same question.
+ * says it for the last value, null = there is none yet). An answer to an earlier question is ignored. After an error, the last value stays, if it answers the same question.
  */
 export function useLoaded<T>(
   load: () => Promise<T>,
   on: readonly unknown[],
-  everyMs: number | ((value: T) => number) = 0,
+  everyMs: number | ((value: T | null) => number) = 0,
 ): Loaded<T> {
   const question = JSON.stringify(on);
   const [state, setState] = useState<Loading<T>>({ value: null, error: null, isLoading: true, question });
   const [turn, setTurn] = useState(0);
-  const pauseMs = useRef(0);
+  const last = useRef<{ readonly question: string; readonly value: T } | null>(null);
   const next = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const reload = (): void => setTurn((before) => before + 1);
   const isHeld = isExpired.value || isAway.value;
@@ -40,16 +40,14 @@ export function useLoaded<T>(
     let isCurrent = true;
     const settle = (settled: { value?: T; error: unknown }): void => {
       if (!isCurrent) return;
-      if (typeof everyMs === 'number') pauseMs.current = everyMs;
-      else if (settled.value !== undefined) pauseMs.current = everyMs(settled.value);
-      setState((before) => {
-        const kept = before.question === question ? before.value : null;
-        return { value: settled.value ?? kept, error: settled.error, isLoading: false, question };
-      });
-      if (pauseMs.current > 0) reloadLater();
+      if (settled.value !== undefined) last.current = { question, value: settled.value };
+      const value = last.current?.question === question ? last.current.value : null;
+      setState({ value, error: settled.error, isLoading: false, question });
+      const pauseMs = typeof everyMs === 'number' ? everyMs : everyMs(value);
+      if (pauseMs > 0) reloadAfter(pauseMs);
     };
-    const reloadLater = (): void => {
-      next.current = setTimeout(() => (document.hidden ? reloadLater() : reload()), pauseMs.current);
+    const reloadAfter = (pauseMs: number): void => {
+      next.current = setTimeout(() => (document.hidden ? reloadAfter(pauseMs) : reload()), pauseMs);
     };
     setState((before) => ({ ...before, isLoading: true }));
     ask(load).then(

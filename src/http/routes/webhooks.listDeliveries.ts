@@ -36,6 +36,7 @@ export const listDeliveries = defineRoute({
     const found = await engine.webhookDeliveries.list(actor, { webhookId, state, limit: limit + 1, before });
     const page = found.slice(0, limit);
     const next = found.length > limit ? { cursor: String(page.at(-1)?.sequence) } : {};
-    return { deliveries: page.map(toDeliveryObject), ...next };
+    const nowMs = engine.storage.ledger.nowMs();
+    return { deliveries: page.map((delivery) => toDeliveryObject(delivery, nowMs)), ...next };
   },
 });

@@ -123,9 +123,9 @@ export const DeliveryObject = component(
 
 type Delivery = Awaited<ReturnType<WebhookDeliveries['list']>>[number];
 
-export function toDeliveryObject(delivery: Delivery): object {
-  const { eventId, type, state, attempts, queuedAtMs, dueAtMs, isBeingSent, lastAtMs, lastStatus, lastError } =
-    delivery;
+export function toDeliveryObject(delivery: Delivery, nowMs: number): object {
+  const { eventId, type, state, attempts, queuedAtMs, dueAtMs, isLeased, lastAtMs, lastStatus, lastError } = delivery;
+  const isBeingSent = isLeased && nowMs < dueAtMs;
   return {
     eventId,
     type,

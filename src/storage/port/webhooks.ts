@@ -18,9 +18,10 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** When it is sent next; while it is being sent, when another node takes over; of no meaning when it is finished. */
+  /** When it is sent next; while it is leased, when another node may take it; of no meaning when it is finished. */
   readonly dueAtMs: number;
-  readonly isBeingSent: boolean;
+  /** A node sends it until then, or has died meanwhile. */
+  readonly isLeased: boolean;
   readonly attempts: number;
   readonly queuedAtMs: number;
   /** When the present row of failed tries began; null = the last try did not fail. */

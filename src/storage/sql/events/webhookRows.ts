@@ -61,7 +61,7 @@ export function toDelivery(row: DeliveryRow): Delivery {
     type: row.type,
     state: DELIVERY_STATES[row.state] ?? 'failed',
     dueAtMs: row.due_at_ms,
-    isBeingSent: row.lease !== null,
+    isLeased: row.lease !== null,
     attempts: row.attempts,
     queuedAtMs: row.queued_at_ms,
     failingSinceMs: row.failing_since_ms,
