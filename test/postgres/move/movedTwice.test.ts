@@ -9,7 +9,7 @@ import { stoppedDatabase } from './moved.ts';
 
 const HELD = 'The service is held: it changes and spends nothing, and does not start again. ';
 const FIRST = `${HELD}Import the data and start the new service, or go back with keystile data release.\n`;
-const SECOND = `${HELD}An earlier export with --move already held it. Use only one of the two exports: both have the same credits. Run keystile data release only if neither is used.\n`;
+const SECOND = `${HELD}An earlier export with --move already held it. If that one was finished too, use only one of the two: both have the same credits. Run keystile data release only if neither is used.\n`;
 
 /** Two moves of the same source, one after the other, that both succeed. */
 async function expectTold(environment: Readonly<Record<string, string>>): Promise<void> {

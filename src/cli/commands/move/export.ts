@@ -10,6 +10,7 @@ import { readDataSettings } from './dataSettings.ts';
 
 export const dataExport: Command = {
   name: 'data export',
+  isOnDatabase: true,
   summary: 'Write everything in the database to a file that either kind of database can import.',
   description:
     'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run. ' +
@@ -65,7 +66,7 @@ export const dataExport: Command = {
 function next(wasHeld: boolean): string {
   if (!wasHeld) return 'Import the data and start the new service, or go back with keystile data release.';
   return (
-    'An earlier export with --move already held it. Use only one of the two exports: both have the same credits. ' +
+    'An earlier export with --move already held it. If that one was finished too, use only one of the two: both have the same credits. ' +
     'Run keystile data release only if neither is used.'
   );
 }
