@@ -79,6 +79,18 @@ export function some(names: readonly string[]): string {
   return names.length > 3 ? `${shown} and ${names.length - 3} more` : shown;
 }
 
+const DATABASE_URL = '"${KEYSTILE_DATABASE_URL:?}"';
+
+/** A call of psql on the database of the service. Without an address it would go to another database: the shell refuses it then. */
+export function psql(...statements: readonly string[]): string {
+  return `psql ${DATABASE_URL}${statements.map((statement) => ` -c '${statement}'`).join('')}`;
+}
+
+/** The command, with `url` in the place of the variable. */
+export function withDatabaseUrl(command: string, url: string): string {
+  return command.replaceAll(DATABASE_URL, quoted(url));
+}
+
 /** A word of a command, as a shell reads it. */
 export function quoted(word: string): string {
   return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

@@ -106,6 +106,13 @@ export interface ReadinessFact {
   readonly command: string;
 }
 
+/** Why the database cannot be opened, or takes no commits. */
+export interface DatabaseFailure {
+  readonly text: string;
+  /** What it refuses for good: the role lacks a right, or the tables are those of another program. null = something else. */
+  readonly cause: 'rights' | 'tables' | null;
+}
+
 /** Everything that the checks look at, read at one moment. */
 export interface Facts {
   readonly nowMs: number;
@@ -119,8 +126,8 @@ export interface Facts {
   /** The time of the database minus that of this machine. */
   readonly machineClockMs: number;
   readonly readiness: ReadinessFact;
-  /** Why the database cannot be opened, or takes no commits; null = it does. */
-  readonly databaseFailure: string | null;
+  /** null = none. */
+  readonly databaseFailure: DatabaseFailure | null;
   /** The main number of the version of PostgreSQL, and the oldest that can be used. */
   readonly databaseVersion: { readonly found: number; readonly oldest: number };
   /** Settings of the database that weaken a promise. */

@@ -99,6 +99,7 @@ export class StatusReader {
     const { ledger, warnings, webhooks, records } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
     const unread = (): NotKnown => new NotKnown('the database does not answer');
+    const failure = engine.verifier.stoppedBecause ?? ledger.commitFailure;
     const [allWebhooks, failing, oldestTransactionMs, disk, rootKeys, backups] = await Promise.all([
       webhooks.list().catch(unread),
       webhooks.listFailing().catch(unread),
@@ -111,7 +112,7 @@ export class StatusReader {
       ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside'),
       nowMs: ledger.nowMs(),
       config,
-      databaseFailure: engine.verifier.stoppedBecause ?? ledger.commitFailure,
+      databaseFailure: failure === null ? null : { text: failure, cause: null },
       databaseWarnings: warnings,
       rootKeys,
       nodes,

@@ -1,9 +1,13 @@
-import type { Facts } from '../../src/doctor/facts.ts';
+import type { DatabaseFailure, Facts } from '../../src/doctor/facts.ts';
 import { BACKUPS, CERTIFICATE, configOf, DAY_MS, FILE, FREE, MIB, NODE, ROOT_KEY, TOP } from './facts.ts';
 
 const WITH_TLS = configOf({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' });
 
 const ON_POSTGRES = configOf({ KEYSTILE_DATABASE_URL: 'postgres://a/b' });
+
+function failureOf(cause: DatabaseFailure['cause'], text = 'x.'): DatabaseFailure {
+  return { text, cause };
+}
 
 /** Each check, broken once: the facts, what its text must tell, and the command that it must name. */
 export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, tells: string, command: string]>> = {
@@ -12,7 +16,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     'KEYSTILE_PORT must be a port. Unknown setting KEYSTILE_X.',
     'keystile serve --show-config',
   ],
-  database: [{ databaseFailure: 'The disk is full.' }, 'The disk is full.', 'df -h ./data'],
+  database: [{ databaseFailure: failureOf(null, 'The disk is full.') }, 'The disk is full.', 'df -h ./data'],
   readiness: [
     { readiness: { reasons: ['The database has failed.'], command: 'kill 5' } },
     'not ready: The database has failed.',
@@ -56,17 +60,17 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   'database-settings': [
     { databaseWarnings: ['PostgreSQL runs with fsync = off: a crash loses spends.'] },
     'fsync = off',
-    `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set fsync = on' -c 'select pg_reload_conf()'`,
+    `psql "\${KEYSTILE_DATABASE_URL:?}" -c 'alter system set fsync = on' -c 'select pg_reload_conf()'`,
   ],
   standby: [
     { standby: { awaited: 'ANY 1 (a)', synchronous: 0 } },
     'synchronous_standby_names = ANY 1 (a)',
-    `psql "$KEYSTILE_DATABASE_URL" -c 'select application_name, state, sync_state from pg_stat_replication'`,
+    `psql "\${KEYSTILE_DATABASE_URL:?}" -c 'select application_name, state, sync_state from pg_stat_replication'`,
   ],
   'database-connections': [
     { sessions: { free: 11, needed: 12 } },
     'only 11 more connections, and a node needs 12',
-    `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set max_connections = 200'`,
+    `psql "\${KEYSTILE_DATABASE_URL:?}" -c 'alter system set max_connections = 200'`,
   ],
   disk: [
     { disk: { freeBytes: 100 * MIB, totalBytes: 200_000 * MIB } },
@@ -142,7 +146,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   transactions: [
     { oldestTransactionMs: 600_000 },
     'open for 10 minutes',
-    `psql "$KEYSTILE_DATABASE_URL" -c 'select pid, application_name, state, query from pg_stat_activity order by xact_start limit 3'`,
+    `psql "\${KEYSTILE_DATABASE_URL:?}" -c 'select pid, application_name, state, query from pg_stat_activity order by xact_start limit 3'`,
   ],
   'machine-clock': [
     { machineClockMs: 5_000 },
@@ -214,7 +218,7 @@ export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, 
     { certificate: { ...CERTIFICATE, keyMode: 0o644 }, config: WITH_TLS },
     'Everyone on this machine can read or change the private key key.pem (mode 644).',
   ],
-  ['database', { databaseFailure: 'x.', config: ON_POSTGRES }, 'x.'],
-  ['database', { databaseFailure: 'x [42501].', config: ON_POSTGRES }, 'x [42501].'],
-  ['database', { databaseFailure: 'x [42703].', config: ON_POSTGRES }, 'x [42703].'],
+  ...[null, 'rights' as const, 'tables' as const].map(
+    (cause) => ['database', { databaseFailure: failureOf(cause), config: ON_POSTGRES }, 'x.'] as const,
+  ),
 ];

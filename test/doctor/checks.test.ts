@@ -130,7 +130,9 @@ describe('checks', () => {
 
   test('names in commands are quoted for a shell', () => {
     const config = configOf({ KEYSTILE_DATA: "it's here; rm x" });
-    expect(problemsOf({ config, databaseFailure: 'x.' })[0]?.command).toBe(String.raw`df -h 'it'\''s here; rm x'`);
+    expect(problemsOf({ config, databaseFailure: { text: 'x.', cause: null } })[0]?.command).toBe(
+      String.raw`df -h 'it'\''s here; rm x'`,
+    );
   });
 
   test('a backup that was due twice is missing, and one that failed is told even when there is none yet', () => {

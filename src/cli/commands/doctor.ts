@@ -1,7 +1,7 @@
-import { namedAsGiven } from '../../config/read.ts';
-import type { Outcome } from '../../doctor/check.ts';
+import { type Outcome, quoted, withDatabaseUrl } from '../../doctor/check.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import type { Call, Command } from '../command.ts';
+import type { Flags } from '../flags.ts';
 import { WrongSettings } from '../cliError.ts';
 import type { ReadConfiguration } from '../doctor/examineAll.ts';
 import { showOutcomes } from '../doctor/showOutcomes.ts';
@@ -18,18 +18,28 @@ export const doctor: Command = {
   async run(call) {
     const configuration = await readConfiguration(call);
     const { examineAll } = await LOAD.doctor();
-    const outcomes = (await examineAll(configuration)).map((outcome) => named(outcome, configuration));
+    const outcomes = (await examineAll(configuration)).map((outcome) => located(outcome, call.flags));
     const isOk = outcomes.every(({ result }) => result !== 'problem');
     call.io.out(call.isJson ? jsonLine({ isOk, checks: outcomes }) : showOutcomes(outcomes));
     return isOk ? EXIT.OK : EXIT.FAILED;
   },
 };
 
-/** A setting that was given as a flag is named by the flag, but not in a command, which is run without it. */
-function named(outcome: Outcome, configuration: ReadConfiguration): Outcome {
-  if (!('config' in configuration) || !('text' in outcome)) return outcome;
-  const { origins } = configuration.config;
-  return { ...outcome, text: namedAsGiven(outcome.text, origins), fix: namedAsGiven(outcome.fix, origins) };
+/** An address may hold a password: it is not repeated. */
+const SHOWN_URL = 'postgres://...';
+
+/** With commands that act on what this call has examined: flags said where that is, and the environment may name another service. */
+function located(outcome: Outcome, flags: Flags): Outcome {
+  if (!('command' in outcome)) return outcome;
+  const isUrlGiven = flags.has('database-url');
+  const places = ['env-file', 'data'].filter((name) => flags.has(name));
+  const given = places.map((name) => ` --${name} ${quoted(flags.text(name) ?? '')}`);
+  if (isUrlGiven) given.push(` --database-url ${quoted(SHOWN_URL)}`);
+  const commands = outcome.command
+    .split(' && ')
+    .map((part) => (/(?:^|\s)keystile [a-z]/.test(part) ? part + given.join('') : part))
+    .join(' && ');
+  return { ...outcome, command: isUrlGiven ? withDatabaseUrl(commands, SHOWN_URL) : commands };
 }
 
 /** A configuration that is wrong is found by a check of its own, like everything else. */

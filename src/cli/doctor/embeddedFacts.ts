@@ -119,7 +119,9 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
     return unread(path, error);
   }
   const { schema, copyRefusal, useRefusal, records, ids } = found;
-  const known = { databaseFailure: analyticsRefusal(data), schema, copyRefusal, useRefusal };
+  const refusal = analyticsRefusal(data);
+  const databaseFailure = refusal === null ? null : { text: refusal, cause: null };
+  const known = { databaseFailure, schema, copyRefusal, useRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
     ...known,
@@ -155,5 +157,6 @@ function unread(path: string, error: unknown): FileFacts {
   const unknown = noneKnown(OF_FILE, `${path} cannot be read without changing it (${code || message})`);
   const isDamaged =
     code.startsWith('SQLITE_NOTADB') || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_IOERR');
-  return isDamaged ? { ...unknown, databaseFailure: `${path} is damaged (${message}). Restore a backup.` } : unknown;
+  const text = `${path} is damaged (${message}). Restore a backup.`;
+  return isDamaged ? { ...unknown, databaseFailure: { text, cause: null } } : unknown;
 }

@@ -1,3 +1,4 @@
+import { namedAsGiven } from '../../config/read.ts';
 import type { Config } from '../../config/variables.ts';
 import type { Outcome } from '../../doctor/check.ts';
 import { examine } from '../../doctor/examine.ts';
@@ -15,7 +16,14 @@ export async function examineAll(configuration: ReadConfiguration): Promise<read
   if ('settingProblems' in configuration) return examine(withoutConfiguration(configuration.settingProblems));
   const { config } = configuration;
   const running = await findRunning(config);
-  return withOwn(examine(await gatherAll(config, running)), running.outcomes);
+  const outcomes = examine(await gatherAll(config, running)).map((outcome) => named(outcome, config));
+  return withOwn(outcomes, running.outcomes);
+}
+
+/** A setting that was given as a flag is named by the flag, but not in a command, which is run without it. */
+function named(outcome: Outcome, { origins }: Config): Outcome {
+  if (!('text' in outcome)) return outcome;
+  return { ...outcome, text: namedAsGiven(outcome.text, origins), fix: namedAsGiven(outcome.fix, origins) };
 }
 
 async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {

@@ -1,11 +1,11 @@
 import type { Config } from '../../config/variables.ts';
 import { ELSEWHERE, nodeStatuses } from '../../doctor/databaseFacts.ts';
-import { noneKnown, NotKnown, type StandbyFact } from '../../doctor/facts.ts';
+import { type DatabaseFailure, noneKnown, NotKnown, type StandbyFact } from '../../doctor/facts.ts';
 import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
 import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
-import { reasonOf, stateOf } from '../../storage/postgres/connection/databaseError.ts';
-import { OldServer } from '../../storage/postgres/connection/wrongServer.ts';
+import { causeOf, reasonOf, stateOf } from '../../storage/postgres/connection/databaseError.ts';
+import { MissingRight, OldServer } from '../../storage/postgres/connection/wrongServer.ts';
 import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/inspect.ts';
 import { wallClockMs } from '../../system.ts';
 import type { DatabaseGathered } from './embeddedFacts.ts';
@@ -31,16 +31,18 @@ export async function gatherShared(config: Config, url: string): Promise<Databas
     const found = await inspectPostgres({ url, allowFsyncOff: config.allowFsyncOff, wallClockMs });
     return { ...elsewhere, ...serverFacts(found, config), ...contentFacts(found) };
   } catch (error) {
-    const reason = toReason(error);
-    const unread = { ...noneKnown(OF_SERVER, 'the database cannot be read'), ...elsewhere, nowMs: wallClockMs() };
-    if (!(error instanceof OldServer)) return { ...unread, databaseFailure: reason };
-    return { ...unread, databaseFailure: reason, databaseVersion: { found: error.found, oldest: error.oldest } };
+    const unknown = { ...noneKnown(OF_SERVER, 'the database cannot be read'), ...elsewhere, nowMs: wallClockMs() };
+    const unread = { ...unknown, databaseFailure: failureOf(error) };
+    return error instanceof OldServer
+      ? { ...unread, databaseVersion: { found: error.found, oldest: error.oldest } }
+      : unread;
   }
 }
 
-function toReason(error: unknown): string {
-  if (stateOf(error) !== null) return `The database refused (${reasonOf(error)}).`;
-  return error instanceof Error ? error.message : String(error);
+function failureOf(error: unknown): DatabaseFailure {
+  if (stateOf(error) !== null) return { text: `The database refused (${reasonOf(error)}).`, cause: causeOf(error) };
+  const text = error instanceof Error ? error.message : String(error);
+  return { text, cause: error instanceof MissingRight ? 'rights' : null };
 }
 
 function serverFacts(found: InspectedPostgres, { databasePool }: Config) {

@@ -9,7 +9,8 @@ import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connecti
 import type { Ask } from './connection/pool.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';
 import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
-import { SCHEMA_VERSION } from './schema/schema.ts';
+import { SCHEMA_VERSION, TABLES } from './schema/schema.ts';
+import { hasTables, refuseWithoutRights } from './schema/tableRights.ts';
 
 /** No statement of a look takes long, or waits for others. */
 const SETTINGS = { statement_timeout: '2000', lock_timeout: '500' };
@@ -62,10 +63,12 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   const answeredAtMs = wallClockMs();
   const durability = new Durability(allowFsyncOff);
   durability.note(server);
-  const known = server.has_schema ? await readInstallation(client) : new Map<string, string>();
+  const isEmpty = !(await hasTables(client));
+  const known = isEmpty ? new Map<string, string>() : await readInstallation(client);
   const schema = schemaOf(known);
   const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
   const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
+  if (isKnown || isEmpty) await refuseWithoutRights(client, TABLES);
   return {
     nowMs: server.now_ms,
     clockMs: server.now_ms - Math.round((askedAtMs + answeredAtMs) / 2),
@@ -85,19 +88,17 @@ interface ServerRow extends DurabilityFacts {
   readonly awaited: string;
   readonly now_ms: number;
   readonly free_sessions: number;
-  readonly has_schema: boolean;
 }
 
 async function readServer(client: Client): Promise<ServerRow> {
   // The connection of this look is free again after it. Not every version knows reserved_connections.
   const { rows } = await client.query<ServerRow>(`SELECT ${DURABILITY_COLUMNS},
-    current_setting('server_version_num')::int / 10000 AS version,
     current_setting('synchronous_standby_names') AS awaited,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true), '0')::int
       - (SELECT sum(numbackends) FROM pg_stat_database)::int + 1 AS free_sessions,
-    to_regclass('installation') IS NOT NULL AS has_schema`);
+    current_setting('server_version_num')::int / 10000 AS version`);
   const [row] = rows;
   if (row === undefined) throw new Error('no answer');
   return row;

@@ -33,7 +33,8 @@ import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { notPrepared } from './schema/migrationFailures.ts';
-import { MIGRATIONS, SCHEMA_VERSION } from './schema/schema.ts';
+import { MIGRATIONS, SCHEMA_VERSION, TABLES } from './schema/schema.ts';
+import { refuseWithoutRights } from './schema/tableRights.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
 
@@ -189,6 +190,7 @@ export class PostgresStorage implements Storage {
             : (migrating) => register(migrating, { ...options, schemaVersion: SCHEMA_VERSION }),
         ...(options.tell === undefined ? {} : { tell: options.tell }),
       });
+      await refuseWithoutRights(client, TABLES);
       const known = await readInstallation(client);
       refuseUnusable(known);
       workspaceId = known.get('workspace_id') ?? '';
@@ -204,7 +206,7 @@ export class PostgresStorage implements Storage {
       return storage;
     } catch (error) {
       await storage.close();
-      throw error;
+      throw notPrepared(error);
     }
   }
 

@@ -11,6 +11,7 @@ const DENIED =
   /^The database refused \(.+ \[42501\]\)\. Connect as the role that owns the tables\. In an empty database, give this role the right to create tables\.\n$/;
 const OTHER = String.raw`\)\. Its tables are not those of Keystile\. Check KEYSTILE_DATABASE_URL\.\n$`;
 const MISSING_COLUMN = new RegExp(String.raw`^The database refused \(.+ \[42703\]${OTHER}`);
+const REFUSED_VALUE = new RegExp(String.raw`^The database refused \(.+ \[22P02\]${OTHER}`);
 const TAKEN_NAME = new RegExp(String.raw`^The database refused \(.+ \[42P07\]${OTHER}`);
 
 afterAll(async () => {
@@ -28,10 +29,10 @@ async function databaseOfAnother() {
 }
 
 /** Settings of a database in which another program has a table. */
-async function databaseWith(table: string): Promise<Readonly<Record<string, string>>> {
+async function databaseWith(table: string, columns = 'id integer'): Promise<Readonly<Record<string, string>>> {
   const server = await sharedServer();
   const url = await server.createDatabase();
-  await server.query(`CREATE TABLE ${table} (id integer)`, new URL(url).pathname.slice(1));
+  await server.query(`CREATE TABLE ${table} (${columns})`, new URL(url).pathname.slice(1));
   return onDatabase(url);
 }
 
@@ -61,6 +62,20 @@ test('a move by a role that may read nothing, or only read, holds nothing and do
   await query(`DROP OWNED BY ${ROLE}`);
 });
 
+test('a role that may use no schema is told so, and not that the database is empty', async () => {
+  using folder = new TempFolder();
+  const { environment, query } = await databaseOfAnother();
+  await query('REVOKE ALL ON SCHEMA public FROM PUBLIC');
+  for (const words of [
+    ['export', folder.join('export')],
+    ['export', folder.join('export'), '--move'],
+    ['release', '--yes'],
+  ]) {
+    const { code, err } = await keystile(['data', ...words], { environment });
+    expect([code, err]).toEqual([1, expect.stringContaining(`The role ${ROLE} may use no schema of the database. `)]);
+  }
+});
+
 test('a database of another program is not to be tried again', async () => {
   using folder = new TempFolder();
   const service = await TestService.start();
@@ -71,9 +86,11 @@ test('a database of another program is not to be tried again', async () => {
   const released = await keystile(['data', 'release', '--yes'], { environment: ofName });
   const words = ['data', 'import', folder.join('export'), '--accept'];
   const imported = await keystile(words, { environment: await databaseWith('keys') });
-  expect([exported.err, released.err, imported.err]).toEqual([
+  const ofValues = await databaseWith('installation', 'name text PRIMARY KEY, value integer');
+  expect([exported.err, released.err, imported.err, (await keystile(words, { environment: ofValues })).err]).toEqual([
     expect.stringMatching(MISSING_COLUMN),
     expect.stringMatching(MISSING_COLUMN),
     expect.stringMatching(TAKEN_NAME),
+    expect.stringMatching(REFUSED_VALUE),
   ]);
 });

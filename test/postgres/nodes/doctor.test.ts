@@ -5,6 +5,7 @@ import { KeystileNode } from '../../../tools/cluster/node.ts';
 import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { examined } from '../../process/cli/doctorRun.ts';
+import { openStorage } from '../../support/cluster/faultLab.ts';
 import { ROOT_KEY } from '../../process/server.ts';
 
 let postgres: PostgresServer;
@@ -119,7 +120,7 @@ test('settings that lose what was answered are told with the command that change
     expect(found.with('problem')).toEqual(['database-settings']);
     expect(found.find('database-settings')).toMatchObject({
       text: expect.stringMatching(/fsync = off.*full_page_writes = off/),
-      command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set fsync = on' -c 'alter system set full_page_writes = on' -c 'select pg_reload_conf()'`,
+      command: `psql "\${KEYSTILE_DATABASE_URL:?}" -c 'alter system set fsync = on' -c 'alter system set full_page_writes = on' -c 'select pg_reload_conf()'`,
     });
   } finally {
     await set('on');
@@ -158,7 +159,7 @@ test('an empty database stays empty', async () => {
 });
 
 test('a role without rights on the tables, and tables of another program, have a fix of their own', async () => {
-  const shownBy = String.raw`psql "$KEYSTILE_DATABASE_URL" -c '\dt'`;
+  const shownBy = `psql "\${KEYSTILE_DATABASE_URL:?}" -c '\\dt'`;
   await postgres.query('CREATE ROLE doctor_without_rights LOGIN');
   const ofRole = Object.assign(new URL(postgres.url()), { username: 'doctor_without_rights' }).href;
   const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
@@ -178,6 +179,46 @@ test('a role without rights on the tables, and tables of another program, have a
     command: shownBy,
   });
   await postgres.dropDatabase(other);
+});
+
+test('a role that can only read, or see nothing, is told before a start fails', async () => {
+  const url = await postgres.createDatabase();
+  const database = new URL(url).pathname.slice(1);
+  await (await openStorage(url)).close();
+  await postgres.query('CREATE ROLE doctor_reads LOGIN');
+  const ofRole = Object.assign(new URL(url), { username: 'doctor_reads' }).href;
+  const denials: readonly [changed: string, text: string][] = [
+    ['REVOKE ALL ON SCHEMA public FROM PUBLIC', 'The role doctor_reads may use no schema of the database. '],
+    [
+      'GRANT USAGE ON SCHEMA public TO doctor_reads; GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads',
+      'The role doctor_reads may not create tables in the schema public, as a start does. ',
+    ],
+    [
+      'GRANT CREATE ON SCHEMA public TO doctor_reads',
+      'The role doctor_reads may not read and write the table accounts. ',
+    ],
+  ];
+  for (const [changed, text] of denials) {
+    await postgres.query(changed, database);
+    const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
+    expect([denied.code, denied.with('problem')]).toEqual([1, ['database']]);
+    expect(denied.find('database')).toMatchObject({
+      text: expect.stringContaining(`: ${text}`),
+      fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
+    });
+  }
+  await postgres.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO doctor_reads', database);
+  const allowed = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
+  expect(allowed.find('database')?.result).toBe('ok');
+  await postgres.query(`REVOKE CONNECT ON DATABASE ${database} FROM PUBLIC`);
+  const kept = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
+  // Its tables are not the question.
+  expect(kept.find('database')).toMatchObject({
+    text: expect.stringContaining('[42501]'),
+    fix: expect.stringContaining('Check that PostgreSQL runs'),
+  });
+  await postgres.dropDatabase(url);
+  await postgres.query('DROP ROLE doctor_reads');
 });
 
 test('a database that cannot be reached, or an address that is none, is one problem, and hides nothing else', async () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await server.query('DROP ROLE IF EXISTS start_without_rights, start_not_owner');
+  await server.query('DROP ROLE IF EXISTS start_without_rights, start_not_owner, start_some_rights, start_no_schema');
 });
 
 const nameOf = (url: string): string => new URL(url).pathname.slice(1);
@@ -147,10 +147,48 @@ describe('a database that cannot serve is one sentence that says why', () => {
     await server.query('DROP OWNED BY start_not_owner', database);
   });
 
+  test.concurrent('a user who may use all tables but one', async () => {
+    const database = await prepared();
+    await server.query('CREATE ROLE start_some_rights LOGIN');
+    await server.query('GRANT CREATE ON SCHEMA public TO start_some_rights', database);
+    await server.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO start_some_rights', database);
+    for (const table of ['sessions', 'accounts']) {
+      await server.query(`REVOKE UPDATE ON ${table} FROM start_some_rights`, database);
+      await expectRefused(
+        urlOf({ user: 'start_some_rights', database }),
+        new RegExp(
+          `^The role start_some_rights may not read and write the table ${table}\\. Connect as the role that owns the tables\\.$`,
+          'm',
+        ),
+      );
+    }
+    await server.query('DROP OWNED BY start_some_rights', database);
+  });
+
+  test.concurrent('a user who may use no schema', async () => {
+    const database = await prepared();
+    await server.query('CREATE ROLE start_no_schema LOGIN');
+    await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', database);
+    await expectRefused(
+      urlOf({ user: 'start_no_schema', database }),
+      /^The database cannot be prepared \(no schema.* \[3F000\]\)\. Connect as the role that owns the tables\. /m,
+    );
+  });
+
+  test.concurrent('a database that cannot run the functions of Keystile is not taken for that of another program', async () => {
+    const database = nameOf(await server.createDatabase());
+    await server.query('DROP EXTENSION plpgsql', database);
+    await expectRefused(
+      urlOf({ database }),
+      /^The database could not be migrated .*plpgsql.* \[42704\]\)|^The database cannot be prepared \(.*plpgsql.* \[42704\]\)\. Check KEYSTILE_DATABASE_URL\.$/m,
+    );
+  });
+
   test.concurrent.each([
     ['keys', 'id integer', '42P07'],
     ['installation', 'id integer', '42703'],
     ['installation', 'name text PRIMARY KEY, value integer', '22P02'],
+    ['installation', 'name text PRIMARY KEY, value varchar(2)', '22001'],
     ['installation', 'name text PRIMARY KEY, value text, more text NOT NULL', '23502'],
   ])('another program has a table %s (%s)', async (table, columns, state) => {
     const database = nameOf(await server.createDatabase());

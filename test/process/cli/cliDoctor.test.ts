@@ -75,6 +75,27 @@ describe('keystile doctor without a server', () => {
     });
   });
 
+  test('commands act on what was examined, also when flags said where that is', async () => {
+    await onCopy(async (data) => {
+      const envFile = join(data, 'a file.env');
+      writeFileSync(envFile, '');
+      const { KEYSTILE_BACKUP_FOLDER: _folder, ...environment } = { KEYSTILE_BACKUP_FOLDER: '', ...CALM };
+      const byFlags = ['doctor', '--json', '--data', data, '--env-file', envFile, '--verify-auth', 'open'];
+      const found = toExamined(await keystile([...byFlags, '--host', '0.0.0.0'], { environment }));
+      const told = found
+        .with('problem')
+        .concat(found.with('advice'))
+        .map((name) => found.find(name) as { command: string });
+      const ofKeystile = told.map(({ command }) => command).filter((command) => /(?:^| )keystile /.test(command));
+      expect(ofKeystile.length).toBeGreaterThan(0);
+      for (const command of ofKeystile) expect(command).toEndWith(` --env-file '${envFile}' --data ${data}`);
+    });
+    const url = 'postgres://keystile:s3cret@127.0.0.1:1/x';
+    const shared = toExamined(await keystile(['doctor', '--json', '--database-url', url], { environment: CALM }));
+    expect(shared.find('database')).toMatchObject({ command: `psql postgres://... -c 'select pg_is_in_recovery()'` });
+    expect(JSON.stringify(shared)).not.toContain('s3cret');
+  });
+
   test('a certificate with its key is well, and a key that others can read is advice', async () => {
     const withMode = (mode: number): Promise<Examined> =>
       examinedAfter((data) => {

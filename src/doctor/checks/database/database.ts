@@ -1,8 +1,10 @@
-import { defineCheck, type Finding, quoted } from '../../check.ts';
+import { defineCheck, psql, quoted } from '../../check.ts';
 
-/** The SQLSTATE of a statement that PostgreSQL refuses however often it is sent, as failures name it. */
-const REFUSED_STATE = /\[(42\w{3})\]/;
-const INSUFFICIENT_PRIVILEGE = '42501';
+const FIX = {
+  rights: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
+  tables:
+    'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+};
 
 export const database = defineCheck({
   name: 'database',
@@ -11,27 +13,19 @@ export const database = defineCheck({
   needs: ['databaseFailure', 'config'],
   find({ databaseFailure, config }) {
     if (databaseFailure === null) return null;
-    const text = `The database cannot be used, and spends are refused: ${databaseFailure}`;
+    const { cause } = databaseFailure;
+    const text = `The database cannot be used, and spends are refused: ${databaseFailure.text}`;
     if (config.databaseUrl === null)
       return {
         text,
         fix: `Check the disk of ${config.data} and the log of the service. Commits go on when there is space again; after a failure of the disk, start the service again.`,
         command: `df -h ${quoted(config.data)}`,
       };
-    const [, state] = REFUSED_STATE.exec(databaseFailure) ?? [];
-    if (state !== undefined) return { text, ...afterRefusal(state) };
+    if (cause !== null) return { text, fix: FIX[cause], command: psql(String.raw`\dt`) };
     return {
       text,
       fix: 'Check that PostgreSQL runs, that this node reaches it, and that its standby is connected. The node goes on by itself.',
-      command: `psql "$KEYSTILE_DATABASE_URL" -c 'select pg_is_in_recovery()'`,
+      command: psql('select pg_is_in_recovery()'),
     };
   },
 });
-
-function afterRefusal(state: string): Pick<Finding, 'fix' | 'command'> {
-  const fix =
-    state === INSUFFICIENT_PRIVILEGE
-      ? 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.'
-      : 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.';
-  return { fix, command: String.raw`psql "$KEYSTILE_DATABASE_URL" -c '\dt'` };
-}

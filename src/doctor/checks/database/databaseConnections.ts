@@ -1,4 +1,4 @@
-import { defineCheck } from '../../check.ts';
+import { defineCheck, psql } from '../../check.ts';
 
 export const databaseConnections = defineCheck({
   name: 'database-connections',
@@ -10,7 +10,7 @@ export const databaseConnections = defineCheck({
     return {
       text: `PostgreSQL allows only ${free} more connections, and a node needs ${needed}: a node that starts, or connects again, is refused.`,
       fix: 'Raise max_connections and restart PostgreSQL, lower KEYSTILE_DATABASE_POOL, or end programs that keep connections.',
-      command: `psql "$KEYSTILE_DATABASE_URL" -c 'alter system set max_connections = 200'`,
+      command: psql('alter system set max_connections = 200'),
     };
   },
 });

@@ -1,4 +1,4 @@
-import { defineCheck } from '../../check.ts';
+import { defineCheck, psql } from '../../check.ts';
 
 export const databaseSettings = defineCheck({
   name: 'database-settings',
@@ -10,13 +10,13 @@ export const databaseSettings = defineCheck({
     return {
       text: databaseWarnings.join(' '),
       fix: 'Change the setting of PostgreSQL as the message says, and reload PostgreSQL.',
-      command: `psql "$KEYSTILE_DATABASE_URL" ${switchOn(databaseWarnings)}-c 'select pg_reload_conf()'`,
+      command: psql(...switchOn(databaseWarnings), 'select pg_reload_conf()'),
     };
   },
 });
 
 /** A statement for each setting that is off. Which standby is awaited is for the operator to say. */
-function switchOn(warnings: readonly string[]): string {
+function switchOn(warnings: readonly string[]): string[] {
   const settings = warnings.flatMap((warning) => /\b(\w+) = off/.exec(warning)?.[1] ?? []);
-  return settings.map((setting) => `-c 'alter system set ${setting} = on' `).join('');
+  return settings.map((setting) => `alter system set ${setting} = on`);
 }

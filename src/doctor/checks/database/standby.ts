@@ -1,4 +1,4 @@
-import { defineCheck } from '../../check.ts';
+import { defineCheck, psql } from '../../check.ts';
 
 export const standby = defineCheck({
   name: 'standby',
@@ -13,7 +13,7 @@ export const standby = defineCheck({
     return {
       text: `${waits}, and ${connected} connected: every spend is answered 503.`,
       fix: 'Start the standby and look at its log. Without one, a failover loses answered spends: only when that is accepted, empty synchronous_standby_names.',
-      command: `psql "$KEYSTILE_DATABASE_URL" -c 'select application_name, state, sync_state from pg_stat_replication'`,
+      command: psql('select application_name, state, sync_state from pg_stat_replication'),
     };
   },
 });

@@ -1,5 +1,5 @@
 import { OLD_TRANSACTION_MS } from '../../../core/health.ts';
-import { defineCheck, lasting } from '../../check.ts';
+import { defineCheck, lasting, psql } from '../../check.ts';
 
 export const transactions = defineCheck({
   name: 'transactions',
@@ -11,7 +11,7 @@ export const transactions = defineCheck({
     return {
       text: `A transaction on the database has been open for ${lasting(oldestTransactionMs)}. Busy counters are slow until it ends.`,
       fix: 'Look for it in pg_stat_activity, and end the program that opened it: often a backup or an idle shell.',
-      command: `psql "$KEYSTILE_DATABASE_URL" -c 'select pid, application_name, state, query from pg_stat_activity order by xact_start limit 3'`,
+      command: psql('select pid, application_name, state, query from pg_stat_activity order by xact_start limit 3'),
     };
   },
 });

@@ -50,6 +50,8 @@ const ALWAYS: Settings = {
  * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
  * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are reported (commitNotices.ts).
  */
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
 const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
   current_setting('server_version_num')::int AS version,
   set_config('synchronous_commit',
@@ -144,6 +146,8 @@ export class Connector {
       application_name: this.sessionName,
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
+      // Without it, a command that waits for a host that is gone would wait for hours.
+      keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       types: TYPES,
       pipeline,
       options: Object.entries({ ...ALWAYS, ...settings })

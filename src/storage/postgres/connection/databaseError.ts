@@ -20,10 +20,22 @@ export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'roll
 /** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
 const OTHER_COLUMNS = '0A000';
 
-const INSUFFICIENT_PRIVILEGE = '42501';
-/** Names that are missing or taken, columns of other types: tables of another program. */
-const AT_OTHER_TABLES = /^42/;
-export const OTHER_TABLES = 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.';
+/** What a database refuses however often it is asked: this role lacks a right, or its tables are those of another program. */
+export type RefusalCause = 'rights' | 'tables';
+
+/** Insufficient privilege, and no schema that the role may use. */
+const WITHOUT_RIGHT = /^(?:42501|3F000)$/;
+/** Tables, columns, functions and operators that are missing; names that are taken; columns of another type or without a constraint. */
+const AT_OTHER_TABLES = /^(?:42P01|42703|42883|42P07|42710|42723|42804|42809|42P10)$/;
+/** Values that a table does not take. Where only values of Keystile itself are written, the table is that of another program. */
+const REFUSED_VALUE = /^(?:22001|22003|22P02|23502|23505|23514)$/;
+/** Wrong statements. Every one is right for the databases that Keystile supports. */
+const WRONG_STATEMENT = /^42/;
+
+const ADVICE: Readonly<Record<RefusalCause, string>> = {
+  rights: 'Connect as the role that owns the tables. In an empty database, give this role the right to create tables.',
+  tables: 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.',
+};
 
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
@@ -62,12 +74,22 @@ export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
 }
 
+export function causeOf(error: unknown): RefusalCause | null {
+  const state = stateOf(error) ?? '';
+  if (WITHOUT_RIGHT.test(state)) return 'rights';
+  return AT_OTHER_TABLES.test(state) ? 'tables' : null;
+}
+
 /** What to do about a statement that the database refuses however often it is sent; null when that is not known. */
 export function adviceOnRefusal(error: unknown): string | null {
-  const state = stateOf(error) ?? '';
-  if (state === INSUFFICIENT_PRIVILEGE)
-    return 'Connect as the role that owns the tables. In an empty database, give this role the right to create tables.';
-  return AT_OTHER_TABLES.test(state) ? OTHER_TABLES : null;
+  const cause = causeOf(error);
+  if (cause !== null) return ADVICE[cause];
+  return WRONG_STATEMENT.test(stateOf(error) ?? '') ? 'Check KEYSTILE_DATABASE_URL.' : null;
+}
+
+/** The same where Keystile writes values of its own, and none that somebody has given. */
+export function adviceOnOwnRefusal(error: unknown): string | null {
+  return adviceOnRefusal(error) ?? (REFUSED_VALUE.test(stateOf(error) ?? '') ? ADVICE.tables : null);
 }
 
 /** The error in one line, without the statement that was sent. */

@@ -3,6 +3,9 @@ export class WrongServer extends Error {
   override readonly name = 'WrongServer';
 }
 
+/** The role may not do what Keystile needs. */
+export class MissingRight extends WrongServer {}
+
 /** A version of PostgreSQL that is too old. */
 export class OldServer extends WrongServer {
   readonly found: number;

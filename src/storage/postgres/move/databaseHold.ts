@@ -6,6 +6,7 @@ import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/im
 import { withDeadline } from '../connection/connector.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
+import { hasTables } from '../schema/tableRights.ts';
 import { noKeystile } from './notes.ts';
 import { openForData, orExplain, takeSessionLock } from './openForData.ts';
 import { readExportable } from './readData.ts';
@@ -141,8 +142,7 @@ export async function releaseMoved(url: string, atMs: number): Promise<boolean> 
 }
 
 async function release(client: Client, atMs: number): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
-  if (rows[0]?.has !== true) throw noKeystile();
+  if (!(await hasTables(client))) throw noKeystile();
   await takeSessionLock(client, MOVING_LOCK, STOP_FIRST);
   const { rowCount } = await client.query(
     `WITH released AS (DELETE FROM installation WHERE name = $2 RETURNING name)

@@ -41,12 +41,12 @@ export async function takeSessionLock(client: Client, key: number, refusal: stri
 }
 
 /** Failures of the database in one sentence, with what to do: `advice`, unless every try would end the same. */
-export async function orExplain<T>(work: Promise<T>, advice: string): Promise<T> {
+export async function orExplain<T>(work: Promise<T>, advice: string, refusalOf = adviceOnRefusal): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (isTold(error) || error instanceof DataError || error instanceof WrongServer) throw error;
-    const refusal = adviceOnRefusal(error);
+    const refusal = refusalOf(error);
     if (refusal !== null) throw new WrongServer(`The database refused (${reasonOf(error)}). ${refusal}`);
     const lost = kindOf(error) === 'lost' ? 'The connection to the database was lost' : 'The database refused';
     throw new StorageUnavailable(`${lost} (${reasonOf(error)}). ${advice}`);

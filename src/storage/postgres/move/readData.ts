@@ -7,6 +7,7 @@ import { rowsOfSlice } from '../../sql/move/sliceRows.ts';
 import { withDeadline } from '../connection/connector.ts';
 import { isOfFirstRelease, readInstallation } from '../schema/migrate.ts';
 import { SCHEMA_VERSION } from '../schema/schema.ts';
+import { hasTables } from '../schema/tableRights.ts';
 import { IMPORT_NOTE } from '../../sql/move/importedNote.ts';
 import { noKeystile, refuseUnusable } from './notes.ts';
 import { openForData, orExplain } from './openForData.ts';
@@ -109,8 +110,7 @@ async function begin(client: Client): Promise<ReadonlyMap<string, string>> {
 
 /** What the table `installation` has. Refuses a database that this program cannot export. */
 export async function readExportable(client: Client): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
-  if (rows[0]?.has !== true) throw noKeystile();
+  if (!(await hasTables(client))) throw noKeystile();
   const known = await readInstallation(client);
   const version = Number(known.get('schema_version') ?? 0);
   if (version !== SCHEMA_VERSION || !isOfFirstRelease(known))

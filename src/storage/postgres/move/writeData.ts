@@ -12,10 +12,11 @@ import {
   importedNote,
   importEntry,
 } from '../../sql/move/importedNote.ts';
-import { kindOf, reasonOf } from '../connection/databaseError.ts';
+import { adviceOnOwnRefusal, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { Durability } from '../connection/durability.ts';
 import { migrate, type MigrateOptions, readInstallation } from '../schema/migrate.ts';
 import { MIGRATIONS } from '../schema/schema.ts';
+import { hasTables } from '../schema/tableRights.ts';
 import { putNote } from './notes.ts';
 import { openForData, orExplain, takeSessionLock } from './openForData.ts';
 
@@ -65,7 +66,8 @@ export class PostgresDataTarget implements DataTarget {
     const advice = options.isPiped ? PIPE_ADVICE : FILE_ADVICE;
     const client = await openForData(url);
     try {
-      return new PostgresDataTarget(client, await orExplain(begin(client, header, options), advice), advice);
+      const begun = await orExplain(begin(client, header, options), advice, adviceOnOwnRefusal);
+      return new PostgresDataTarget(client, begun, advice);
     } catch (error) {
       await client.end();
       throw error;
@@ -167,8 +169,7 @@ export async function prepareTarget(
   client: Client,
   options: Pick<MigrateOptions, 'migrations' | 'newWorkspaceId'>,
 ): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
-  const isUnfinished = rows[0]?.has === true && (await readInstallation(client)).has(IMPORT_NOTE);
+  const isUnfinished = (await hasTables(client)) && (await readInstallation(client)).has(IMPORT_NOTE);
   await migrate(client, { ...options, upgrades: isUnfinished });
   return readInstallation(client);
 }

@@ -12,6 +12,7 @@ import {
   type Stage,
   stillLocked,
 } from './migrationFailures.ts';
+import { hasTables } from './tableRights.ts';
 import { TEXT } from './textType.ts';
 
 export interface Migration {
@@ -90,8 +91,7 @@ async function tryToMigrate(client: Client, options: MigrateOptions, progress: P
 
 /** Looks without the lock: whoever may not migrate does not wait for a node that builds indexes, and builds none. */
 async function hasUsableSchema(client: Client, options: MigrateOptions): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean }>("SELECT to_regclass('installation') IS NOT NULL AS has");
-  return rows[0]?.has === true && usableVersion(await readInstallation(client), options) > 0;
+  return (await hasTables(client)) && usableVersion(await readInstallation(client), options) > 0;
 }
 
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read, and their tables cannot be written. */

@@ -1,19 +1,12 @@
 import { StorageUnavailable } from '../../port/storage.ts';
-import {
-  adviceOnRefusal,
-  hasOtherColumns,
-  kindOf,
-  OTHER_TABLES,
-  reasonOf,
-  stateOf,
-} from '../connection/databaseError.ts';
+import { adviceOnOwnRefusal, hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
 export type Stage = 'schema' | 'indexes';
 
-/** SQLSTATEs: not supported, others depend on it, wrong or not allowed, raised by a function. */
-const REFUSED_STATEMENT = /^(?:0A|2B|42|P0)/;
+/** SQLSTATEs: not supported, others depend on it, no schema, wrong or not allowed, raised by a function. */
+const REFUSED_STATEMENT = /^(?:0A|2B|3F|42|P0)/;
 /** Any failure inside the server, such as two sessions that alter the same object. Damage has states of its own. */
 const INTERNAL_ERROR = 'XX000';
 
@@ -41,12 +34,9 @@ export function neverUnlocked(stage: Stage, version: number, tries: string): Sto
   );
 }
 
-/** A value that a table does not take. A start writes only its own values, so the table is that of another program. */
-const REFUSED_VALUE = /^(?:22P02|23502)$/;
-
 /** A start that failed outside the migration of a known schema. */
 export function notPrepared(error: unknown): Error {
-  const advice = adviceOnRefusal(error) ?? (REFUSED_VALUE.test(stateOf(error) ?? '') ? OTHER_TABLES : null);
+  const advice = adviceOnOwnRefusal(error);
   return failed(error, `The database cannot be prepared (${reasonOf(error)}).${advice === null ? '' : ` ${advice}`}`);
 }
 

@@ -30,3 +30,11 @@ const SCHEMA_V1 = [
 export const MIGRATIONS: readonly Migration[] = [{ compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' }];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** The tables that the migrations make. */
+export const TABLES: readonly string[] = [
+  'installation',
+  ...MIGRATIONS.flatMap(({ sql }) =>
+    Array.from(sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g), ([, name = '']) => name),
+  ),
+];
