@@ -1,3 +1,4 @@
+import { repeatable } from '../core/errors.ts';
 import { isOneEditAway, nearestName } from '../core/nearest.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
@@ -12,7 +13,7 @@ export function unknownCommand(first: string, second: string | undefined, comman
       : `keystile ${noun} --help lists the commands of ${noun}.`;
   // A second word behind no noun may be a secret: keystile verify KEY.
   const written = noun === null || second === undefined ? first : `${first} ${second}`;
-  return misused(`Unknown command ${JSON.stringify(written)}. ${near === null ? list : `Did you mean "${near}"?`}`);
+  return misused(`Unknown command ${repeatable(written)}. ${near === null ? list : `Did you mean "${near}"?`}`);
 }
 
 function nearestNoun(first: string, commands: readonly Command[]): string | null {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
 import { inFull, unknownCommand } from '../../src/cli/suggest.ts';
 import { isOneEditAway } from '../../src/core/nearest.ts';
+import { makeSecret } from '../../src/core/secret.ts';
 
 const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));
 const DESTRUCTIVE = new Set(ALL_COMMANDS.filter(({ isDestructive }) => isDestructive === true).map(({ name }) => name));
@@ -30,6 +31,19 @@ function misspelled(text: string): string[] {
 }
 
 describe('suggestions', () => {
+  test('a word in the place of a verb is not repeated when it is a secret', () => {
+    const secret = makeSecret('demo', new Uint8Array(16).fill(7));
+    for (const [first, second] of [
+      ['key', secret],
+      [secret, undefined],
+      ['backup', secret],
+    ] as const) {
+      const { message } = unknownCommand(first, second, ALL_COMMANDS);
+      expect(message).toStartWith('Unknown command (a secret).');
+      expect(message).not.toContain(secret);
+    }
+  });
+
   test('the verb of a backup may be left out before a path, and never before what may be another verb', () => {
     const full = (words: string): string => inFull(words.split(' '), ALL_COMMANDS).join(' ');
     expect(full('backup keys.backup --force')).toBe('backup create keys.backup --force');
