@@ -17,6 +17,7 @@ import type { Io } from './io.ts';
 import { inFull, unknownCommand } from './suggest.ts';
 import { namingSettings } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
+import { chosenName } from './profiles/clientSettings.ts';
 
 /** Runs a command line and returns the exit code. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
@@ -48,14 +49,22 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
   if (flags.has('profile') && !takesProfile)
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
+  const unused = command.isOnDatabase === true ? OF_SERVICE.find((flag) => flags.has(flag)) : undefined;
+  if (unused !== undefined)
+    throw misused(
+      `${command.name} takes no --${unused}: it works on the database itself. Name that with --data or --database-url.`,
+    );
   const call = { io, flags, operands, isJson: flags.has('json') };
   try {
     return await namingFlags(command.flagNames ?? {}, () => command.run(call));
   } catch (error) {
     if (command.takesSettings === false || error instanceof WrongSettings) throw error;
-    throw namingSettings(toCliError(error), flags);
+    throw namingSettings(toCliError(error), flags, takesProfile ? chosenName(io, flags) : null);
   }
 }
+
+/** Settings that say which service is asked, and with which rights. */
+const OF_SERVICE = ['url', 'root-key'];
 
 /** The first words of the command line, as many as `name` has. */
 function commandWords(words: readonly string[], name: string): string {

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 
 import { namedAsGiven, readConfig } from '../config/read.ts';
+import { repeatable } from '../core/errors.ts';
+import { EXIT } from '../serve/exitCodes.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../config/variables.ts';
 import { parseEnvFile } from './envFile.ts';
 import { CliError, misused, WrongSettings } from './cliError.ts';
@@ -50,12 +52,17 @@ export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
   return { config: reading.config, notes: reading.notes, environment };
 }
 
-/** In an error of a command, a setting that was given as a flag is named by the flag. */
-export function namingSettings({ exitCode, lines, details }: CliError, flags: Flags): CliError {
+/** In an error of a command, a setting is named as it was given: by the flag, or by the profile that has the URL. */
+export function namingSettings({ exitCode, lines, details }: CliError, flags: Flags, profile: string | null): CliError {
   // What comes from standard input must often come from somewhere else: the error names the variable for that.
   const given = SETTINGS.filter((setting) => ![undefined, STDIN].includes(flags.text(flagWord(setting))));
   const origins = Object.fromEntries(given.map((setting) => [setting, 'flag' as const]));
-  const named = lines.map((line) => namedAsGiven(line, origins));
+  // What contradicts the profile is named as it was written.
+  const inProfile = (line: string): string =>
+    profile === null || exitCode === EXIT.USAGE
+      ? line
+      : line.replaceAll(/\bKEYSTILE_URL\b/g, `the URL of the profile ${repeatable(profile)}`);
+  const named = lines.map((line) => inProfile(namedAsGiven(line, origins)));
   return new CliError(exitCode, named, details);
 }
 

@@ -84,6 +84,7 @@ test.each<[Record<string, string>, string, ...string[]]>([
     '--backup-keep=3',
   ],
   [{}, 'serve --demo sends nothing to a collector. Leave --otlp-headers out.', '--otlp-headers', 'a=b'],
+  [{}, 'serve --demo makes a root key of its own. Leave --root-key out.', '--root-key', 'root_given'],
   [
     {},
     'serve --demo sends nothing to a collector. Leave --otlp-endpoint out.',

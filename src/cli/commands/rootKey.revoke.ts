@@ -7,6 +7,7 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const rootKeyRevoke: Command = {
   name: 'root-key revoke',
+  isOnDatabase: true,
   endpoint: 'rootKeys.revokeRootKey',
   takesProfile: false,
   isDestructive: true,

@@ -72,6 +72,7 @@ function refuseFlagsForDemo(flags: Flags): void {
   for (const [prefix, reason] of [
     ['backup-', 'makes no backups'],
     ['otlp-', 'sends nothing to a collector'],
+    ['root-key', 'makes a root key of its own'],
   ] as const) {
     const given = Object.keys(SETTING_FLAGS).filter((name) => name.startsWith(prefix) && flags.has(name));
     if (given.length > 0)

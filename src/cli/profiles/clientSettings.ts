@@ -20,26 +20,34 @@ export async function readClientSettings(io: Io, flags: Flags): Promise<Settings
 }
 
 function chosenProfile(io: Io, flags: Flags): Profile | null {
-  const [flag, variable] = [flags.text('profile'), io.environment[PROFILE_VARIABLE]];
-  const other = OTHER_PLACES.find((each) => flags.has(each));
-  if (flag !== undefined) {
-    if (other !== undefined) throw misused(`--profile and --${other} exclude each other. Give only one of them.`);
-    return findProfile(readProfiles(io), flag, '--profile');
-  }
-  if (variable !== undefined && other === undefined) {
-    if (io.environment['KEYSTILE_URL'] !== undefined)
-      throw misused(`${PROFILE_VARIABLE} and KEYSTILE_URL exclude each other. Unset one of them, or use --profile.`);
-    return findProfile(readProfiles(io), variable, PROFILE_VARIABLE);
-  }
-  return saysWhere(io, flags) ? null : currentProfile(io);
+  const name = chosenName(io, flags);
+  if (name === null) return null;
+  const other = otherPlace(flags);
+  const isFlag = flags.has('profile');
+  if (isFlag && other !== undefined)
+    throw misused(`--profile and --${other} exclude each other. Give only one of them.`);
+  const isVariable = !isFlag && io.environment[PROFILE_VARIABLE] !== undefined;
+  if (isVariable && io.environment['KEYSTILE_URL'] !== undefined)
+    throw misused(`${PROFILE_VARIABLE} and KEYSTILE_URL exclude each other. Unset one of them, or use --profile.`);
+  const known = readProfiles(io);
+  if (!isFlag && !isVariable) return known.profiles.get(name) ?? null;
+  return findProfile(known, name, isFlag ? '--profile' : PROFILE_VARIABLE);
+}
+
+/** The name of the profile that says which service is meant; null = something else says it. */
+export function chosenName(io: Io, flags: Flags): string | null {
+  const flag = flags.text('profile');
+  if (flag !== undefined) return flag;
+  const variable = io.environment[PROFILE_VARIABLE];
+  if (variable !== undefined && otherPlace(flags) === undefined) return variable;
+  return saysWhere(io, flags) ? null : readProfiles(io).current;
+}
+
+function otherPlace(flags: Flags): string | undefined {
+  return OTHER_PLACES.find((each) => flags.has(each));
 }
 
 function saysWhere({ environment }: Io, flags: Flags): boolean {
   const isSet = (name: string): boolean => environment[name] !== undefined || environment[`${name}_FILE`] !== undefined;
   return flags.has('env-file') || WHERE.some((flag) => flags.has(flag)) || WHERE_VARIABLES.some(isSet);
-}
-
-function currentProfile(io: Io): Profile | null {
-  const { current, profiles } = readProfiles(io);
-  return current === null ? null : (profiles.get(current) ?? null);
 }

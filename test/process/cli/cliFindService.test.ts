@@ -123,6 +123,28 @@ describe('which service a command uses', () => {
     expect((await here.run(['root-key', 'list'], { environment })).code).toBe(0);
   });
 
+  test('commands on the database itself refuse flags that name a service', async () => {
+    for (const words of [
+      'nodes',
+      'root-key list',
+      'backup create a.backup',
+      'data export a',
+      'data import a',
+      'data release',
+    ]) {
+      for (const flag of ['--url=https://prod.example.com', '--root-key=root_x']) {
+        const { code, err } = await keystile([...words.split(' '), flag]);
+        expect([code, err]).toEqual([
+          2,
+          expect.stringMatching(
+            /^[a-z -]+ takes no --(?:url|root-key): it works on the database itself\. Name that with --data or --database-url\.\n$/,
+          ),
+        ]);
+        expect(err).not.toContain('prod');
+      }
+    }
+  });
+
   test('commands at the same time wait for each other', async () => {
     await using here = await withoutServer();
     const names = Array.from({ length: 4 }, (_, i) => `service ${i}`);

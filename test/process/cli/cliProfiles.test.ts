@@ -56,6 +56,20 @@ describe('profiles', () => {
     );
   });
 
+  test('a service of a profile that does not answer is named by the profile', async () => {
+    await login('two');
+    const stored = JSON.parse(readFileSync(file(), 'utf8'));
+    stored.profiles.two.url = SILENT_URL;
+    writeFileSync(file(), JSON.stringify(stored), { mode: 0o600 });
+    for (const words of ['api list', 'api list --profile two']) {
+      expect((await run(words)).err).toContain(
+        'Check that the server is running and that the URL of the profile "two" is right.',
+      );
+    }
+    const environment = { KEYSTILE_ROOT_KEY: service.rootKey };
+    expect((await run(`api list --url ${SILENT_URL}`, { environment })).err).toContain('and that --url is right.');
+  });
+
   test('what the service refuses is not stored', async () => {
     const stdin = 'root_that_the_service_never_made';
     expect(await run(`login --url ${url} --root-key -`, { stdin })).toEqual({

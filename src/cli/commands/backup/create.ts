@@ -9,8 +9,9 @@ import { readSettings, STDIN } from '../../settings.ts';
 
 export const backupCreate: Command = {
   name: 'backup create',
+  isOnDatabase: true,
   summary: 'Copy the data folder into one file, also while the service runs.',
-  description: 'A FILE with a . or / in it needs no create: keystile backup latest.backup.',
+  description: 'A FILE with a . or / in it, directly behind backup, needs no create: keystile backup latest.backup.',
   operands: ['FILE'],
   flags: { force: { value: null, meaning: 'Replace FILE if it is an older backup.' } },
   examples: ['keystile backup create /backups/keystile.backup', 'keystile backup create latest.backup --force --json'],
