@@ -17,7 +17,7 @@ import type { Io } from './io.ts';
 import { inFull, unknownCommand } from './suggest.ts';
 import { namingSettings } from './settings.ts';
 import { jsonLine, visible } from './output/show.ts';
-import { chosenName } from './profiles/clientSettings.ts';
+import { usedProfile } from './profiles/clientSettings.ts';
 
 /** Runs a command line and returns the exit code. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
@@ -49,17 +49,20 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
   if (flags.has('profile') && !takesProfile)
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
-  const unused = command.isOnDatabase === true ? OF_SERVICE.find((flag) => flags.has(flag)) : undefined;
-  if (unused !== undefined)
+  const { dataFlags } = command;
+  const unused = dataFlags === undefined ? undefined : OF_SERVICE.find((flag) => flags.has(flag));
+  if (unused !== undefined) {
+    const places = dataFlags?.map((flag) => `--${flag}`).join(' or ');
     throw misused(
-      `${command.name} takes no --${unused}: it works on the database itself. Name that with --data or --database-url.`,
+      `${command.name} takes no --${unused}: it asks no service by its address. Say with ${places} where the data is.`,
     );
+  }
   const call = { io, flags, operands, isJson: flags.has('json') };
   try {
     return await namingFlags(command.flagNames ?? {}, () => command.run(call));
   } catch (error) {
     if (command.takesSettings === false || error instanceof WrongSettings) throw error;
-    throw namingSettings(toCliError(error), flags, takesProfile ? chosenName(io, flags) : null);
+    throw namingSettings(toCliError(error), flags, () => (takesProfile ? usedProfile(io, flags) : null));
   }
 }
 

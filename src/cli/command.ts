@@ -29,8 +29,8 @@ export interface Command {
   readonly endpoint?: string;
   /** Whether --profile may name the service. Absent: it may when the command is for an endpoint. */
   readonly takesProfile?: boolean;
-  /** The command works on the database itself, and asks no service at an address: --url and --root-key are refused. */
-  readonly isOnDatabase?: true;
+  /** Flags that say where the data is on which the command works. It asks no service by its address: --url and --root-key are refused. */
+  readonly dataFlags?: readonly ('data' | 'database-url')[];
   /** The command takes something away for good: it is never suggested for another one. */
   readonly isDestructive?: true;
   /** The flag or argument of each field of the request, for the errors of the service. */

@@ -24,7 +24,6 @@ export function flagsOf({ flags, takesSettings }: Command): FlagTable {
 
 /** The settings that matter for commands other than `serve`. */
 const CLIENT_SETTINGS = ['url', 'data', 'root-key'];
-const DATABASE_SETTINGS = ['data', 'database-url'];
 
 export function overview(commands: readonly Command[]): string {
   return [
@@ -44,7 +43,7 @@ export function overview(commands: readonly Command[]): string {
 
 export function commandHelp(command: Command): string {
   const all = Object.entries(flagsOf(command));
-  const shown = command.isOnDatabase === true ? DATABASE_SETTINGS : CLIENT_SETTINGS;
+  const shown: readonly string[] = command.dataFlags ?? CLIENT_SETTINGS;
   const isShown = (name: string): boolean => command.name === 'serve' || shown.includes(name);
   const settings = all.filter(([name]) => name in SETTING_FLAGS && isShown(name));
   const own = all.filter(([name]) => !(name in SETTING_FLAGS));

@@ -53,15 +53,19 @@ export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
 }
 
 /** In an error of a command, a setting is named as it was given: by the flag, or by the profile that has the URL. */
-export function namingSettings({ exitCode, lines, details }: CliError, flags: Flags, profile: string | null): CliError {
+export function namingSettings(
+  { exitCode, lines, details }: CliError,
+  flags: Flags,
+  profileName: () => string | null,
+): CliError {
   // What comes from standard input must often come from somewhere else: the error names the variable for that.
   const given = SETTINGS.filter((setting) => ![undefined, STDIN].includes(flags.text(flagWord(setting))));
   const origins = Object.fromEntries(given.map((setting) => [setting, 'flag' as const]));
-  // What contradicts the profile is named as it was written.
+  // A command line that contradicts a profile is told as it was written.
+  const isOfUrl = exitCode !== EXIT.USAGE && lines.some((line) => line.includes('KEYSTILE_URL'));
+  const profile = isOfUrl ? profileName() : null;
   const inProfile = (line: string): string =>
-    profile === null || exitCode === EXIT.USAGE
-      ? line
-      : line.replaceAll(/\bKEYSTILE_URL\b/g, `the URL of the profile ${repeatable(profile)}`);
+    profile === null ? line : line.replaceAll(/\bKEYSTILE_URL\b/g, `the URL of the profile ${repeatable(profile)}`);
   const named = lines.map((line) => inProfile(namedAsGiven(line, origins)));
   return new CliError(exitCode, named, details);
 }

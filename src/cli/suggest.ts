@@ -1,4 +1,3 @@
-import { repeatable } from '../core/errors.ts';
 import { isOneEditAway, nearestName } from '../core/nearest.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
@@ -12,9 +11,13 @@ export function unknownCommand(first: string, second: string | undefined, comman
       ? 'keystile --help lists them all.'
       : `keystile ${noun} --help lists the commands of ${noun}.`;
   // A second word behind no noun may be a secret: keystile verify KEY.
-  const written = noun === null || second === undefined ? first : `${first} ${second}`;
-  return misused(`Unknown command ${repeatable(written)}. ${near === null ? list : `Did you mean "${near}"?`}`);
+  const words = noun === null || second === undefined ? [first] : [first, second];
+  const written = words.map((word) => (IS_WORD.test(word) ? word : '...')).join(' ');
+  return misused(`Unknown command "${written}". ${near === null ? list : `Did you mean "${near}"?`}`);
 }
+
+/** What may be a mistyped command. Anything else may be a secret, also one that was imported, and is not repeated. */
+const IS_WORD = /^[A-Za-z-]{1,20}$/;
 
 function nearestNoun(first: string, commands: readonly Command[]): string | null {
   const nouns = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];

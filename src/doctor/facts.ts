@@ -1,6 +1,7 @@
 import type { Config } from '../config/variables.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import type { OtherReason } from '../engine/analytics/tagLists.ts';
+import type { RefusalCause } from '../storage/port/storage.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
 
 export interface DiskSpace {
@@ -109,8 +110,8 @@ export interface ReadinessFact {
 /** Why the database cannot be opened, or takes no commits. */
 export interface DatabaseFailure {
   readonly text: string;
-  /** What it refuses for good: the role lacks a right, or the tables are those of another program. null = something else. */
-  readonly cause: 'rights' | 'tables' | null;
+  /** What it refuses for good; null = something else. */
+  readonly cause: RefusalCause | null;
 }
 
 /** Everything that the checks look at, read at one moment. */

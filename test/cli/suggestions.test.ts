@@ -32,15 +32,18 @@ function misspelled(text: string): string[] {
 
 describe('suggestions', () => {
   test('a word in the place of a verb is not repeated when it is a secret', () => {
-    const secret = makeSecret('demo', new Uint8Array(16).fill(7));
-    for (const [first, second] of [
-      ['key', secret],
-      [secret, undefined],
-      ['backup', secret],
-    ] as const) {
-      const { message } = unknownCommand(first, second, ALL_COMMANDS);
-      expect(message).toStartWith('Unknown command (a secret).');
-      expect(message).not.toContain(secret);
+    // Those that were imported have no checksum.
+    for (const secret of [makeSecret('demo', new Uint8Array(16).fill(7)), 'sk_live_abc', 'of twenty-one letters']) {
+      for (const [first, second, told] of [
+        ['key', secret, 'Unknown command "key ...".'],
+        [secret, undefined, 'Unknown command "...".'],
+        ['backup', secret, 'Unknown command "backup ...".'],
+        ['keey', secret, 'Unknown command "keey ...".'],
+      ] as const) {
+        const { message } = unknownCommand(first, second, ALL_COMMANDS);
+        expect(message).toStartWith(told);
+        expect(message).not.toContain(secret);
+      }
     }
   });
 

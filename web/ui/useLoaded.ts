@@ -19,8 +19,9 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible (0 = not again; a function
- * says it for the last value, null = there is none yet). An answer to an earlier question is ignored. After an error, the last value stays, if it answers the same question.
+ * Loads a value, again whenever one of `on` changes, and `everyMs` after the last answer while the page is visible. 0 = not again. It can
+ * depend on the last value, which is null when there is none yet. An answer to an earlier question is ignored. After an error, the last value
+ * stays, if it answers the same question.
  */
 export function useLoaded<T>(
   load: () => Promise<T>,

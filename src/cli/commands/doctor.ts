@@ -32,12 +32,12 @@ const SHOWN_URL = 'postgres://...';
 function located(outcome: Outcome, flags: Flags): Outcome {
   if (!('command' in outcome)) return outcome;
   const isUrlGiven = flags.has('database-url');
-  const places = ['env-file', 'data'].filter((name) => flags.has(name));
+  const places = ['env-file', 'data', 'host', 'port'].filter((name) => flags.has(name));
   const given = places.map((name) => ` --${name} ${quoted(flags.text(name) ?? '')}`);
   if (isUrlGiven) given.push(` --database-url ${quoted(SHOWN_URL)}`);
   const commands = outcome.command
     .split(' && ')
-    .map((part) => (/(?:^|\s)keystile [a-z]/.test(part) ? part + given.join('') : part))
+    .map((part) => (/^(?:[A-Z_]+=\S+ )*keystile [a-z]/.test(part) ? part + given.join('') : part))
     .join(' && ');
   return { ...outcome, command: isUrlGiven ? withDatabaseUrl(commands, SHOWN_URL) : commands };
 }

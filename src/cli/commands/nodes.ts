@@ -7,7 +7,7 @@ import { jsonLine, table } from '../output/show.ts';
 
 export const nodes: Command = {
   name: 'nodes',
-  isOnDatabase: true,
+  dataFlags: ['database-url'],
   summary: 'List the nodes that share the database (KEYSTILE_DATABASE_URL).',
   operands: [],
   flags: {},

@@ -14,7 +14,7 @@ import { jsonLine, record, showTime } from '../output/show.ts';
 
 export const rootKeyCreate: Command = {
   name: 'root-key create',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   endpoint: 'rootKeys.createRootKey',
   takesProfile: false,
   summary: 'Create a root key. Its secret is shown only once.',

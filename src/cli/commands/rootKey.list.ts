@@ -9,7 +9,7 @@ import { jsonLine, showTime, table } from '../output/show.ts';
 
 export const rootKeyList: Command = {
   name: 'root-key list',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   endpoint: 'rootKeys.listRootKeys',
   takesProfile: false,
   summary: 'List all root keys, including revoked ones.',

@@ -7,7 +7,7 @@ import { jsonLine, visible } from '../output/show.ts';
 
 export const rootKeyRevoke: Command = {
   name: 'root-key revoke',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   endpoint: 'rootKeys.revokeRootKey',
   takesProfile: false,
   isDestructive: true,

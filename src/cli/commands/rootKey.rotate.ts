@@ -13,7 +13,7 @@ const OVERLAP = duration(0, MAX_OVERLAP_MS);
 
 export const rootKeyRotate: Command = {
   name: 'root-key rotate',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   endpoint: 'rootKeys.rotateRootKey',
   takesProfile: false,
   summary: 'Give a root key a new secret. Its id and rights stay.',

@@ -49,7 +49,7 @@ function serverFacts(found: InspectedPostgres, { databasePool }: Config) {
   return {
     nowMs: found.nowMs,
     machineClockMs: found.clockMs,
-    databaseFailure: null,
+    databaseFailure: found.missingRight === null ? null : { text: found.missingRight, cause: 'rights' as const },
     databaseVersion: { found: found.version, oldest: OLDEST_VERSION },
     databaseWarnings: found.warnings,
     standby: standbyFact(found.standby),
@@ -66,8 +66,10 @@ export function standbyFact({ awaited, synchronous }: InspectedPostgres['standby
   return new NotKnown('this user of PostgreSQL may not see its standbys: grant it pg_monitor');
 }
 
+const UNREADABLE = 'the database has no tables that this program knows, or this role may not read them';
+
 function contentFacts({ contents, nowMs }: InspectedPostgres): Pick<DatabaseGathered, (typeof OF_CONTENTS)[number]> {
-  if (contents === null) return noneKnown(OF_CONTENTS, 'the database has no tables that this program knows');
+  if (contents === null) return noneKnown(OF_CONTENTS, UNREADABLE);
   const { rootKeys, webhooks, failing, nodes } = contents;
   return { rootKeys, webhooks: webhookFacts(webhooks, failing), nodes: nodeStatuses({ nowMs, nodes }, null) };
 }

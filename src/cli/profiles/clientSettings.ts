@@ -34,8 +34,17 @@ function chosenProfile(io: Io, flags: Flags): Profile | null {
   return findProfile(known, name, isFlag ? '--profile' : PROFILE_VARIABLE);
 }
 
-/** The name of the profile that says which service is meant; null = something else says it. */
-export function chosenName(io: Io, flags: Flags): string | null {
+/** The name of the profile that said where the service is; null = something else did. For an error, so it has none of its own. */
+export function usedProfile(io: Io, flags: Flags): string | null {
+  try {
+    return chosenProfile(io, flags) === null ? null : chosenName(io, flags);
+  } catch {
+    return null;
+  }
+}
+
+/** The profile that is to say which service is meant; null = something else says it. */
+function chosenName(io: Io, flags: Flags): string | null {
   const flag = flags.text('profile');
   if (flag !== undefined) return flag;
   const variable = io.environment[PROFILE_VARIABLE];

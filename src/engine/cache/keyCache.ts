@@ -266,8 +266,10 @@ export class KeyCache {
     if (this.#packed.add(digest, found, sources)) this.#kept.delete(digest);
     else {
       this.#packed.delete(digest);
-      const identity = this.#identities.givenBy(sources)?.identity ?? null;
-      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), identity, sources));
+      const given = this.#identities.givenBy(sources);
+      // Without what limits it, the key would be free.
+      if (given === null) throw new Error(`the identity or plan of the key ${key.id} is not there`);
+      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
     }
     const kept = this.#cached(digest);
     if (this.size > this.#maxKeys) {

@@ -122,6 +122,8 @@ export interface Ledger {
   readonly waiting: number;
   /** Why the last commit failed; null while commits succeed. */
   readonly commitFailure: string | null;
+  /** What the database refused that commit for; null = something else, which may go away. */
+  readonly commitRefusedFor: RefusalCause | null;
   /** The ledger's clock. */
   nowMs(): number;
 }
@@ -175,7 +177,17 @@ export interface LocalCounts {
 /** The database is not available. Nothing was done. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
+  /** null = it may be able to again. */
+  readonly refusedFor: RefusalCause | null;
+
+  constructor(message: string, refusedFor: RefusalCause | null = null) {
+    super(message);
+    this.refusedFor = refusedFor;
+  }
 }
+
+/** Why a database refuses however often it is asked: this role lacks a right, or its tables are those of another program. */
+export type RefusalCause = 'rights' | 'tables';
 
 /** The commit was sent, and its outcome is unknown. */
 export class StorageOutcomeUnknown extends Error {

@@ -4,13 +4,14 @@ import { type InspectedRecords, inspectRecords } from '../sql/inspectRecords.ts'
 import { findUseRefusal, type UseRefusal } from '../sql/move/importedNote.ts';
 import type { SqlReader, Statement } from '../sql/query/statement.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
+import { causeOf } from './connection/databaseError.ts';
 import { parseAddress } from './connection/databaseUrl.ts';
 import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connection/durability.ts';
 import type { Ask } from './connection/pool.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';
 import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
-import { SCHEMA_VERSION, TABLES } from './schema/schema.ts';
-import { hasTables, refuseWithoutRights } from './schema/tableRights.ts';
+import { SCHEMA_VERSION } from './schema/schema.ts';
+import { findMissingCreation, findMissingRight, hasTables } from './schema/tableRights.ts';
 
 /** No statement of a look takes long, or waits for others. */
 const SETTINGS = { statement_timeout: '2000', lock_timeout: '500' };
@@ -36,7 +37,9 @@ export interface InspectedPostgres {
   };
   /** Why a start refuses a database that was moved, or whose import is not finished; null = it does not. */
   readonly useRefusal: UseRefusal | null;
-  /** Null: there are no tables that this program knows. */
+  /** What this role may not do, and a node does; null = nothing. */
+  readonly missingRight: string | null;
+  /** Null: there are no tables that this program knows, or this role may not read them. */
   readonly contents: (InspectedRecords & { readonly nodes: readonly NodeRecord[] }) | null;
 }
 
@@ -68,7 +71,8 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   const schema = schemaOf(known);
   const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
   const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
-  if (isKnown || isEmpty) await refuseWithoutRights(client, TABLES);
+  const missingRight =
+    (await findMissingCreation(client)) ?? (isKnown && !isEmpty ? await findMissingRight(client) : null);
   return {
     nowMs: server.now_ms,
     clockMs: server.now_ms - Math.round((askedAtMs + answeredAtMs) / 2),
@@ -79,8 +83,20 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
     oldestTransactionMs: await oldestTransactionMs(pool),
     schema,
     useRefusal: findUseRefusal('The database', known),
-    contents: isKnown ? { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes(pool)).nodes } : null,
+    missingRight,
+    contents: isKnown ? await readContents(client, missingRight !== null) : null,
   };
+}
+
+/** What a role that lacks rights may not read is not known. */
+async function readContents(client: Client, lacksRights: boolean): Promise<InspectedPostgres['contents']> {
+  const query = ((text: string) => client.query(text)) as unknown as Ask;
+  try {
+    return { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes({ query })).nodes };
+  } catch (error) {
+    if (lacksRights && causeOf(error) === 'rights') return null;
+    throw error;
+  }
 }
 
 interface ServerRow extends DurabilityFacts {

@@ -33,8 +33,9 @@ import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { notPrepared } from './schema/migrationFailures.ts';
-import { MIGRATIONS, SCHEMA_VERSION, TABLES } from './schema/schema.ts';
-import { refuseWithoutRights } from './schema/tableRights.ts';
+import { MissingRight } from './connection/wrongServer.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from './schema/schema.ts';
+import { findMissingRight } from './schema/tableRights.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
 
@@ -190,7 +191,8 @@ export class PostgresStorage implements Storage {
             : (migrating) => register(migrating, { ...options, schemaVersion: SCHEMA_VERSION }),
         ...(options.tell === undefined ? {} : { tell: options.tell }),
       });
-      await refuseWithoutRights(client, TABLES);
+      const lacking = options.upgrades === false ? null : await findMissingRight(client);
+      if (lacking !== null) throw new MissingRight(lacking);
       const known = await readInstallation(client);
       refuseUnusable(known);
       workspaceId = known.get('workspace_id') ?? '';

@@ -72,7 +72,7 @@ test('a role that may use no schema is told so, and not that the database is emp
     ['release', '--yes'],
   ]) {
     const { code, err } = await keystile(['data', ...words], { environment });
-    expect([code, err]).toEqual([1, expect.stringContaining(`The role ${ROLE} may use no schema of the database. `)]);
+    expect([code, err]).toEqual([1, expect.stringContaining(` and may be used by the role ${ROLE}. `)]);
   }
 });
 

@@ -4,6 +4,7 @@ import { VERSION } from '../../../src/version.ts';
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { until } from '../../../tools/cluster/wait.ts';
+import { keystile } from '../../process/cli/cliRun.ts';
 import { examined } from '../../process/cli/doctorRun.ts';
 import { openStorage } from '../../support/cluster/faultLab.ts';
 import { ROOT_KEY } from '../../process/server.ts';
@@ -158,16 +159,44 @@ test('an empty database stays empty', async () => {
   await postgres.dropDatabase(url);
 });
 
+const RIGHTS_FIX =
+  'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows who may do what, and the owner of each table.';
+
+test('a running node tells what the database refuses for good', async () => {
+  const { apiId } = (await node.call('/v1/apis.createApi', { name: 'refused' })).body as { apiId: string };
+  const { key } = (await node.call('/v1/keys.createKey', { apiId, remaining: 5 })).body as { key: string };
+  const verify = async () => (await node.call('/v1/keys.verifyKey', { key })).status;
+  expect(await verify()).toBe(200);
+  await postgres.query('ALTER TABLE accounts RENAME TO renamed');
+  try {
+    expect(await verify()).toBe(503);
+    // What it examined a moment ago is told again.
+    await until('the node tells it', async () => {
+      expect(await verify()).toBe(503);
+      const found = (await examined(settings({ KEYSTILE_ROOT_KEY: ROOT_KEY }))).find('database');
+      if (found?.result === 'ok') return false;
+      expect(found).toMatchObject({
+        text: expect.stringMatching(/^A node cannot use the database: .*accounts.*\[42P01\]/),
+        fix: expect.stringContaining('The tables are not those of Keystile'),
+      });
+      return true;
+    });
+  } finally {
+    await postgres.query('ALTER TABLE renamed RENAME TO accounts');
+  }
+  expect(await verify()).toBe(200);
+});
+
 test('a role without rights on the tables, and tables of another program, have a fix of their own', async () => {
-  const shownBy = `psql "\${KEYSTILE_DATABASE_URL:?}" -c '\\dt'`;
+  const psql = 'psql "${KEYSTILE_DATABASE_URL:?}"';
   await postgres.query('CREATE ROLE doctor_without_rights LOGIN');
   const ofRole = Object.assign(new URL(postgres.url()), { username: 'doctor_without_rights' }).href;
   const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
   expect([denied.code, denied.with('problem')]).toEqual([1, ['database']]);
   expect(denied.find('database')).toMatchObject({
     text: expect.stringMatching(/: The database refused \(.*installation.* \[42501\]\)\.$/),
-    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
-    command: shownBy,
+    fix: RIGHTS_FIX,
+    command: String.raw`${psql} -c '\dn+' -c '\dt'`,
   });
   const other = await postgres.createDatabase();
   await postgres.query('CREATE TABLE installation (id integer)', new URL(other).pathname.slice(1));
@@ -176,7 +205,7 @@ test('a role without rights on the tables, and tables of another program, have a
   expect(foreign.find('database')).toMatchObject({
     text: expect.stringMatching(/: The database refused \(.* \[42703\]\)\.$/),
     fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
-    command: shownBy,
+    command: String.raw`${psql} -c '\dt'`,
   });
   await postgres.dropDatabase(other);
 });
@@ -188,7 +217,7 @@ test('a role that can only read, or see nothing, is told before a start fails', 
   await postgres.query('CREATE ROLE doctor_reads LOGIN');
   const ofRole = Object.assign(new URL(url), { username: 'doctor_reads' }).href;
   const denials: readonly [changed: string, text: string][] = [
-    ['REVOKE ALL ON SCHEMA public FROM PUBLIC', 'The role doctor_reads may use no schema of the database. '],
+    ['REVOKE ALL ON SCHEMA public FROM PUBLIC', 'and may be used by the role doctor_reads. '],
     [
       'GRANT USAGE ON SCHEMA public TO doctor_reads; GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads',
       'The role doctor_reads may not create tables in the schema public, as a start does. ',
@@ -197,17 +226,26 @@ test('a role that can only read, or see nothing, is told before a start fails', 
       'GRANT CREATE ON SCHEMA public TO doctor_reads',
       'The role doctor_reads may not read and write the table accounts. ',
     ],
+    [
+      'GRANT ALL ON ALL TABLES IN SCHEMA public TO doctor_reads',
+      'The role doctor_reads may not use the sequence account_numbers. ',
+    ],
   ];
   for (const [changed, text] of denials) {
     await postgres.query(changed, database);
     const denied = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
-    expect([denied.code, denied.with('problem')]).toEqual([1, ['database']]);
+    expect(denied.code).toBe(1);
     expect(denied.find('database')).toMatchObject({
-      text: expect.stringContaining(`: ${text}`),
-      fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
+      result: 'problem',
+      text: expect.stringContaining(text),
+      fix: RIGHTS_FIX,
     });
+    if (changed.startsWith('REVOKE')) continue;
+    // It hides nothing that this role can see.
+    expect(denied.find('schema')?.result).toBe('ok');
+    expect((await keystile(['nodes'], { environment: { KEYSTILE_DATABASE_URL: ofRole } })).code).toBe(0);
   }
-  await postgres.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO doctor_reads', database);
+  await postgres.query('GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO doctor_reads', database);
   const allowed = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));
   expect(allowed.find('database')?.result).toBe('ok');
   await postgres.query(`REVOKE CONNECT ON DATABASE ${database} FROM PUBLIC`);

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
+import { SCHEMA_VERSION, TABLES } from '../../../src/storage/postgres/schema/schema.ts';
 import { PROJECT, runToEnd } from '../../process/process.ts';
 import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 
@@ -147,22 +147,37 @@ describe('a database that cannot serve is one sentence that says why', () => {
     await server.query('DROP OWNED BY start_not_owner', database);
   });
 
-  test.concurrent('a user who may use all tables but one', async () => {
+  test.concurrent('a user who lacks one of the rights that a node uses', async () => {
     const database = await prepared();
-    await server.query('CREATE ROLE start_some_rights LOGIN');
-    await server.query('GRANT CREATE ON SCHEMA public TO start_some_rights', database);
-    await server.query('GRANT ALL ON ALL TABLES IN SCHEMA public TO start_some_rights', database);
-    for (const table of ['sessions', 'accounts']) {
-      await server.query(`REVOKE UPDATE ON ${table} FROM start_some_rights`, database);
+    const role = 'start_some_rights';
+    await server.query(`CREATE ROLE ${role} LOGIN`);
+    await server.query(`GRANT CREATE ON SCHEMA public TO ${role}`, database);
+    for (const kind of ['TABLES', 'SEQUENCES'])
+      await server.query(`GRANT ALL ON ALL ${kind} IN SCHEMA public TO ${role}`, database);
+    const [fn] = await server.query(
+      `SELECT oid::regprocedure::text AS signature FROM pg_proc WHERE proname = 'ledger_open_window_v1'`,
+      database,
+    );
+    // The last one is told first, and the ones before it stay.
+    for (const [revoked, told] of [
+      [`EXECUTE ON FUNCTION ${String(fn?.['signature'])} FROM PUBLIC`, 'call the function ledger_open_window_v1'],
+      [`USAGE ON SEQUENCE account_numbers FROM ${role}`, 'use the sequence account_numbers'],
+      [`TRUNCATE ON idempotency_1 FROM ${role}`, 'truncate the table idempotency_1'],
+      [`UPDATE ON sessions FROM ${role}`, 'read and write the table sessions'],
+      [`DELETE ON accounts FROM ${role}`, 'read and write the table accounts'],
+    ]) {
+      await server.query(`REVOKE ${revoked}`, database);
       await expectRefused(
-        urlOf({ user: 'start_some_rights', database }),
-        new RegExp(
-          `^The role start_some_rights may not read and write the table ${table}\\. Connect as the role that owns the tables\\.$`,
-          'm',
-        ),
+        urlOf({ user: role, database }),
+        new RegExp(`^The role ${role} may not ${told}\\. Connect as the role that owns the tables\\.$`, 'm'),
       );
     }
-    await server.query('DROP OWNED BY start_some_rights', database);
+    await server.query(`DROP OWNED BY ${role}`, database);
+  });
+
+  test.concurrent('the rights on all tables are looked at', async () => {
+    const found = await server.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`, await prepared());
+    expect(found.map((row) => String(row['tablename'])).toSorted()).toEqual(TABLES.toSorted());
   });
 
   test.concurrent('a user who may use no schema', async () => {
@@ -171,7 +186,7 @@ describe('a database that cannot serve is one sentence that says why', () => {
     await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', database);
     await expectRefused(
       urlOf({ user: 'start_no_schema', database }),
-      /^The database cannot be prepared \(no schema.* \[3F000\]\)\. Connect as the role that owns the tables\. /m,
+      /^No schema of search_path \(.*public\) is there and may be used by the role start_no_schema\. Connect as the role that owns the tables\. /m,
     );
   });
 

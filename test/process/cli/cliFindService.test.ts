@@ -137,7 +137,7 @@ describe('which service a command uses', () => {
         expect([code, err]).toEqual([
           2,
           expect.stringMatching(
-            /^[a-z -]+ takes no --(?:url|root-key): it works on the database itself\. Name that with --data or --database-url\.\n$/,
+            /^[a-z -]+ takes no --(?:url|root-key): it asks no service by its address\. Say with --data(?:base-url)?(?: or --database-url)? where the data is\.\n$/,
           ),
         ]);
         expect(err).not.toContain('prod');

@@ -9,7 +9,7 @@ import { readSettings, STDIN } from '../../settings.ts';
 
 export const backupCreate: Command = {
   name: 'backup create',
-  isOnDatabase: true,
+  dataFlags: ['data'],
   summary: 'Copy the data folder into one file, also while the service runs.',
   description: 'A FILE with a . or / in it, directly behind backup, needs no create: keystile backup latest.backup.',
   operands: ['FILE'],

@@ -9,7 +9,7 @@ import { readSettings } from '../../settings.ts';
 
 export const backupRestore: Command = {
   name: 'backup restore',
-  isOnDatabase: true,
+  dataFlags: ['data'],
   summary: 'Make a data folder from a backup. What changed after the backup was made is missing in it.',
   operands: ['FILE'],
   flags: {

@@ -10,7 +10,7 @@ import { readDataSettings } from './dataSettings.ts';
 
 export const dataExport: Command = {
   name: 'data export',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   summary: 'Write everything in the database to a file that either kind of database can import.',
   description:
     'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run. ' +

@@ -9,7 +9,7 @@ import { readDataSettings } from './dataSettings.ts';
 
 export const dataImport: Command = {
   name: 'data import',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   summary: 'Fill a new data folder, or an empty PostgreSQL database, from an export.',
   description:
     'The target is the data folder, which must not exist, or the database of KEYSTILE_DATABASE_URL, which must be empty. ' +

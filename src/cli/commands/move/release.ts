@@ -8,7 +8,7 @@ import { readDataSettings } from './dataSettings.ts';
 
 export const dataRelease: Command = {
   name: 'data release',
-  isOnDatabase: true,
+  dataFlags: ['data', 'database-url'],
   summary: 'Let a service go on that was exported with --move.',
   description:
     'Only one of the two services may go on. What was spent or changed at the other one is not known here: its credits could be spent again.',

@@ -1,9 +1,15 @@
 import { defineCheck, psql, quoted } from '../../check.ts';
 
-const FIX = {
-  rights: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables. The command shows the owner of each.',
-  tables:
-    'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+/** What to do where the database refuses for good, and what shows why. */
+const REFUSALS = {
+  rights: {
+    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows who may do what, and the owner of each table.',
+    command: psql(String.raw`\dn+`, String.raw`\dt`),
+  },
+  tables: {
+    fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+    command: psql(String.raw`\dt`),
+  },
 };
 
 export const database = defineCheck({
@@ -14,6 +20,7 @@ export const database = defineCheck({
   find({ databaseFailure, config }) {
     if (databaseFailure === null) return null;
     const { cause } = databaseFailure;
+    if (cause !== null) return { text: `A node cannot use the database: ${databaseFailure.text}`, ...REFUSALS[cause] };
     const text = `The database cannot be used, and spends are refused: ${databaseFailure.text}`;
     if (config.databaseUrl === null)
       return {
@@ -21,10 +28,9 @@ export const database = defineCheck({
         fix: `Check the disk of ${config.data} and the log of the service. Commits go on when there is space again; after a failure of the disk, start the service again.`,
         command: `df -h ${quoted(config.data)}`,
       };
-    if (cause !== null) return { text, fix: FIX[cause], command: psql(String.raw`\dt`) };
     return {
       text,
-      fix: 'Check that PostgreSQL runs, that this node reaches it, and that its standby is connected. The node goes on by itself.',
+      fix: 'Check that PostgreSQL runs, that this node reaches it and may connect, and that its standby is connected. The node goes on by itself.',
       command: psql('select pg_is_in_recovery()'),
     };
   },

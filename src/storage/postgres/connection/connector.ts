@@ -11,6 +11,8 @@ import { OldServer, WrongServer } from './wrongServer.ts';
 /** Oldest PostgreSQL that is supported by its makers. */
 export const OLDEST_VERSION = 14;
 
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
 /** Whole numbers as numbers: no column holds one past 2^53. */
 const INT8 = 20;
 const TYPES: ClientConfig['types'] = {
@@ -50,8 +52,6 @@ const ALWAYS: Settings = {
  * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
  * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are reported (commitNotices.ts).
  */
-const KEEP_ALIVE_AFTER_MS = 10_000;
-
 const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
   current_setting('server_version_num')::int AS version,
   set_config('synchronous_commit',

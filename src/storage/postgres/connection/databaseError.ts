@@ -1,6 +1,6 @@
 import { DatabaseError } from 'pg';
 
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 
 /** The connection broke, or did not answer in time: what was sent may have been done. */
 export class ConnectionLost extends Error {
@@ -19,9 +19,6 @@ export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'roll
 
 /** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
 const OTHER_COLUMNS = '0A000';
-
-/** What a database refuses however often it is asked: this role lacks a right, or its tables are those of another program. */
-export type RefusalCause = 'rights' | 'tables';
 
 /** Insufficient privilege, and no schema that the role may use. */
 const WITHOUT_RIGHT = /^(?:42501|3F000)$/;

@@ -54,7 +54,7 @@ type SpendBatch = Pick<PlannedBatch<QueuedSpend, Committer>, 'committer' | 'form
  */
 export class BatchRunner {
   readonly #context: RunnerContext;
-  #lastFailure: string | null = null;
+  #lastFailure: Error | null = null;
   #failedAtMs = -Infinity;
 
   constructor(context: RunnerContext) {
@@ -62,7 +62,7 @@ export class BatchRunner {
   }
 
   /** Why the last batch failed. It becomes null after a while: a node that is not ready gets no spends that could clear it. */
-  get recentFailure(): string | null {
+  get recentFailure(): Error | null {
     return this.#context.monotonicMs() - this.#failedAtMs < SHOW_FAILURE_MS ? this.#lastFailure : null;
   }
 
@@ -141,7 +141,7 @@ export class BatchRunner {
   #giveUp(items: readonly QueuedSpend[], error: Error): void {
     const isTold = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
     const told = isTold ? error : new StorageOutcomeUnknown(error.message);
-    this.#lastFailure = told.message;
+    this.#lastFailure = told;
     this.#failedAtMs = this.#context.monotonicMs();
     this.#context.observe.refused(told.message);
     for (const item of items) this.#context.queue.reject(item, told);

@@ -5,7 +5,7 @@ import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
 import { doubtOf } from '../connection/commitNotices.ts';
-import { ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { causeOf, ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { IS_MOVED, refuseMoved } from '../connection/movedFence.ts';
 import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
 import { Session } from '../connection/session.ts';
@@ -219,7 +219,8 @@ interface Sent {
 }
 
 function refusal(error: unknown): StorageUnavailable {
-  return new StorageUnavailable(`The database refused the request (${reasonOf(error)}); nothing was spent.`);
+  const message = `The database refused the request (${reasonOf(error)}); nothing was spent.`;
+  return new StorageUnavailable(message, causeOf(error));
 }
 
 /** The answer to this batch has an outcome for each spend. */

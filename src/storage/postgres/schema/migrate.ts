@@ -72,7 +72,7 @@ interface Progress {
 }
 
 async function tryToMigrate(client: Client, options: MigrateOptions, progress: Progress): Promise<void> {
-  if (!options.upgrades && (await hasUsableSchema(client, options))) return;
+  if ((await hasTables(client)) && !options.upgrades && (await hasUsableSchema(client, options))) return;
   const { tries, lockTimeoutMs, pauseMs } = options.patience ?? PATIENCE;
   const tell = options.tell ?? (() => {});
   for (let made = 1; ; made++) {
@@ -91,7 +91,7 @@ async function tryToMigrate(client: Client, options: MigrateOptions, progress: P
 
 /** Looks without the lock: whoever may not migrate does not wait for a node that builds indexes, and builds none. */
 async function hasUsableSchema(client: Client, options: MigrateOptions): Promise<boolean> {
-  return (await hasTables(client)) && usableVersion(await readInstallation(client), options) > 0;
+  return usableVersion(await readInstallation(client), options) > 0;
 }
 
 /** One transaction for what is quick, one for the indexes: while those are built everything can be read, and their tables cannot be written. */

@@ -1,42 +1,58 @@
 import type { Client } from 'pg';
 
 import { MissingRight } from '../connection/wrongServer.ts';
+import { TABLES } from './schema.ts';
 
-const RIGHTS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 const AS_OWNER = 'Connect as the role that owns the tables.';
 
 /** Whether the database has tables of Keystile. Refuses a role that would not see them. */
 export async function hasTables(client: Client): Promise<boolean> {
-  const { rows } = await client.query<{ has: boolean; schema: string | null; role: string }>(
-    "SELECT to_regclass('installation') IS NOT NULL AS has, current_schema() AS schema, current_user AS role",
+  const { rows } = await client.query<{ has: boolean; schema: string | null; path: string; role: string }>(
+    `SELECT to_regclass('installation') IS NOT NULL AS has, current_schema() AS schema,
+      current_setting('search_path') AS path, current_user AS role`,
   );
   const [row] = rows;
   if (row === undefined) throw new Error('no answer');
   if (row.schema === null)
     throw new MissingRight(
-      `The role ${row.role} may use no schema of the database. ${AS_OWNER} In an empty database, give this role a schema in which it may create tables.`,
+      `No schema of search_path (${row.path}) is there and may be used by the role ${row.role}. ${AS_OWNER} In an empty database, give this role a schema in which it may create tables.`,
     );
   return row.has;
 }
 
-/**
- * Refuses a role that may not create tables, which a start does, or not read and write all of `tables` that are there: the start would
- * succeed, and spends would fail.
- */
-export async function refuseWithoutRights(client: Client, tables: readonly string[]): Promise<void> {
-  const { rows } = await client.query<{ mayCreate: boolean; table: string | null; schema: string; role: string }>(
-    `SELECT has_schema_privilege(n.oid, 'CREATE') AS "mayCreate", n.nspname AS schema, current_user AS role,
-      (SELECT min(c.relname::text) FROM pg_class c
-        WHERE c.relnamespace = n.oid AND c.relkind = 'r' AND c.relname = ANY ($1)
-          AND NOT (${RIGHTS.map((right) => `has_table_privilege(c.oid, '${right}')`).join(' AND ')})) AS table
-      FROM pg_namespace n WHERE n.nspname = current_schema()`,
-    [tables],
+/** What a role that does not own the tables can lack: each right that a node uses, on what is there. */
+const LACKING = `SELECT what FROM (
+    SELECT 1 AS rank, 'read and write the table ' || name AS what, name FROM unnest($1::text[]) AS t (name)
+      WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND has_table_privilege(to_regclass(name), 'INSERT')
+        AND has_table_privilege(to_regclass(name), 'UPDATE') AND has_table_privilege(to_regclass(name), 'DELETE'))
+    UNION ALL
+    SELECT 2, 'truncate the table ' || name, name FROM unnest($1::text[]) AS t (name)
+      WHERE name ~ '^idempotency_[01]$' AND NOT has_table_privilege(to_regclass(name), 'TRUNCATE')
+    UNION ALL
+    SELECT 3, 'use the sequence ' || name, name FROM unnest(ARRAY['account_numbers']) AS t (name)
+      WHERE NOT has_sequence_privilege(to_regclass(name), 'USAGE')
+    UNION ALL
+    SELECT 4, 'call the function ' || proname, proname::text FROM pg_proc
+      WHERE proname LIKE 'ledger\\_%' AND pg_function_is_visible(oid) AND NOT has_function_privilege(oid, 'EXECUTE')
+  ) lacking ORDER BY rank, name LIMIT 1`;
+
+/** A right on the tables that this role lacks: a start would succeed without it, and spends would fail. null = none. */
+export async function findMissingRight(client: Client): Promise<string | null> {
+  const { rows } = await client.query<{ what: string; role: string }>(
+    `SELECT what, current_user AS role FROM (${LACKING}) found`,
+    [TABLES],
   );
   const [row] = rows;
-  if (row?.mayCreate === false)
-    throw new MissingRight(
-      `The role ${row.role} may not create tables in the schema ${row.schema}, as a start does. Give it that right, or connect as the role that owns the tables.`,
-    );
-  if (row !== undefined && row.table !== null)
-    throw new MissingRight(`The role ${row.role} may not read and write the table ${row.table}. ${AS_OWNER}`);
+  return row === undefined ? null : `The role ${row.role} may not ${row.what}. ${AS_OWNER}`;
+}
+
+/** The same of what a start does before: it makes the tables that are missing. */
+export async function findMissingCreation(client: Client): Promise<string | null> {
+  const { rows } = await client.query<{ may: boolean; schema: string; role: string }>(
+    `SELECT has_schema_privilege(oid, 'CREATE') AS may, nspname AS schema, current_user AS role
+      FROM pg_namespace WHERE nspname = current_schema()`,
+  );
+  const [row] = rows;
+  if (row === undefined || row.may) return null;
+  return `The role ${row.role} may not create tables in the schema ${row.schema}, as a start does. Give it that right, or connect as the role that owns the tables.`;
 }

@@ -111,6 +111,8 @@ export class SqliteLedger implements Ledger {
     return this.#queue.length;
   }
 
+  readonly commitRefusedFor = null;
+
   get commitFailure(): string | null {
     return this.#options.hold.refusal ?? this.#refusal;
   }
