@@ -1,7 +1,6 @@
 import type { Config } from '../config/variables.ts';
 import type { RootKeyRecord } from '../core/records.ts';
 import type { OtherReason } from '../engine/analytics/tagLists.ts';
-import type { RefusalCause } from '../storage/port/storage.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
 
 export interface DiskSpace {
@@ -111,7 +110,7 @@ export interface ReadinessFact {
 export interface DatabaseFailure {
   readonly text: string;
   /** What it refuses for good; null = something else. */
-  readonly cause: RefusalCause | null;
+  readonly cause: 'rights' | 'tables' | null;
 }
 
 /** Everything that the checks look at, read at one moment. */

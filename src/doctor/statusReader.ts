@@ -112,7 +112,7 @@ export class StatusReader {
       ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside'),
       nowMs: ledger.nowMs(),
       config,
-      databaseFailure: failure === null ? null : { text: failure, cause: ledger.commitRefusedFor },
+      databaseFailure: failure === null ? null : { text: failure, cause: ledger.commitRefusedFor ?? null },
       databaseWarnings: warnings,
       rootKeys,
       nodes,

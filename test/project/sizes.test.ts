@@ -28,6 +28,7 @@ describe('sizes', () => {
     'engine/verify/verifier.ts': 'one state machine: how a verification is decided, and decided again',
     'engine/engine.ts': 'one place that makes every part of the engine and names it',
     'engine/cache/packed/packedKeys.ts': 'the rows of packed keys and everything that moves them',
+    'storage/postgres/ledger/ledger.ts': 'one state machine with everything that moves it',
     'storage/postgres/schema/generalSpendFunction.ts': 'one function inside the database',
     'storage/postgres/storage.ts': 'one place that opens, holds and closes everything of a database',
     'storage/sql/records.ts': 'one method for each question about records',

@@ -34,13 +34,9 @@ function chosenProfile(io: Io, flags: Flags): Profile | null {
   return findProfile(known, name, isFlag ? '--profile' : PROFILE_VARIABLE);
 }
 
-/** The name of the profile that said where the service is; null = something else did. For an error, so it has none of its own. */
+/** The name of the profile that said where the service is; null = something else did. */
 export function usedProfile(io: Io, flags: Flags): string | null {
-  try {
-    return chosenProfile(io, flags) === null ? null : chosenName(io, flags);
-  } catch {
-    return null;
-  }
+  return chosenProfile(io, flags) === null ? null : chosenName(io, flags);
 }
 
 /** The profile that is to say which service is meant; null = something else says it. */

@@ -122,8 +122,8 @@ export interface Ledger {
   readonly waiting: number;
   /** Why the last commit failed; null while commits succeed. */
   readonly commitFailure: string | null;
-  /** What the database refused that commit for; null = something else, which may go away. */
-  readonly commitRefusedFor: RefusalCause | null;
+  /** What the database refused that commit for; null = something else, which may go away. Absent: it asks nobody for a right. */
+  readonly commitRefusedFor?: RefusalCause | null;
   /** The ledger's clock. */
   nowMs(): number;
 }

@@ -1,4 +1,4 @@
-import { StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import type { Management } from '../management/management.ts';
 import type { BatchOutcome } from './batch.ts';
@@ -62,7 +62,16 @@ export class BatchRunner {
   }
 
   /** Why the last batch failed. It becomes null after a while: a node that is not ready gets no spends that could clear it. */
-  get recentFailure(): Error | null {
+  get recentFailure(): string | null {
+    return this.#recent?.message ?? null;
+  }
+
+  /** What the database refused it for, for good. */
+  get recentRefusal(): RefusalCause | null {
+    return this.#recent instanceof StorageUnavailable ? this.#recent.refusedFor : null;
+  }
+
+  get #recent(): Error | null {
     return this.#context.monotonicMs() - this.#failedAtMs < SHOW_FAILURE_MS ? this.#lastFailure : null;
   }
 

@@ -1,19 +1,18 @@
 import type { Ending, EndOutcome, NewReservation, ReserveOutcome } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
 import type { NewEvent } from '../../port/events.ts';
-import {
-  type Change,
-  type ChangeOutcome,
-  type ClosedWindows,
-  type DueCursor,
-  type DueOwner,
-  type ExpiredReservation,
-  type Ledger,
-  type ReadAccount,
-  type RefusalCause,
-  StorageUnavailable,
-  type WindowName,
-  type WindowCursor,
+import type {
+  Change,
+  ChangeOutcome,
+  ClosedWindows,
+  DueCursor,
+  DueOwner,
+  ExpiredReservation,
+  Ledger,
+  ReadAccount,
+  RefusalCause,
+  WindowName,
+  WindowCursor,
 } from '../../port/storage.ts';
 import type { Connector } from '../connection/connector.ts';
 import type { SeenChange } from '../freshness/seenChange.ts';
@@ -96,12 +95,11 @@ export class PostgresLedger implements Ledger {
   }
 
   get commitFailure(): string | null {
-    return this.#options.silence() ?? this.#runner.recentFailure?.message ?? null;
+    return this.#options.silence() ?? this.#runner.recentFailure;
   }
 
   get commitRefusedFor(): RefusalCause | null {
-    const failure = this.#options.silence() === null ? this.#runner.recentFailure : null;
-    return failure instanceof StorageUnavailable ? failure.refusedFor : null;
+    return this.#options.silence() === null ? this.#runner.recentRefusal : null;
   }
 
   spend(spend: Spend): PromiseLike<SpendOutcome> {

@@ -1,7 +1,6 @@
 import type { Client } from 'pg';
 
 import { MissingRight } from '../connection/wrongServer.ts';
-import { TABLES } from './schema.ts';
 
 const AS_OWNER = 'Connect as the role that owns the tables.';
 
@@ -36,11 +35,11 @@ const LACKING = `SELECT what FROM (
       WHERE proname LIKE 'ledger\\_%' AND pg_function_is_visible(oid) AND NOT has_function_privilege(oid, 'EXECUTE')
   ) lacking ORDER BY rank, name LIMIT 1`;
 
-/** A right on the tables that this role lacks: a start would succeed without it, and spends would fail. null = none. */
-export async function findMissingRight(client: Client): Promise<string | null> {
+/** A right on `tables` that this role lacks: a start would succeed without it, and spends would fail. null = none. */
+export async function findMissingRight(client: Client, tables: readonly string[]): Promise<string | null> {
   const { rows } = await client.query<{ what: string; role: string }>(
     `SELECT what, current_user AS role FROM (${LACKING}) found`,
-    [TABLES],
+    [tables],
   );
   const [row] = rows;
   return row === undefined ? null : `The role ${row.role} may not ${row.what}. ${AS_OWNER}`;

@@ -111,8 +111,6 @@ export class SqliteLedger implements Ledger {
     return this.#queue.length;
   }
 
-  readonly commitRefusedFor = null;
-
   get commitFailure(): string | null {
     return this.#options.hold.refusal ?? this.#refusal;
   }
