@@ -78,7 +78,7 @@ function listenFront(service: Service, limit: ConnectionLimit, certificates: Cer
 /** The server of the runtime, with the same answers. It does not tell how many connections it has, only how many requests. */
 function listenRuntime(service: Service, maxPending: number): ListeningApi {
   const { config } = service;
-  const { fetch, error, refused } = makeRuntimeFetch(service, maxPending);
+  const { fetch, error, refused, stop } = makeRuntimeFetch(service, maxPending);
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -89,8 +89,13 @@ function listenRuntime(service: Service, maxPending: number): ListeningApi {
     fetch,
     error,
   });
+  const listening = toListening(server);
   return {
-    ...toListening(server),
+    port: listening.port,
+    stop() {
+      stop();
+      return listening.stop();
+    },
     connections: () => server.pendingRequests,
     refusals: refused,
     certificateExpiresAtMs: () => null,

@@ -29,6 +29,7 @@ describe('sizes', () => {
     'engine/engine.ts': 'one place that makes every part of the engine and names it',
     'engine/cache/packed/packedKeys.ts': 'the rows of packed keys and everything that moves them',
     'storage/postgres/ledger/ledger.ts': 'one state machine with everything that moves it',
+    'http/front/responder.ts': 'one state machine: the answers of a connection, to its end',
     'storage/postgres/schema/generalSpendFunction.ts': 'one function inside the database',
     'storage/postgres/storage.ts': 'one place that opens, holds and closes everything of a database',
     'storage/sql/records.ts': 'one method for each question about records',

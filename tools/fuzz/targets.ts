@@ -29,6 +29,7 @@ export function startFront(): Target {
       maxBodyBytes: maxBodyBytesOf,
       heads: new ResponseHeads(Date.now),
       responded: () => undefined,
+      isStopping: false,
       hasCors: false,
       turns: new FairTurns(() => performance.now()),
       memory: new MemoryBudget(),

@@ -26,10 +26,12 @@ export interface FrontAddress {
 export class Front {
   /** Each with the name under which the connections of its address are counted. */
   readonly #connections = new Map<Connection, string | null>();
+  readonly #context: FrontContext;
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
   constructor({ hostname, port, certificates }: FrontAddress, limit: ConnectionLimit, context: FrontContext) {
     const connections = this.#connections;
+    this.#context = context;
     const take = (socket: Bun.Socket<Connection>): Welcome => {
       // Send an answer at once, even while the client has not confirmed the one before (no Nagle).
       socket.setNoDelay(true);
@@ -86,8 +88,9 @@ export class Front {
     return count;
   }
 
-  /** Takes no new connections. */
+  /** Takes no new connections, and no request behind one that is answered from now on. */
   stopListening(): void {
+    this.#context.isStopping = true;
     this.#listener.stop();
   }
 

@@ -21,6 +21,7 @@ export function makeFrontContext(service: Service): FrontContext {
     maxBodyBytes: maxBodyBytesOf,
     heads: new ResponseHeads(() => engine.system.nowMs()),
     responded: (status) => service.metrics.responded(status),
+    isStopping: false,
     hasCors: config.corsOrigins !== null,
     turns: new FairTurns(service.monotonicMs),
     memory: new MemoryBudget(),

@@ -32,6 +32,8 @@ export interface ResponderContext {
   readonly memory: MemoryBudget;
   /** Called for every answer, to count it. */
   responded(status: number): void;
+  /** Every answer is the last one of its connection: a client that sends without pause would keep the process from stopping. */
+  isStopping: boolean;
 }
 
 /** What the form of an answer depends on. */
@@ -88,7 +90,7 @@ export class Responder {
       const verdict = this.#context.verify(asking, bodyText(bytes, start, end));
       if (!('then' in verdict)) {
         this.#sendVerdict(verdict, isLast);
-        if (isLast && !this.#unsent.isBlocked) this.close();
+        if (this.isClosing && !this.#unsent.isBlocked) this.close();
         return;
       }
       this.isAnswering = true;
@@ -164,7 +166,8 @@ export class Responder {
     const { verdicts, heads } = this.#context;
     const text = verdicts.text(verdict);
     const bytes = verdicts.bytes(verdict, text);
-    const head = heads.ofVerdict(verdicts.headerLines(verdict), bytes, isLast);
+    this.isClosing = isLast || this.#context.isStopping;
+    const head = heads.ofVerdict(verdicts.headerLines(verdict), bytes, this.isClosing);
     this.#context.responded(OK);
     this.#send(head + text, head.length + bytes);
   }
@@ -179,7 +182,7 @@ export class Responder {
     try {
       const response = await answer();
       const { status, headers } = response;
-      const isEnd = isLast || headers.get('connection') === 'close';
+      const isEnd = isLast || this.#context.isStopping || headers.get('connection') === 'close';
       headers.delete('connection');
       if (isStreamed(response)) return await this.#sendStreamed(response, isEnd, { isHead, isOld });
       const body = await response.bytes();
@@ -242,7 +245,7 @@ export class Responder {
    * it is read (RFC 9112, 9.6). Then only this side ends, until the client ends too.
    */
   close(): void {
-    if (!this.#isCut || this.hasEnded) return this.#socket.end();
+    if (this.hasEnded || !(this.#isCut || this.#context.isStopping)) return this.#socket.end();
     this.isLingering = true;
     this.#socket.shutdown();
   }

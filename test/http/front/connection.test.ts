@@ -231,6 +231,35 @@ describe('the end of a connection', () => {
     }
   });
 
+  test('while the front stops, every answer is the last one, also of requests that were taken before', async () => {
+    for (const request of [VERIFY, GET]) {
+      const setup = new ConnectionSetup();
+      setup.send(request);
+      await setup.settle();
+      setup.waiting.shift()?.(new Response('x'));
+      await setup.settle();
+      expect(setup.socket.written).not.toContain('Connection: close');
+      setup.send(GET + request.repeat(3));
+      await setup.settle();
+      setup.context.isStopping = true;
+      setup.waiting.shift()?.(new Response('x'));
+      await setup.settle();
+      expect(setup.socket.written.split('Connection: close').length).toBe(2);
+      // The client may be sending: a close could destroy the answer.
+      expect([setup.asked.length, setup.connection.isInFlight]).toEqual([2, false]);
+      expect(setup.socket.look()).toContain('shutdown');
+      setup.send(request);
+      await setup.settle();
+      expect(setup.asked.length).toBe(2);
+    }
+    const setup = new ConnectionSetup();
+    setup.context.isStopping = true;
+    setup.send(VERIFY + VERIFY);
+    await setup.pass();
+    expect([setup.asked, setup.socket.look()]).toEqual([['verify'], ['shutdown']]);
+    expect(setup.socket.written).toContain('Connection: close');
+  });
+
   test('behind a last request nothing is read', async () => {
     const setup = new ConnectionSetup(() => new Response('x'));
     setup.send(GET.replace('Host', 'Connection: close\r\nHost') + GET);

@@ -56,6 +56,7 @@ export class ConnectionSetup {
   readonly socket = new FakeSocket();
   readonly memory: MemoryBudget;
   readonly connection: Connection;
+  readonly context: FrontContext;
   readonly #passes: (() => void)[] = [];
   /** What general requests are answered, each when it is called. */
   readonly waiting: ((response: Response) => void)[] = [];
@@ -66,7 +67,7 @@ export class ConnectionSetup {
     memory = new MemoryBudget(BUDGET_BYTES),
   ) {
     this.memory = memory;
-    const context: FrontContext = {
+    this.context = {
       verify: () => {
         this.asked.push('verify');
         this.nowMs += verifyMs;
@@ -82,6 +83,7 @@ export class ConnectionSetup {
       maxBodyBytes: () => BUDGET_BYTES * 2,
       heads: new ResponseHeads(() => 0),
       responded: (status) => this.responses.push(status),
+      isStopping: false,
       hasCors: false,
       turns: new FairTurns(
         () => this.nowMs,
@@ -89,7 +91,7 @@ export class ConnectionSetup {
       ),
       memory: this.memory,
     };
-    this.connection = new Connection(context, this.socket);
+    this.connection = new Connection(this.context, this.socket);
     this.socket.look();
   }
 
