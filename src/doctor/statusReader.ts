@@ -7,7 +7,7 @@ import type { HttpMetrics } from '../http/answer/metrics.ts';
 import type { DatabaseFacts } from './databaseFacts.ts';
 import type { Outcome } from './check.ts';
 import { examine, toStatus } from './examine.ts';
-import { type CertificateFact, type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
+import { type CertificateFact, type DatabaseFailure, type GatheredFacts, noneKnown, NotKnown } from './facts.ts';
 import { RecentWork } from './recentWork.ts';
 import { webhookFacts } from './webhookFacts.ts';
 
@@ -99,7 +99,7 @@ export class StatusReader {
     const { ledger, warnings, webhooks, records } = engine.storage;
     // A database that does not answer is a problem by itself; the rest is still told.
     const unread = (): NotKnown => new NotKnown('the database does not answer');
-    const failure = engine.verifier.stoppedBecause ?? ledger.commitFailure;
+    const databaseFailure = databaseFailureOf(engine);
     const [allWebhooks, failing, oldestTransactionMs, disk, rootKeys, backups] = await Promise.all([
       webhooks.list().catch(unread),
       webhooks.listFailing().catch(unread),
@@ -112,7 +112,7 @@ export class StatusReader {
       ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside'),
       nowMs: ledger.nowMs(),
       config,
-      databaseFailure: failure === null ? null : { text: failure, cause: ledger.commitRefusedFor ?? null },
+      databaseFailure,
       databaseWarnings: warnings,
       rootKeys,
       nodes,
@@ -134,4 +134,11 @@ function levelsOf(outcomes: readonly Outcome[]): Readonly<Record<string, CheckLe
   return Object.fromEntries(
     outcomes.flatMap(({ name, result }) => (result === 'not-checked' ? [] : [[name, result] as const])),
   );
+}
+
+/** Read at one moment: what a commit has found out is forgotten soon. */
+function databaseFailureOf({ verifier, storage: { ledger } }: Engine): DatabaseFailure | null {
+  if (verifier.stoppedBecause !== null) return { text: verifier.stoppedBecause, cause: null };
+  const { commitFailure, commitRefusedFor } = ledger;
+  return commitFailure === null ? null : { text: commitFailure, cause: commitRefusedFor ?? null };
 }

@@ -25,6 +25,11 @@ export const doctor: Command = {
   },
 };
 
+/** Where the service is. Its address is not among them: commands change that. */
+const PLACES = ['env-file', 'data'];
+/** A command of Keystile, perhaps with variables, or as another user. */
+const OF_KEYSTILE = /^(?:sudo -u \S+ )?(?:[A-Z_]+=\S+ )*keystile [a-z]/;
+
 /** An address may hold a password: it is not repeated. */
 const SHOWN_URL = 'postgres://...';
 
@@ -32,12 +37,12 @@ const SHOWN_URL = 'postgres://...';
 function located(outcome: Outcome, flags: Flags): Outcome {
   if (!('command' in outcome)) return outcome;
   const isUrlGiven = flags.has('database-url');
-  const places = ['env-file', 'data', 'host', 'port'].filter((name) => flags.has(name));
+  const places = PLACES.filter((name) => flags.has(name));
   const given = places.map((name) => ` --${name} ${quoted(flags.text(name) ?? '')}`);
   if (isUrlGiven) given.push(` --database-url ${quoted(SHOWN_URL)}`);
   const commands = outcome.command
     .split(' && ')
-    .map((part) => (/^(?:[A-Z_]+=\S+ )*keystile [a-z]/.test(part) ? part + given.join('') : part))
+    .map((part) => (OF_KEYSTILE.test(part) ? part + given.join('') : part))
     .join(' && ');
   return { ...outcome, command: isUrlGiven ? withDatabaseUrl(commands, SHOWN_URL) : commands };
 }

@@ -268,7 +268,7 @@ export class KeyCache {
       this.#packed.delete(digest);
       const given = this.#identities.givenBy(sources);
       // Without what limits it, the key would be free.
-      if (given === null) throw new Error(`the identity or plan of the key ${key.id} is not there`);
+      if (given === null) return new Error(`the identity or plan of the key ${key.id} is not there`);
       this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
     }
     const kept = this.#cached(digest);

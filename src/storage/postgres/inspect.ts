@@ -10,7 +10,7 @@ import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connecti
 import type { Ask } from './connection/pool.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';
 import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
-import { SCHEMA_VERSION, TABLES } from './schema/schema.ts';
+import { SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingCreation, findMissingRight, hasTables } from './schema/tableRights.ts';
 
 /** No statement of a look takes long, or waits for others. */
@@ -72,7 +72,7 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
   const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
   const missingRight =
-    (await findMissingCreation(client)) ?? (isKnown && !isEmpty ? await findMissingRight(client, TABLES) : null);
+    (await findMissingCreation(client)) ?? (isKnown ? await findMissingRight(client, SCHEMA_NAMES) : null);
   return {
     nowMs: server.now_ms,
     clockMs: server.now_ms - Math.round((askedAtMs + answeredAtMs) / 2),

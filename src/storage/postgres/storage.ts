@@ -34,7 +34,7 @@ import { PostgresReader } from './management/reader.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { notPrepared } from './schema/migrationFailures.ts';
 import { MissingRight } from './connection/wrongServer.ts';
-import { MIGRATIONS, SCHEMA_VERSION, TABLES } from './schema/schema.ts';
+import { MIGRATIONS, SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingRight } from './schema/tableRights.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
@@ -191,7 +191,7 @@ export class PostgresStorage implements Storage {
             : (migrating) => register(migrating, { ...options, schemaVersion: SCHEMA_VERSION }),
         ...(options.tell === undefined ? {} : { tell: options.tell }),
       });
-      const lacking = options.upgrades === false ? null : await findMissingRight(client, TABLES);
+      const lacking = options.upgrades === false ? null : await findMissingRight(client, SCHEMA_NAMES);
       if (lacking !== null) throw new MissingRight(lacking);
       const known = await readInstallation(client);
       refuseUnusable(known);

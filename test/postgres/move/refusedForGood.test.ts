@@ -72,7 +72,7 @@ test('a role that may use no schema is told so, and not that the database is emp
     ['release', '--yes'],
   ]) {
     const { code, err } = await keystile(['data', ...words], { environment });
-    expect([code, err]).toEqual([1, expect.stringContaining(` and may be used by the role ${ROLE}. `)]);
+    expect([code, err]).toEqual([1, expect.stringContaining(`The role ${ROLE} can use no schema of its search_path `)]);
   }
 });
 

@@ -160,7 +160,7 @@ test('an empty database stays empty', async () => {
 });
 
 const RIGHTS_FIX =
-  'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows who may do what, and the owner of each table.';
+  'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows the rights on schemas, tables and functions, and who owns them.';
 
 test('a running node tells what the database refuses for good', async () => {
   const { apiId } = (await node.call('/v1/apis.createApi', { name: 'refused' })).body as { apiId: string };
@@ -196,7 +196,7 @@ test('a role without rights on the tables, and tables of another program, have a
   expect(denied.find('database')).toMatchObject({
     text: expect.stringMatching(/: The database refused \(.*installation.* \[42501\]\)\.$/),
     fix: RIGHTS_FIX,
-    command: String.raw`${psql} -c '\dn+' -c '\dt'`,
+    command: String.raw`${psql} -c '\dn+' -c '\dp' -c '\dt' -c '\df+ ledger_*'`,
   });
   const other = await postgres.createDatabase();
   await postgres.query('CREATE TABLE installation (id integer)', new URL(other).pathname.slice(1));
@@ -217,9 +217,13 @@ test('a role that can only read, or see nothing, is told before a start fails', 
   await postgres.query('CREATE ROLE doctor_reads LOGIN');
   const ofRole = Object.assign(new URL(url), { username: 'doctor_reads' }).href;
   const denials: readonly [changed: string, text: string][] = [
-    ['REVOKE ALL ON SCHEMA public FROM PUBLIC', 'and may be used by the role doctor_reads. '],
+    ['REVOKE ALL ON SCHEMA public FROM PUBLIC', 'The role doctor_reads can use no schema of its search_path '],
     [
       'GRANT USAGE ON SCHEMA public TO doctor_reads; GRANT SELECT ON installation TO doctor_reads',
+      'The role doctor_reads may not create tables in the schema public, as a start does. ',
+    ],
+    [
+      'GRANT SELECT ON ALL TABLES IN SCHEMA public TO doctor_reads; REVOKE SELECT ON nodes FROM doctor_reads',
       'The role doctor_reads may not create tables in the schema public, as a start does. ',
     ],
     [
@@ -244,11 +248,11 @@ test('a role that can only read, or see nothing, is told before a start fails', 
       text: expect.stringContaining(text),
       fix: RIGHTS_FIX,
     });
-    if (changed.startsWith('REVOKE')) continue;
+    if (changed.startsWith('REVOKE ALL')) continue;
     // It hides nothing that this role can see.
     expect(denied.find('schema')?.result).toBe('ok');
     const listed = await keystile(['nodes'], { environment: { KEYSTILE_DATABASE_URL: ofRole } });
-    expect(listed.code).toBe(changed.includes('ON ALL TABLES') || changed.includes('CREATE') ? 0 : 1);
+    expect(listed.code).toBe(changed.includes('installation') || changed.includes('REVOKE') ? 1 : 0);
   }
   await postgres.query('GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO doctor_reads', database);
   const allowed = await examined(settings({ KEYSTILE_DATABASE_URL: ofRole, KEYSTILE_PORT: '0' }));

@@ -88,8 +88,8 @@ describe('keystile doctor without a server', () => {
         .map((name) => found.find(name) as { command: string });
       const ofKeystile = told.map(({ command }) => command).filter((command) => /(?:^| )keystile /.test(command));
       expect(ofKeystile.length).toBeGreaterThan(0);
-      for (const command of ofKeystile)
-        expect(command).toEndWith(` --env-file '${envFile}' --data ${data} --host 0.0.0.0`);
+      expect(ofKeystile.join()).toContain('KEYSTILE_HOST=127.0.0.1 keystile serve --env-file');
+      for (const command of ofKeystile) expect(command).toEndWith(` --env-file '${envFile}' --data ${data}`);
     });
     const url = 'postgres://keystile:s3cret@127.0.0.1:1/x';
     const shared = toExamined(await keystile(['doctor', '--json', '--database-url', url], { environment: CALM }));

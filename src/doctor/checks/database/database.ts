@@ -3,8 +3,8 @@ import { defineCheck, psql, quoted } from '../../check.ts';
 /** What to do where the database refuses for good, and what shows why. */
 const REFUSALS = {
   rights: {
-    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows who may do what, and the owner of each table.',
-    command: psql(String.raw`\dn+`, String.raw`\dt`),
+    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows the rights on schemas, tables and functions, and who owns them.',
+    command: psql(String.raw`\dn+`, String.raw`\dp`, String.raw`\dt`, String.raw`\df+ ledger_*`),
   },
   tables: {
     fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',

@@ -72,6 +72,7 @@ export function stateOf(error: unknown): string | null {
 }
 
 export function causeOf(error: unknown): RefusalCause | null {
+  if (error instanceof StorageUnavailable) return error.refusedFor;
   const state = stateOf(error) ?? '';
   if (WITHOUT_RIGHT.test(state)) return 'rights';
   return AT_OTHER_TABLES.test(state) ? 'tables' : null;
@@ -103,6 +104,6 @@ export async function asUnavailable<T>(work: Promise<T>): Promise<T> {
     return await work;
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error;
-    throw new StorageUnavailable(`A database query failed (${reasonOf(error)}).`);
+    throw new StorageUnavailable(`A database query failed (${reasonOf(error)}).`, causeOf(error));
   }
 }

@@ -128,7 +128,7 @@ export class Committer {
     } catch (error) {
       if (isTold(error)) throw error;
       this.#session.noteFailure(client, error);
-      throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was spent.`);
+      throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was spent.`, causeOf(error));
     }
   }
 

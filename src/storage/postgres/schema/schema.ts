@@ -31,10 +31,12 @@ export const MIGRATIONS: readonly Migration[] = [{ compatibleFrom: 1, sql: SCHEM
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** The tables that the migrations make. */
-export const TABLES: readonly string[] = [
-  'installation',
-  ...MIGRATIONS.flatMap(({ sql }) =>
-    Array.from(sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (\w+)/g), ([, name = '']) => name),
-  ),
-];
+/** What the migrations make. */
+export const SCHEMA_NAMES = {
+  tables: ['installation', ...made(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)],
+  functions: made(/CREATE FUNCTION (\w+)/g),
+};
+
+function made(names: RegExp): string[] {
+  return MIGRATIONS.flatMap(({ sql }) => Array.from(sql.matchAll(names), ([, name = '']) => name));
+}

@@ -14,9 +14,15 @@ export async function hasTables(client: Client): Promise<boolean> {
   if (row === undefined) throw new Error('no answer');
   if (row.schema === null)
     throw new MissingRight(
-      `No schema of search_path (${row.path}) is there and may be used by the role ${row.role}. ${AS_OWNER} In an empty database, give this role a schema in which it may create tables.`,
+      `The role ${row.role} can use no schema of its search_path (${row.path}): there is none, or it has no right on it. ${AS_OWNER} In an empty database, give this role a schema in which it may create tables.`,
     );
   return row.has;
+}
+
+/** The names of what the migrations make. */
+export interface SchemaNames {
+  readonly tables: readonly string[];
+  readonly functions: readonly string[];
 }
 
 /** What a role that does not own the tables can lack: each right that a node uses, on what is there. */
@@ -29,17 +35,17 @@ const LACKING = `SELECT what FROM (
       WHERE name ~ '^idempotency_[01]$' AND NOT has_table_privilege(to_regclass(name), 'TRUNCATE')
     UNION ALL
     SELECT 3, 'use the sequence ' || name, name FROM unnest(ARRAY['account_numbers']) AS t (name)
-      WHERE NOT has_sequence_privilege(to_regclass(name), 'USAGE')
+      WHERE NOT has_sequence_privilege(to_regclass(name), 'USAGE, UPDATE')
     UNION ALL
     SELECT 4, 'call the function ' || proname, proname::text FROM pg_proc
-      WHERE proname LIKE 'ledger\\_%' AND pg_function_is_visible(oid) AND NOT has_function_privilege(oid, 'EXECUTE')
+      WHERE proname = ANY ($2) AND pg_function_is_visible(oid) AND NOT has_function_privilege(oid, 'EXECUTE')
   ) lacking ORDER BY rank, name LIMIT 1`;
 
-/** A right on `tables` that this role lacks: a start would succeed without it, and spends would fail. null = none. */
-export async function findMissingRight(client: Client, tables: readonly string[]): Promise<string | null> {
+/** A right on what the schema has that this role lacks: a start would succeed without it, and spends would fail. null = none. */
+export async function findMissingRight(client: Client, { tables, functions }: SchemaNames): Promise<string | null> {
   const { rows } = await client.query<{ what: string; role: string }>(
     `SELECT what, current_user AS role FROM (${LACKING}) found`,
-    [tables],
+    [tables, functions],
   );
   const [row] = rows;
   return row === undefined ? null : `The role ${row.role} may not ${row.what}. ${AS_OWNER}`;

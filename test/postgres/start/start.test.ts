@@ -1,55 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { beforeAll, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
 import { Client } from 'pg';
 
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
-import { SCHEMA_VERSION, TABLES } from '../../../src/storage/postgres/schema/schema.ts';
-import { PROJECT, runToEnd } from '../../process/process.ts';
-import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
+import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
+import { PROJECT } from '../../process/process.ts';
+import { openStorage } from '../../support/cluster/faultLab.ts';
+import { expectRefused, nameOf, PASSWORD, PATIENTLY, Starts } from './starts.ts';
 
-/** In every address that is tried; no part of it may be printed. */
-const PASSWORD = 'hunter2hunter2';
-
+let starts: Starts;
 let server: PostgresServer;
-/** Without a schema. */
-let empty: string;
 
 beforeAll(async () => {
-  server = await sharedServer();
-  empty = nameOf(await server.createDatabase());
+  starts = await Starts.prepare();
+  server = starts.server;
 });
-
-afterAll(async () => {
-  await server.query('DROP ROLE IF EXISTS start_without_rights, start_not_owner, start_some_rights, start_no_schema');
-});
-
-const nameOf = (url: string): string => new URL(url).pathname.slice(1);
-
-/** All nodes of these tests start at once: with few processors, the server needs a while to answer each. */
-const PATIENTLY = 'connect_timeout=60';
-
-function urlOf(parts: { user?: string; hosts?: string; database?: string; query?: string } = {}): string {
-  const { user = 'postgres', hosts = server.hostPort, database = empty, query = `?${PATIENTLY}` } = parts;
-  return `postgres://${user}:${PASSWORD}@${hosts}/${database}${query}`;
-}
-
-/** A database with the schema of this program in it. */
-async function prepared(): Promise<string> {
-  const url = await server.createDatabase();
-  await (await openStorage(url)).close();
-  return nameOf(url);
-}
-
-/** The start fails with this sentence and nothing else, and with the code that says: try later, or mend the configuration. */
-async function expectRefused(KEYSTILE_DATABASE_URL: string, sentence: RegExp): Promise<void> {
-  const { code, stdout, stderr } = await runToEnd({ settings: { KEYSTILE_DATABASE_URL } });
-  expect(stderr).toMatch(sentence);
-  expect(stderr.trimEnd().split('\n').length).toBe(1);
-  for (const part of [PASSWORD, 'hunter']) expect(stderr + stdout).not.toContain(part);
-  expect([code, stdout]).toEqual([/cannot be reached/.test(sentence.source) ? 75 : 78, '']);
-}
 
 describe('an address that cannot be right is refused before anything is asked', () => {
   test.concurrent('no address at all', () => expectRefused('hello', /^KEYSTILE_DATABASE_URL must look like postgres:/));
@@ -59,18 +26,18 @@ describe('an address that cannot be right is refused before anything is asked', 
 
   test.concurrent('with an unknown parameter', () =>
     expectRefused(
-      urlOf({ query: '?sslmod=require' }),
+      starts.urlOf({ query: '?sslmod=require' }),
       /^KEYSTILE_DATABASE_URL has the unknown parameter sslmod; known parameters are/,
     ));
 
   test.concurrent('encrypted perhaps', () =>
     expectRefused(
-      urlOf({ query: '?sslmode=prefer' }),
+      starts.urlOf({ query: '?sslmode=prefer' }),
       /^sslmode in KEYSTILE_DATABASE_URL must be one of disable, req/,
     ));
 
   test.concurrent('with certificates from a file that is not there', () =>
-    expectRefused(urlOf({ query: '?sslmode=verify-full&sslrootcert=/no/such/file' }), /\/no\/such\/file/));
+    expectRefused(starts.urlOf({ query: '?sslmode=verify-full&sslrootcert=/no/such/file' }), /\/no\/such\/file/));
 
   test.concurrent('no part of a password is told that has signs in it which belong written as %xx', async () => {
     for (const sign of ['@', '?', '/', '#@', '%']) {
@@ -88,113 +55,56 @@ describe('an address that cannot be right is refused before anything is asked', 
 describe('a database that cannot serve is one sentence that says why', () => {
   test.concurrent('nobody listens there, at none of the hosts', () =>
     expectRefused(
-      urlOf({ hosts: '127.0.0.1:1,127.0.0.1:2' }),
+      starts.urlOf({ hosts: '127.0.0.1:1,127.0.0.1:2' }),
       /^The database cannot be reached \(127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:2: .*ECONNREFUSED.*\)\.$/m,
     ));
 
   test.concurrent('no such host', () =>
     expectRefused(
-      urlOf({ hosts: 'no.such.host.invalid' }),
+      starts.urlOf({ hosts: 'no.such.host.invalid' }),
       /^The database cannot be reached \(no\.such\.host\.invalid:/,
     ));
 
   test.concurrent('something else listens there', async () => {
     using web = Bun.serve({ port: 0, fetch: () => new Response('hello') });
-    await expectRefused(urlOf({ hosts: `127.0.0.1:${web.port}` }), /^The database cannot be reached \(127\.0\.0\.1:/);
+    await expectRefused(
+      starts.urlOf({ hosts: `127.0.0.1:${web.port}` }),
+      /^The database cannot be reached \(127\.0\.0\.1:/,
+    );
   });
 
   test.concurrent('it takes the connection and says nothing', async () => {
     using silent = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } });
     const hosts = `127.0.0.1:${silent.port}`;
-    await expectRefused(urlOf({ hosts, query: '?connect_timeout=1' }), /^The database cannot be reached .*timeout/);
+    await expectRefused(
+      starts.urlOf({ hosts, query: '?connect_timeout=1' }),
+      /^The database cannot be reached .*timeout/,
+    );
   });
 
   test.concurrent('no such user', () =>
-    expectRefused(urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*nobody_here.* \[28000\]/));
+    expectRefused(starts.urlOf({ user: 'nobody_here' }), /^The database cannot be reached .*nobody_here.* \[28000\]/));
 
   test.concurrent('no such database', () =>
-    expectRefused(urlOf({ database: 'not_here' }), /^The database cannot be reached .*not_here.* \[3D000\]/));
+    expectRefused(starts.urlOf({ database: 'not_here' }), /^The database cannot be reached .*not_here.* \[3D000\]/));
 
   test.concurrent('a server without encryption, where it is asked for', () =>
     expectRefused(
-      urlOf({ query: `?sslmode=require&${PATIENTLY}` }),
+      starts.urlOf({ query: `?sslmode=require&${PATIENTLY}` }),
       /^The database cannot be reached .*does not support SSL/,
     ));
 
   test.concurrent('one that accepts no writes', async () => {
     const database = nameOf(await server.createDatabase());
     await server.query(`ALTER DATABASE ${database} SET default_transaction_read_only = on`);
-    await expectRefused(urlOf({ database }), /^The database cannot be reached .*accepts no writes/);
-  });
-
-  test.concurrent('a user who may not make tables', async () => {
-    await server.query('CREATE ROLE start_without_rights LOGIN');
-    const user = 'start_without_rights';
-    await expectRefused(
-      urlOf({ user }),
-      /^The database cannot be prepared \(.*public.* \[42501\]\)\. Connect as .*\. In an empty database, give this role the right to create tables\.$/m,
-    );
-  });
-
-  test.concurrent('a user who may make tables, and does not own those that are there', async () => {
-    const database = await prepared();
-    await server.query('CREATE ROLE start_not_owner LOGIN');
-    await server.query('GRANT CREATE ON SCHEMA public TO start_not_owner', database);
-    await expectRefused(
-      urlOf({ user: 'start_not_owner', database }),
-      /^The database cannot be prepared \(.*installation.* \[42501\]\)\. Connect as the role that owns the tables\. /m,
-    );
-    await server.query('DROP OWNED BY start_not_owner', database);
-  });
-
-  test.concurrent('a user who lacks one of the rights that a node uses', async () => {
-    const database = await prepared();
-    const role = 'start_some_rights';
-    await server.query(`CREATE ROLE ${role} LOGIN`);
-    await server.query(`GRANT CREATE ON SCHEMA public TO ${role}`, database);
-    for (const kind of ['TABLES', 'SEQUENCES'])
-      await server.query(`GRANT ALL ON ALL ${kind} IN SCHEMA public TO ${role}`, database);
-    const [fn] = await server.query(
-      `SELECT oid::regprocedure::text AS signature FROM pg_proc WHERE proname = 'ledger_open_window_v1'`,
-      database,
-    );
-    // The last one is told first, and the ones before it stay.
-    for (const [revoked, told] of [
-      [`EXECUTE ON FUNCTION ${String(fn?.['signature'])} FROM PUBLIC`, 'call the function ledger_open_window_v1'],
-      [`USAGE ON SEQUENCE account_numbers FROM ${role}`, 'use the sequence account_numbers'],
-      [`TRUNCATE ON idempotency_1 FROM ${role}`, 'truncate the table idempotency_1'],
-      [`UPDATE ON sessions FROM ${role}`, 'read and write the table sessions'],
-      [`DELETE ON accounts FROM ${role}`, 'read and write the table accounts'],
-    ]) {
-      await server.query(`REVOKE ${revoked}`, database);
-      await expectRefused(
-        urlOf({ user: role, database }),
-        new RegExp(`^The role ${role} may not ${told}\\. Connect as the role that owns the tables\\.$`, 'm'),
-      );
-    }
-    await server.query(`DROP OWNED BY ${role}`, database);
-  });
-
-  test.concurrent('the rights on all tables are looked at', async () => {
-    const found = await server.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`, await prepared());
-    expect(found.map((row) => String(row['tablename'])).toSorted()).toEqual(TABLES.toSorted());
-  });
-
-  test.concurrent('a user who may use no schema', async () => {
-    const database = await prepared();
-    await server.query('CREATE ROLE start_no_schema LOGIN');
-    await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', database);
-    await expectRefused(
-      urlOf({ user: 'start_no_schema', database }),
-      /^No schema of search_path \(.*public\) is there and may be used by the role start_no_schema\. Connect as the role that owns the tables\. /m,
-    );
+    await expectRefused(starts.urlOf({ database }), /^The database cannot be reached .*accepts no writes/);
   });
 
   test.concurrent('a database that cannot run the functions of Keystile is not taken for that of another program', async () => {
     const database = nameOf(await server.createDatabase());
     await server.query('DROP EXTENSION plpgsql', database);
     await expectRefused(
-      urlOf({ database }),
+      starts.urlOf({ database }),
       /^The database could not be migrated .*plpgsql.* \[42704\]\)|^The database cannot be prepared \(.*plpgsql.* \[42704\]\)\. Check KEYSTILE_DATABASE_URL\.$/m,
     );
   });
@@ -209,7 +119,7 @@ describe('a database that cannot serve is one sentence that says why', () => {
     const database = nameOf(await server.createDatabase());
     await server.query(`CREATE TABLE ${table} (${columns})`, database);
     await expectRefused(
-      urlOf({ database }),
+      starts.urlOf({ database }),
       new RegExp(
         `^The database cannot be prepared \\(.* \\[${state}\\]\\)\\. Its tables are not those of Keystile\\. Check KEYSTILE_DATABASE_URL\\.$`,
         'm',
@@ -223,11 +133,11 @@ describe('a database that cannot serve is one sentence that says why', () => {
   // A PostgreSQL that is too old cannot be run here: the package has one version of it.
 
   test.concurrent('someone holds the lock of the first root key for too long', async () => {
-    const database = await prepared();
+    const database = await starts.prepared();
     const holder = new Client(server.url(database));
     await holder.connect();
     await holder.query('SELECT pg_advisory_lock(7218530412)');
-    await expectRefused(urlOf({ database }), /^The database /);
+    await expectRefused(starts.urlOf({ database }), /^The database /);
     await holder.end();
   });
 });
@@ -241,10 +151,10 @@ describe('a schema of another version of the program', () => {
     );
 
   test.concurrent('newer, and not for this one: refused, with both versions named', async () => {
-    const database = await prepared();
+    const database = await starts.prepared();
     await setVersions(database, 99, 99);
     await expectRefused(
-      urlOf({ database }),
+      starts.urlOf({ database }),
       new RegExp(
         `^The database has schema version 99, .* this one is for ${SCHEMA_VERSION}\\. Start the newer program`,
         'm',
@@ -253,10 +163,10 @@ describe('a schema of another version of the program', () => {
   });
 
   test.concurrent('newer by one, and declared to be compatible: the command `keystile` starts and serves', async () => {
-    const database = await prepared();
+    const database = await starts.prepared();
     await setVersions(database, SCHEMA_VERSION + 1, SCHEMA_VERSION);
     await using node = await KeystileNode.start({
-      databaseUrl: urlOf({ database }),
+      databaseUrl: starts.urlOf({ database }),
       location: 'older',
       command: ['node', join(PROJECT, 'bin/keystile.mjs'), 'serve'],
     });
@@ -267,14 +177,14 @@ describe('a schema of another version of the program', () => {
   });
 
   test.concurrent('of a program before 0.1.0: refused with one sentence that says what to do, and left as it was', async () => {
-    const database = await prepared();
+    const database = await starts.prepared();
     const rows = () => server.query('SELECT name, value FROM installation ORDER BY name', database);
     await server.query(`DELETE FROM installation WHERE name = 'schema_series'`, database);
     for (const version of [1, 2, 3]) {
       await setVersions(database, version, 1);
       const before = await rows();
       await expectRefused(
-        urlOf({ database }),
+        starts.urlOf({ database }),
         /^The database was written by a program before 0\.1\.0, and this program cannot read it\. Nothing was changed\. Set KEYSTILE_DATABASE_URL to another database, and create or import the keys again\.$/m,
       );
       expect(await rows()).toEqual(before);
@@ -283,13 +193,13 @@ describe('a schema of another version of the program', () => {
 });
 
 test.concurrent('a root key that cannot be read does not keep the others from a start', async () => {
-  const database = await prepared();
-  await using first = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'first' });
+  const database = await starts.prepared();
+  await using first = await KeystileNode.start({ databaseUrl: starts.urlOf({ database }), location: 'first' });
   await server.query(
     `INSERT INTO root_keys SELECT 'rk_spoilt', 'digest', start, name, '{bad json', created_at_ms FROM root_keys`,
     database,
   );
-  await using second = await KeystileNode.start({ databaseUrl: urlOf({ database }), location: 'second' });
+  await using second = await KeystileNode.start({ databaseUrl: starts.urlOf({ database }), location: 'second' });
   for (const node of [first, second]) {
     expect((await node.call('/v1/apis.createApi', { name: 'made with a root key that can be read' })).status).toBe(200);
   }
