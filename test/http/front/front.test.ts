@@ -235,6 +235,41 @@ describe('the connection', () => {
     await own.close();
   });
 
+  test('that is already there gets one more answer while the service stops, and is closed behind it', async () => {
+    const own = await TestService.start({ settings: { KEYSTILE_PORT: '0' } });
+    const ownServer = listenApi(own.composed.service);
+    const socket = connect({ port: ownServer.port, host: '127.0.0.1', allowHalfOpen: false });
+    const chunks: string[] = [];
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    const answers = (count: number) =>
+      new Promise<void>((resolve) => {
+        const look = (): void => void (chunks.join('').split('HTTP/1.1 ').length > count && resolve());
+        socket.on('data', look);
+        look();
+      });
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString('latin1')));
+    const ask = 'GET /v1/liveness HTTP/1.1\r\nHost: keystile\r\n\r\n';
+    socket.write(ask);
+    await answers(1);
+    // The beginning of a request keeps the service from ending before the rest has come.
+    const half =
+      'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nContent-Type: application/json\r\nContent-Length: 15\r\n\r\n{"key"';
+    socket.write(half);
+    for (let i = 0; i < 3; i++) await fetch(`http://127.0.0.1:${ownServer.port}/v1/liveness`);
+    const stopped = ownServer.stop();
+    socket.write(':"demo"}' + ' ' + ask);
+    await closed;
+    await stopped;
+    const [, first = '', second = '', ...more] = chunks.join('').split('HTTP/1.1 ');
+    expect([first.includes('Connection: close'), second.includes('Connection: close'), more]).toEqual([
+      false,
+      true,
+      [],
+    ]);
+    expect(second).toContain('NOT_FOUND');
+    await own.close();
+  });
+
   test('is known by the address it comes from, on every way through', async () => {
     const { key } = await service.createKey({ ipAllowlist: ['127.0.0.2'] });
     const body = JSON.stringify({ key });
