@@ -131,6 +131,21 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   expect(await read()).toMatchObject({ planId });
 });
 
+test('a form has the focus in its first field as soon as it appears: nothing moves it while somebody types', async () => {
+  await server.ok('/v1/identities.createIdentity', { externalId: 'typed' });
+  await at.goTo('/customers/typed');
+  await at.heading('typed').waitFor();
+  // Seen by the page itself, before the browser paints the form.
+  await page.evaluate(`new MutationObserver((_, observer) => {
+    const first = document.querySelector('dialog[open] form :is(input:not([type="hidden"]), select, textarea)');
+    if (first === null) return;
+    observer.disconnect();
+    document.body.dataset.first = String(document.activeElement === first);
+  }).observe(document.body, { childList: true, subtree: true })`);
+  await at.openDialog('Edit');
+  expect(await page.evaluate('document.body.dataset.first')).toBe('true');
+});
+
 test('deleting a customer says what becomes of its keys', async () => {
   const { apiId } = await server.ok('/v1/apis.createApi', { name: 'payments' });
   const { key } = await server.ok('/v1/keys.createKey', { apiId, externalId: 'leaving' });

@@ -1,5 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 import { ask } from '../client.ts';
 import { Failure } from './show.tsx';
@@ -100,7 +100,8 @@ export function Form({
   const [isBusy, setBusy] = useState(false);
   const [isDone, setDone] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  useEffect(() => beginInDialog(form.current), []);
+  // Before it is painted: later, somebody may be typing in another field already.
+  useLayoutEffect(() => beginInDialog(form.current), []);
   const send = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (isBusy) return;

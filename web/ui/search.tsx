@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 
 import { Field } from './form.tsx';
 
@@ -17,8 +17,8 @@ export function SearchField({
 }) {
   const { hint, placeholder = '' } = more;
   const input = useRef<HTMLInputElement>(null);
-  // The back button changes it too.
-  useEffect(() => {
+  // The back button changes it too. Before it is painted: later, somebody may have typed already.
+  useLayoutEffect(() => {
     if (input.current !== null) input.current.value = value;
   }, [value]);
   return (
