@@ -49,14 +49,6 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   const takesProfile = command.takesProfile ?? command.endpoint !== undefined;
   if (flags.has('profile') && !takesProfile)
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
-  const { dataFlags } = command;
-  const unused = dataFlags === undefined ? undefined : OF_SERVICE.find((flag) => flags.has(flag));
-  if (unused !== undefined) {
-    const places = dataFlags?.map((flag) => `--${flag}`).join(' or ');
-    throw misused(
-      `${command.name} takes no --${unused}: it asks no service by its address. Say with ${places} where the data is.`,
-    );
-  }
   const call = { io, flags, operands, isJson: flags.has('json') };
   try {
     return await namingFlags(command.flagNames ?? {}, () => command.run(call));
@@ -65,9 +57,6 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     throw namingSettings(toCliError(error), flags, () => (takesProfile ? usedProfile(io, flags) : null));
   }
 }
-
-/** Settings that say which service is asked, and with which rights. */
-const OF_SERVICE = ['url', 'root-key'];
 
 /** The first words of the command line, as many as `name` has. */
 function commandWords(words: readonly string[], name: string): string {

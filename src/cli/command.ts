@@ -29,7 +29,7 @@ export interface Command {
   readonly endpoint?: string;
   /** Whether --profile may name the service. Absent: it may when the command is for an endpoint. */
   readonly takesProfile?: boolean;
-  /** Flags that say where the data is on which the command works. It asks no service by its address: --url and --root-key are refused. */
+  /** Flags that say where the data is. The command asks no service by its address, so it has neither --url nor --root-key. */
   readonly dataFlags?: readonly ('data' | 'database-url')[];
   /** The command takes something away for good: it is never suggested for another one. */
   readonly isDestructive?: true;

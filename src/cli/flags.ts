@@ -21,6 +21,11 @@ export class Flags {
     this.#given = given;
   }
 
+  /** Whether the command has this flag at all. */
+  takes(name: string): boolean {
+    return name in this.#table;
+  }
+
   has(name: string): boolean {
     return this.list(name).length > 0;
   }
@@ -30,7 +35,7 @@ export class Flags {
   }
 
   list(name: string): readonly string[] {
-    if (!(name in this.#table)) throw new Error(`this command has no flag --${name}`);
+    if (!this.takes(name)) throw new Error(`this command has no flag --${name}`);
     return this.#given.get(name) ?? [];
   }
 }

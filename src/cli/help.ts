@@ -16,10 +16,11 @@ export const COMMON_FLAGS: FlagTable = {
 };
 
 /** All flags of a command. */
-export function flagsOf({ flags, takesSettings }: Command): FlagTable {
-  if (takesSettings !== false) return { ...flags, ...SETTING_FLAGS, ...COMMON_FLAGS };
+export function flagsOf({ flags, takesSettings, dataFlags }: Command): FlagTable {
   const { 'env-file': _ofSettings, ...common } = COMMON_FLAGS;
-  return { ...flags, ...common };
+  if (takesSettings === false) return { ...flags, ...common };
+  const { url: _url, 'root-key': _rootKey, ...ofData } = SETTING_FLAGS;
+  return { ...flags, ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS };
 }
 
 /** The settings that matter for commands other than `serve`. */

@@ -59,7 +59,7 @@ export function namingSettings(
   profileName: () => string | null,
 ): CliError {
   // What comes from standard input must often come from somewhere else: the error names the variable for that.
-  const given = SETTINGS.filter((setting) => ![undefined, STDIN].includes(flags.text(flagWord(setting))));
+  const given = SETTINGS.filter((setting) => ![undefined, STDIN].includes(givenFlag(flags, setting)));
   const origins = Object.fromEntries(given.map((setting) => [setting, 'flag' as const]));
   // A command line that contradicts a profile is told as it was written.
   const isOfUrl = exitCode !== EXIT.USAGE && lines.some((line) => line.includes('KEYSTILE_URL'));
@@ -74,7 +74,7 @@ async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Settin
   const given: Partial<Record<Setting, string>> = {};
   const fromStdin: Setting[] = [];
   for (const setting of SETTINGS) {
-    const text = flags.text(flagWord(setting));
+    const text = givenFlag(flags, setting);
     if (text === undefined) continue;
     if (text === STDIN && 'isSecret' in VARIABLES[setting]) fromStdin.push(setting);
     else given[setting] = text;
@@ -97,6 +97,12 @@ function withEnvFile(environment: Io['environment'], path: string | undefined): 
     return environment[name] === undefined && environment[twin] === undefined;
   });
   return { ...environment, ...Object.fromEntries(fromFile) };
+}
+
+/** Not every command takes every setting as a flag. */
+function givenFlag(flags: Flags, setting: Setting): string | undefined {
+  const name = flagWord(setting);
+  return flags.takes(name) ? flags.text(name) : undefined;
 }
 
 function flagWord(setting: Setting): string {

@@ -25,7 +25,7 @@ export const doctor: Command = {
   },
 };
 
-/** Where the service is. Its address is not among them: commands change that. */
+/** Flags that say where the data is. --host and --port are left out: some commands change them. */
 const PLACES = ['env-file', 'data'];
 /** A command of Keystile, perhaps with variables, or as another user. */
 const OF_KEYSTILE = /^(?:sudo -u \S+ )?(?:[A-Z_]+=\S+ )*keystile [a-z]/;
@@ -33,7 +33,7 @@ const OF_KEYSTILE = /^(?:sudo -u \S+ )?(?:[A-Z_]+=\S+ )*keystile [a-z]/;
 /** An address may hold a password: it is not repeated. */
 const SHOWN_URL = 'postgres://...';
 
-/** With commands that act on what this call has examined: flags said where that is, and the environment may name another service. */
+/** Adds the flags of this call to its commands. Without them, a command would act on what the environment names. */
 function located(outcome: Outcome, flags: Flags): Outcome {
   if (!('command' in outcome)) return outcome;
   const isUrlGiven = flags.has('database-url');

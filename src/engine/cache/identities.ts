@@ -76,26 +76,21 @@ export class Identities implements IdentityNotes {
     return this.#kept.at(row)?.record.id ?? this.#rows.id(row);
   }
 
-  /** What the sources give as they are now to a key that keeps it; null: one of them must be read. */
+  /** What the sources of a key give as they are now; null: one of them must be read. */
   givenBy({ identityRow, planSlot }: Sources): Pick<KeyEntry, 'identity' | 'plan'> | null {
-    const identity = identityRow === null ? null : this.#sharedAt(identityRow);
+    const identity = identityRow === null ? null : this.at(identityRow);
     const plan = planSlot === null ? null : planSlot.entry;
     if ((identityRow !== null && identity === null) || (planSlot !== null && plan === null)) return null;
     return { identity, plan };
   }
 
-  /** One entry for all keys that keep it. What one of them learns, such as a window, the others know. */
-  #sharedAt(row: number): IdentityEntry | null {
-    const shared = this.#shared.at(row);
+  /** One entry for all keys that keep theirs. What one of them learns, such as a window, the others know. */
+  share(entry: IdentityEntry | null): IdentityEntry | null {
+    if (entry === null) return null;
+    const shared = this.#shared.at(entry.row);
     if (shared?.isPresent === true) return shared;
-    const entry = this.at(row);
-    this.#shared.put(row, entry);
+    this.#shared.put(entry.row, entry);
     return entry;
-  }
-
-  /** Nothing that the key gets from others must be read. */
-  areRead({ identityRow, planSlot }: Sources): boolean {
-    return (identityRow === null || this.at(identityRow) !== null) && (planSlot === null || planSlot.entry !== null);
   }
 
   /** The plan that a key follows: that of its identity, or its own. null = there is none, or the identity must be read again. */

@@ -23,7 +23,7 @@ export class KeptKeys {
     if (hasItsPlan && entry.identity?.isPresent !== false) return entry;
     const given = this.#identities.givenBy(entry);
     if (given === null) return undefined;
-    const present = withSources(entry, entry.own, given);
+    const present = withSources(entry, entry.own, { ...given, identity: this.#identities.share(given.identity) });
     this.#entries.set(digest, present);
     return present;
   }

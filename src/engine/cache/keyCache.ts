@@ -258,7 +258,8 @@ export class KeyCache {
       identityRow: found.identity === null ? null : this.#identities.keep(found.identity),
       planSlot: key.identityId !== null || key.planId === null ? null : this.#plans.slot(key.planId),
     };
-    if (!this.#identities.areRead(sources)) {
+    const given = this.#identities.givenBy(sources);
+    if (given === null) {
       const failure = this.#identities.planSlotOf(sources)?.failure ?? undefined;
       this.#identities.release(sources.identityRow);
       return failure;
@@ -266,10 +267,8 @@ export class KeyCache {
     if (this.#packed.add(digest, found, sources)) this.#kept.delete(digest);
     else {
       this.#packed.delete(digest);
-      const given = this.#identities.givenBy(sources);
-      // Without what limits it, the key would be free.
-      if (given === null) return new Error(`the identity or plan of the key ${key.id} is not there`);
-      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), given.identity, sources));
+      const identity = this.#identities.share(given.identity);
+      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), identity, sources));
     }
     const kept = this.#cached(digest);
     if (this.size > this.#maxKeys) {

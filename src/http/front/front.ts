@@ -88,7 +88,7 @@ export class Front {
     return count;
   }
 
-  /** Takes no new connections, and no request behind one that is answered from now on. */
+  /** Takes no new connections. From now on every answer is the last one of its connection. */
   stopListening(): void {
     this.#context.isStopping = true;
     this.#listener.stop();

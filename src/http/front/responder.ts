@@ -32,7 +32,7 @@ export interface ResponderContext {
   readonly memory: MemoryBudget;
   /** Called for every answer, to count it. */
   responded(status: number): void;
-  /** Every answer is the last one of its connection: a client that sends without pause would keep the process from stopping. */
+  /** Every answer is the last one of its connection. A client that sends without pause would keep the process from stopping. */
   isStopping: boolean;
 }
 

@@ -122,7 +122,7 @@ export interface Ledger {
   readonly waiting: number;
   /** Why the last commit failed; null while commits succeed. */
   readonly commitFailure: string | null;
-  /** What the database refused that commit for; null = something else, which may go away. Absent: it asks nobody for a right. */
+  /** What the database refused that commit for; null = something else, which may go away. Absent: the database has no roles. */
   readonly commitRefusedFor?: RefusalCause | null;
   /** The ledger's clock. */
   nowMs(): number;

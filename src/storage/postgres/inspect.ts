@@ -69,7 +69,6 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   const isEmpty = !(await hasTables(client));
   const known = isEmpty ? new Map<string, string>() : await readInstallation(client);
   const schema = schemaOf(known);
-  const pool = { query: ((query: string) => client.query(query)) as unknown as Ask };
   const isKnown = schema.version >= SCHEMA_VERSION && !schema.isForeign && schema.compatibleFrom <= SCHEMA_VERSION;
   const missingRight =
     (await findMissingCreation(client)) ?? (isKnown ? await findMissingRight(client, SCHEMA_NAMES) : null);
@@ -80,7 +79,7 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
     warnings: [durability.unsafeReason, ...durability.warnings].filter((warning) => warning !== null),
     standby: { awaited: server.awaited, synchronous: await readSynchronous(client) },
     freeSessions: server.free_sessions,
-    oldestTransactionMs: await oldestTransactionMs(pool),
+    oldestTransactionMs: await oldestTransactionMs(poolOf(client)),
     schema,
     useRefusal: findUseRefusal('The database', known),
     missingRight,
@@ -90,9 +89,8 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
 
 /** What a role that lacks rights may not read is not known. */
 async function readContents(client: Client, lacksRights: boolean): Promise<InspectedPostgres['contents']> {
-  const query = ((text: string) => client.query(text)) as unknown as Ask;
   try {
-    return { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes({ query })).nodes };
+    return { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes(poolOf(client))).nodes };
   } catch (error) {
     if (lacksRights && causeOf(error) === 'rights') return null;
     throw error;
@@ -138,6 +136,10 @@ function schemaOf(known: ReadonlyMap<string, string>): InspectedPostgres['schema
     own: SCHEMA_VERSION,
     isForeign: version > 0 && !isOfFirstRelease(known),
   };
+}
+
+function poolOf(client: Client): { readonly query: Ask } {
+  return { query: ((query: string) => client.query(query)) as unknown as Ask };
 }
 
 function readerOf(client: Client): SqlReader {

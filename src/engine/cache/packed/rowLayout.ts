@@ -35,7 +35,7 @@ export const HAS_PLAN = 32;
 /** Its credits are counted without a balance. */
 export const IS_METERED = 64;
 
-/** The 24 bits behind them are the row of the identity: KEYSTILE_MAX_CACHED_KEYS allows no more rows. */
+/** The 24 bits behind them are the row of the identity. There is at most one for each of KEYSTILE_MAX_CACHED_KEYS. */
 const IDENTITY_SHIFT = 8;
 
 export function identityBits(row: number | null): number {
