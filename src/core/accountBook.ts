@@ -3,6 +3,7 @@ import { MAX_COUNT } from './bounds.ts';
 import {
   emptyPockets,
   type Grant,
+  holdsExpired,
   leftOf,
   type Pockets,
   sooner,
@@ -74,10 +75,10 @@ export class AccountBook {
   upTo(plan: RefillPlan | null, nowMs: number): this {
     const refillsAtMs = plan !== null && this.#mark < plan.startMs ? plan.startMs : null;
     for (const grant of this.#endedGrants(nowMs)) {
-      if (refillsAtMs !== null && grant.expiresAtMs > refillsAtMs) this.#refill(plan);
+      if (refillsAtMs !== null && grant.expiresAtMs > refillsAtMs) this.#refill(plan, nowMs);
       this.#expire(grant);
     }
-    this.#refill(plan);
+    this.#refill(plan, nowMs);
     this.#beginDay(nowMs);
     return this;
   }
@@ -95,10 +96,12 @@ export class AccountBook {
   }
 
   /** No boundary is applied twice. What a reservation holds counts as not spent: it does not bring a refill. */
-  #refill(plan: RefillPlan | null): void {
+  #refill(plan: RefillPlan | null, nowMs: number): void {
     if (plan === null) return;
+    // What is due before the next refill stays: the holder moves to another plan then.
+    const dueMs = this.#refillDueMs > nowMs ? this.#refillDueMs : plan.nextMs;
     if (this.#mark >= plan.startMs) {
-      this.#refillDueMs = Math.max(this.#refillDueMs, plan.nextMs);
+      this.#refillDueMs = dueMs;
       return;
     }
     if (isOfAnotherMark(plan, { ...this.#before, mark: this.#mark })) {
@@ -109,7 +112,7 @@ export class AccountBook {
     const refilled = refillOf(this.#own + this.#pockets.heldOwn, plan.steps);
     const fitting = Math.min(refilled, MAX_COUNT - this.#value - this.#pockets.held);
     if (fitting > 0) this.#move({ refilled: fitting }, fitting);
-    this.#refillDueMs = plan.nextMs;
+    this.#refillDueMs = Math.min(dueMs, plan.nextMs);
   }
 
   /** Adds to the balance, or takes from it as a spend would. The result stays within 0 and 2^53-1. */
@@ -139,13 +142,13 @@ export class AccountBook {
   }
 
   /** Takes what a reservation holds. The balance must have it. */
-  hold(amount: number, untilMs: number): Taken {
+  hold(id: string, amount: number, untilMs: number): Taken {
     this.#workOut();
     const taken = this.#take(amount);
     this.#value -= amount;
     this.#base -= amount;
     this.#addHeld(amount, taken.own);
-    this.#pockets = { ...this.#pockets, heldUntilMs: sooner(this.#pockets.heldUntilMs, untilMs) };
+    this.#pockets = { ...this.#pockets, heldUntilMs: sooner(this.#pockets.heldUntilMs, untilMs), newest: id };
     return taken;
   }
 
@@ -183,13 +186,15 @@ export class AccountBook {
     return this;
   }
 
-  /** No reservation that expired before this instant is left; 0 = there is none. */
-  heldUntil(atMs: number, nowMs: number): this {
-    const { held, heldUntilMs } = this.#pockets;
-    // A reservation may have been made after the caller looked.
-    const until = heldUntilMs > nowMs ? sooner(heldUntilMs, atMs) : atMs;
-    this.#pockets = { ...this.#pockets, heldUntilMs: held === 0 ? 0 : until };
+  /** The next reservation expires at this instant; 0 = there is none. */
+  heldUntil(atMs: number): this {
+    this.#pockets = { ...this.#pockets, heldUntilMs: this.#pockets.held === 0 ? 0 : atMs };
     return this;
+  }
+
+  /** What it holds includes a reservation that has expired by then. */
+  holdsExpired(atMs: number): boolean {
+    return holdsExpired(this.#pockets, atMs);
   }
 
   /**

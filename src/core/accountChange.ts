@@ -15,12 +15,14 @@ export interface AccountChange {
   readonly metered?: true;
   /** Removes the account. */
   readonly close?: true;
-  /** With `close` of credits: the key or identity that they belong to. Its statement keeps their lines. */
+  /** Of credits: the key or identity that they belong to. Its statement keeps the lines of a closed account. */
   readonly owner?: string;
   /** With `close`: closes a window only if it ends by this instant, so that a window that runs again keeps its count. */
   readonly endedByMs?: number;
   /** The refill rule in force until now. Its passed boundaries are applied before the change. */
   readonly refill: RefillPlan | null;
+  /** The change happens at this instant, which has passed. Absent: now. */
+  readonly atMs?: number;
   readonly set?: number;
   /** Added to the value; a negative number is subtracted. The result stays within 0 and 2^53-1. */
   readonly add?: number;
@@ -30,10 +32,10 @@ export interface AccountChange {
   readonly mark?: number;
   /** When the sweep next looks at the account because of a refill. 0 = never (no refill rule). */
   readonly dueAtMs?: number;
-  /** The key is deleted: the sweep does not look at the account any more. */
+  /** The key is deleted: the sweep looks at the account only for its reservations and grants. */
   readonly sleeps?: true;
-  /** When the next reservation of the account expires; 0 = there is none. All that expired before are ended. */
-  readonly heldUntilMs?: number;
+  /** When the next reservation of the account expires; 0 = there is none. `newest`: the newest one when they were read. */
+  readonly heldUntil?: { readonly atMs: number; readonly newest: string | undefined };
   /** Only while the balance is not higher than this, with all that was due. Otherwise the change is stale. */
   readonly atMost?: number;
   readonly revision: number;
@@ -48,26 +50,32 @@ export interface ChangedAccount {
   readonly lines: readonly StatementLine[];
 }
 
-/** The mark that a stale change was not planned from; undefined: that is not the reason. */
-export function markBeside(change: AccountChange, state: AccountState | undefined): AccountMark | undefined {
-  if (state === undefined || !isOfAnotherMark(change.refill, state)) return undefined;
-  return { account: change.account, markMs: state.mark };
+/** The mark that a stale change was not planned from; none: that is not the reason. */
+export function markBeside(change: AccountChange, state: AccountState | undefined): { readonly mark?: AccountMark } {
+  if (state === undefined || !isOfAnotherMark(change.refill, state)) return {};
+  return { mark: { account: change.account, markMs: state.mark } };
 }
 
-/** The account after the change; 'stale' when the change does not fit the present state. */
+/**
+ * The account after the change; 'stale' when the change does not fit the present state; 'due' when a reservation that has expired must be
+ * ended first. Only `settle` (engine/due) does that, in the order in which things happened.
+ */
 export function changed(
   state: AccountState | undefined,
   pockets: Pockets | null,
   change: AccountChange,
   nowMs: number,
-): ChangedAccount | 'stale' {
+): ChangedAccount | 'stale' | 'due' {
+  const atMs = change.atMs ?? nowMs;
+  if (atMs > nowMs) return 'stale';
   if ((state === undefined) !== (change.open !== undefined)) return 'stale';
   if (state !== undefined && state.revision !== change.expect) return 'stale';
   if (change.close && (state?.mark ?? 0) > (change.endedByMs ?? Infinity)) return 'stale';
-  if (!change.close && isPlanStale(change.refill, nowMs)) return 'stale';
+  if (!change.close && isPlanStale(change.refill, atMs)) return 'stale';
   if (!change.close && state !== undefined && isOfAnotherMark(change.refill, state)) return 'stale';
   const kind = state?.kind ?? change.open ?? 'credits';
-  return kind === 'window' ? changedWindow(state, change) : changedCredits(state, pockets, change, nowMs);
+  if (kind === 'window') return changedWindow(state, change);
+  return changedCredits(state, pockets, change, atMs);
 }
 
 function changedCredits(
@@ -75,9 +83,15 @@ function changedCredits(
   pockets: Pockets | null,
   change: AccountChange,
   nowMs: number,
-): ChangedAccount | 'stale' {
+): ChangedAccount | 'stale' | 'due' {
   const first = change.metered ? METERED_ZERO : 0;
   const book = state === undefined ? AccountBook.open(nowMs, change.mark ?? 0, first) : new AccountBook(state, pockets);
+  if (change.heldUntil !== undefined) {
+    if (pockets?.newest !== change.heldUntil.newest) return 'stale';
+    book.heldUntil(change.heldUntil.atMs);
+  }
+  // What expires at the very instant of an earlier change comes after it (core/due.ts).
+  if (book.holdsExpired(change.atMs === undefined ? nowMs : nowMs - 1)) return 'due';
   // An account that is opened has no boundaries behind it.
   book.upTo(change.close || state === undefined ? null : change.refill, nowMs);
   const valueBefore = state === undefined || change.metered ? null : book.value;
@@ -86,9 +100,9 @@ function changedCredits(
   if (change.set !== undefined) book.set(change.set);
   if (change.add !== undefined) book.adjust(change.add);
   if (change.grant !== undefined) book.grant(change.grant.id, change.grant.amount, change.grant.expiresAtMs);
-  if (change.heldUntilMs !== undefined) book.heldUntil(change.heldUntilMs, nowMs);
   const booked: Booked = book.reschedule(change.mark, change.dueAtMs, nowMs).booked(change.revision);
-  const after = change.sleeps ? { ...booked.state, dueAtMs: 0 } : booked.state;
+  const isAsleep = change.sleeps && booked.pockets === null;
+  const after = isAsleep ? { ...booked.state, dueAtMs: 0 } : booked.state;
   return { ...booked, state: after, valueBefore };
 }
 

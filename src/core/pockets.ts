@@ -20,6 +20,8 @@ export interface Pockets {
   readonly heldOwn: number;
   /** No reservation of the account expires before this instant; 0 = there is none. */
   readonly heldUntilMs: number;
+  /** The newest reservation of the account. Whoever has read its reservations sees by this that none was made since. */
+  readonly newest?: string;
 }
 
 /** Credits that were taken out of the pockets, in the order of taking. */
@@ -31,6 +33,11 @@ export interface Taken {
 
 export function emptyPockets(value: number): Pockets {
   return { counted: value, grants: [], held: 0, heldOwn: 0, heldUntilMs: 0 };
+}
+
+/** A reservation of the account has expired and is not ended yet. Until it is, the balance is not that of this instant. */
+export function holdsExpired(pockets: Pockets | null | undefined, atMs: number): boolean {
+  return pockets != null && pockets.held > 0 && pockets.heldUntilMs !== 0 && pockets.heldUntilMs <= atMs;
 }
 
 /** Takes an amount out of grants, in their order. Answers what is left of them, and what was taken. */

@@ -1,4 +1,4 @@
-import type { AccountState } from './account.ts';
+import type { AccountMark, AccountState } from './account.ts';
 import { AccountBook } from './accountBook.ts';
 import type { Pockets, Taken } from './pockets.ts';
 import {
@@ -70,18 +70,24 @@ export type NewReservation = Pick<
 
 export type ReserveOutcome = { readonly spend: SpendOutcome; readonly reservation: Reservation | null };
 
+/** How a caller ends a reservation. */
+export type UserEnding =
+  | { readonly kind: 'settle'; readonly cost: number; readonly allowOverage: boolean }
+  | { readonly kind: 'release' };
+
 /** How a reservation ends. */
 export type Ending =
-  | { readonly kind: 'settle'; readonly cost: number; readonly allowOverage: boolean }
-  | { readonly kind: 'release' }
-  /** By the sweep. */
-  | { readonly kind: 'expire' };
+  | UserEnding
+  /** By `settle`, as of its expiry. All that happened to its accounts before is applied: they have these marks. */
+  | { readonly kind: 'expire'; readonly marks: readonly AccountMark[] };
 
 export type EndOutcome =
   | { readonly status: 'done'; readonly reservation: Reservation }
   | { readonly status: 'unknown' }
   /** It has ended already, or its time is over, or (expire) it is not over yet. */
   | { readonly status: 'not held'; readonly reservation: Reservation; readonly nowMs: number }
+  /** Something happened to one of its accounts before, which has to be applied first. */
+  | { readonly status: 'due' }
   /** The cost exceeds what it holds, and nothing more may be taken. */
   | { readonly status: 'too much'; readonly reservation: Reservation };
 
@@ -121,7 +127,10 @@ export function decideReserve(
     createdAtMs: nowMs,
     parts: spend.charges
       .filter(({ amount }) => amount > 0)
-      .map((charge) => ({ ...hold(view, charge, expiresAtMs), isMetered: metered.includes(charge.account) })),
+      .map((charge) => ({
+        ...hold(view, charge, wanted.id, expiresAtMs),
+        isMetered: metered.includes(charge.account),
+      })),
     state: 'held',
     endedAtMs: null,
     charged: 0,
@@ -141,11 +150,16 @@ function replayed(earlier: Reservation, requestDigest: string): ReserveOutcome {
 }
 
 /** What the spend has just taken is held instead. */
-function hold(view: ReservationView, { account, amount }: Charge, untilMs: number): Omit<HeldPart, 'isMetered'> {
+function hold(
+  view: ReservationView,
+  { account, amount }: Charge,
+  id: string,
+  untilMs: number,
+): Omit<HeldPart, 'isMetered'> {
   const state = view.account(account) as AccountState;
   if (state.kind === 'window') return { account, amount, taken: null, mark: state.mark };
   const book = new AccountBook({ ...state, value: state.value + amount }, view.pockets(account));
-  const taken = book.hold(amount, untilMs);
+  const taken = book.hold(id, amount, untilMs);
   put(view, account, book, state.revision);
   return { account, amount, taken, mark: 0 };
 }
@@ -162,9 +176,11 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   if (ending.kind === 'settle' && wanted > reservation.cost && !ending.allowOverage) {
     return { status: 'too much', reservation };
   }
-  const books = openBooks(view, reservation, nowMs);
+  const endedAtMs = ending.kind === 'expire' ? reservation.expiresAtMs : nowMs;
+  const books = openBooks(view, reservation, endedAtMs);
+  if (books.some((open) => isDueBefore(open, ending, nowMs))) return { status: 'due' };
   const held = Math.min(wanted, reservation.cost);
-  const returned = books.map(({ book, part }) => book.giveBack(part.taken as Taken, held, nowMs));
+  const returned = books.map(({ book, part }) => book.giveBack(part.taken as Taken, held, endedAtMs));
   const more = Math.min(wanted - held, ...books.map(({ book }) => book.value));
   const charged = books.length === 0 ? 0 : held + (more > 0 ? more : 0);
   for (const { book } of books) book.spend(charged - held);
@@ -173,7 +189,7 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   const ended: Reservation = {
     ...reservation,
     state: STATE_AFTER[ending.kind],
-    endedAtMs: ending.kind === 'expire' ? reservation.expiresAtMs : nowMs,
+    endedAtMs,
     charged,
     returned: books.length === 0 ? 0 : Math.min(...returned),
     remaining: leastOf(books),
@@ -181,15 +197,6 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   };
   view.putReservation(ended);
   return { status: 'done', reservation: ended };
-}
-
-/** The reservation as a reader sees it: one whose time is over has expired, even before the sweep has saved that. */
-export function asSeen(reservation: Reservation, nowMs: number): Reservation {
-  const { state, expiresAtMs, onExpiry, cost, parts } = reservation;
-  if (state !== 'held' || nowMs < expiresAtMs) return reservation;
-  const held = parts.some(({ taken }) => taken !== null) ? cost : 0;
-  const charged = onExpiry === 'charge' ? held : 0;
-  return { ...reservation, state: 'expired', endedAtMs: expiresAtMs, charged, returned: held - charged };
 }
 
 /** null = there is no balance. */
@@ -207,17 +214,24 @@ function costOf({ cost, onExpiry }: Reservation, ending: Ending): number {
 
 interface OpenBook {
   readonly part: HeldPart;
+  readonly state: AccountState;
   readonly book: AccountBook;
   readonly revision: number;
 }
 
+/** What happened to the account before is not applied yet. */
+function isDueBefore({ part, state }: OpenBook, ending: Ending, nowMs: number): boolean {
+  if (ending.kind !== 'expire') return state.dueAtMs !== 0 && state.dueAtMs <= nowMs;
+  return ending.marks.find(({ account }) => account === part.account)?.markMs !== state.mark;
+}
+
 /** The accounts of credits that are still there. What a closed one held is gone with it. */
-function openBooks(view: ReservationView, { parts }: Reservation, nowMs: number): OpenBook[] {
+function openBooks(view: ReservationView, { parts }: Reservation, atMs: number): OpenBook[] {
   return parts.flatMap((part) => {
     const state = view.account(part.account);
     if (part.taken === null || state === undefined) return [];
-    const book = new AccountBook(state, view.pockets(part.account)).upTo(null, nowMs);
-    return [{ part, book, revision: state.revision }];
+    const book = new AccountBook(state, view.pockets(part.account)).upTo(null, atMs);
+    return [{ part, state, book, revision: state.revision }];
   });
 }
 

@@ -12,7 +12,9 @@ import { AuditLog } from './admin/audit/auditLog.ts';
 import { EventLog } from './admin/events/eventLog.ts';
 import { DeleteAllKeys } from './admin/apis/deleteAllKeys.ts';
 import { ApplyChange } from './admin/change/applyChange.ts';
+import { SendChange } from './admin/change/sendChange.ts';
 import { AssignPlan } from './admin/plans/assignPlan.ts';
+import { PlanMoves } from './admin/plans/planMoves.ts';
 import { CreditAdmin } from './admin/credits/creditAdmin.ts';
 import { PlanAdmin } from './admin/plans/planAdmin.ts';
 import { EventMaker } from './admin/change/eventMaker.ts';
@@ -40,7 +42,6 @@ import { KeyCache } from './cache/keyCache.ts';
 import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
 import { RefillPlans } from './refill/refillPlans.ts';
 import { DueSweep } from './due/dueSweep.ts';
-import type { ExpireReservations } from './due/expireReservations.ts';
 import { ReservationAdmin } from './admin/reservations/reservationAdmin.ts';
 import type { System } from './system.ts';
 import { TagLists } from './analytics/tagLists.ts';
@@ -118,7 +119,6 @@ export class Engine {
   readonly verificationQuota: VerificationQuota | null;
   readonly standalone: Standalone;
   readonly sweep: DueSweep;
-  readonly expireReservations: ExpireReservations;
   readonly reservations: ReservationAdmin;
   readonly tellCredits: TellCredits;
   readonly tellLimits: TellLimits;
@@ -134,7 +134,16 @@ export class Engine {
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
     const refills = new RefillPlans();
-    const settle = async (owner: string): Promise<void> => void (await this.sweep.settle(owner));
+    const events = new EventMaker(system);
+    const sender = new SendChange({
+      ledger: storage.ledger,
+      events,
+      forget: (change) => this.#forget(change),
+      learn: (mark, nowMs) => refills.learn(mark, nowMs),
+    });
+    const moves = new PlanMoves({ storage, refills, sender });
+    const sweep = new DueSweep({ storage, refills, events, moves });
+    const settle = async (owner: string): Promise<void> => void (await sweep.settle(owner));
     const notices = new Notices();
     this.storage = storage;
     this.system = system;
@@ -156,12 +165,10 @@ export class Engine {
       freshness: storage.freshness,
       refills,
       settle,
-      movePlan: (holderId) => this.assignPlan.moveIfDue(holderId),
       analytics: options.countsVerifications ? this.openCounts : null,
       notices,
     });
     this.rootKeyAuthenticator = new RootKeyAuthenticator(storage.records, storage.freshness);
-    const events = new EventMaker(system);
     this.events = events;
     const context: AdminContext = {
       events,
@@ -169,14 +176,8 @@ export class Engine {
       system,
       refills,
       defaultTimezone,
-      changes: new ApplyChange(
-        storage.ledger,
-        events,
-        (change) => this.#forget(change),
-        (mark, nowMs) => refills.learn(mark, nowMs),
-      ),
+      changes: new ApplyChange(sender, settle),
       settle,
-      movePlan: (holderId) => this.assignPlan.moveIfDue(holderId),
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
     };
     this.keys = new KeyAdmin(context);
@@ -191,7 +192,7 @@ export class Engine {
     this.deleteIdentity = new DeleteIdentity(context);
     this.plans = new PlanAdmin(context);
     this.credits = new CreditAdmin(context);
-    this.assignPlan = new AssignPlan(context, this.plans);
+    this.assignPlan = new AssignPlan(context, this.plans, moves);
     this.rootKeys = new RootKeyAdmin(context);
     this.sessions = makeSessions(context);
     this.portal = new PortalSessions(context, options.portal);
@@ -222,8 +223,7 @@ export class Engine {
       retention: options.retention,
     });
     this.analytics = new AnalyticsAdmin(context, this.countWriting, options.retention);
-    this.sweep = new DueSweep(context);
-    this.expireReservations = this.sweep.expireReservations;
+    this.sweep = sweep;
     this.reservations = new ReservationAdmin(context);
     this.tellCredits = new TellCredits(context, notices, settle);
     this.tellLimits = new TellLimits(context, notices);

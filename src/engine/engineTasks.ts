@@ -35,7 +35,7 @@ export interface EngineTasks {
 
 /** What the engine does behind the requests. */
 export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTaskOptions): EngineTasks {
-  const { storage, sweep, expireReservations, importQueue, deleteAllKeys } = engine;
+  const { storage, sweep, importQueue, deleteAllKeys } = engine;
   const nowMs = (): number => storage.ledger.nowMs();
   const saving = new LocalCountSaving({
     ...clocks,
@@ -55,8 +55,8 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
     {
       name: 'ending reservations',
       everyMs: RESERVATIONS_EVERY_MS,
-      run: () => expireReservations.run(),
-      stop: () => expireReservations.stop(),
+      run: () => sweep.endExpired(),
+      stop: () => sweep.stop(),
     },
     { name: 'importing keys', everyMs: IMPORT_EVERY_MS, run: () => importQueue.run(), stop: () => importQueue.stop() },
     { name: 'finishing deletions', everyMs: SWEEP_EVERY_MS, run: () => deleteAllKeys.finish() },

@@ -8,13 +8,13 @@ export type PlanHolder =
   | { readonly kind: 'identity'; readonly record: IdentityRecord }
   | { readonly kind: 'key'; readonly record: KeyRecord };
 
-/** By the id of an identity or a key. A deleted key, and one that cannot be read, holds nothing. */
+/** By the id of an identity or a key. A key that cannot be read holds nothing. */
 export async function findHolder(
-  records: Pick<Records, 'findIdentityById' | 'findKey'>,
+  records: Pick<Records, 'findIdentityById' | 'findAnyKey'>,
   id: string,
 ): Promise<PlanHolder | null> {
   if (id.startsWith('key_')) {
-    const found = await records.findKey(id);
+    const found = await records.findAnyKey(id);
     return found === null || 'poisoned' in found ? null : { kind: 'key', record: found.key };
   }
   const record = await records.findIdentityById(id);
@@ -39,21 +39,21 @@ export async function plansOf(
   return new Map(found.map(({ plan }) => [plan.id, plan]));
 }
 
-/** What moves a holder to the plan that it is to have by now. */
-interface PlanMover {
+/** What applies all that is due to the credits of a holder, a move to another plan among it. */
+export interface Settler {
   readonly storage: { readonly ledger: Pick<Ledger, 'nowMs'> };
-  readonly movePlan: (holderId: string) => Promise<void>;
+  readonly settle: (holderId: string) => Promise<void>;
 }
 
-/** Reads holders, moves those whose move is due, and reads again if there were any: a move comes before anything else. */
+/** Reads holders, settles those whose move is due, and reads again if there were any. */
 export async function readMoved<T>(
-  { storage, movePlan }: PlanMover,
+  { storage, settle }: Settler,
   read: () => Promise<T>,
   holdersOf: (found: T) => readonly (OnPlan & { readonly id: string })[],
 ): Promise<T> {
   const found = await read();
   const due = holdersOf(found).filter((holder) => isMoveDue(holder, storage.ledger.nowMs()));
   if (due.length === 0) return found;
-  await Promise.all(due.map(({ id }) => movePlan(id)));
+  await Promise.all(due.map(({ id }) => settle(id)));
   return read();
 }

@@ -4,8 +4,10 @@ import * as fc from 'fast-check';
 import type { RefillPlan } from '../../src/core/account.ts';
 import { AccountBook } from '../../src/core/accountBook.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
+import { nextDue } from '../../src/core/due.ts';
+import { planRefill } from '../../src/core/refillPlan.ts';
 import { sumOf } from '../../src/core/pockets.ts';
-import { decideEnd, decideReserve, type Reservation } from '../../src/core/reservation.ts';
+import { decideEnd, decideReserve, type Ending, type Reservation } from '../../src/core/reservation.ts';
 import { DAY_MS, dayStartOf, joinedLine, type StatementLine } from '../../src/core/statement.ts';
 import { decideSpend, type Spend } from '../../src/core/spend.ts';
 import { CreditsView } from './creditsView.ts';
@@ -14,6 +16,16 @@ const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const START_MS = Date.parse('2026-01-30T12:00:00Z');
 const HOUR_MS = DAY_MS / 24;
 const ACCOUNT = 1;
+const RULE = {
+  interval: 'daily',
+  refillDay: null,
+  refillWeekday: null,
+  timezone: 'UTC',
+  mode: 'restore',
+  amount: 25,
+  max: null,
+  sinceMs: 0,
+} as const;
 
 const amount = fc.nat({ max: 30 });
 const step = fc.oneof(
@@ -44,11 +56,8 @@ class Account {
     this.#book(AccountBook.open(START_MS, dayStartOf(START_MS), 0).set(balance));
   }
 
-  get plan(): RefillPlan {
-    const startMs = dayStartOf(this.nowMs);
-    const fromMs = this.view.account(ACCOUNT)?.mark ?? 0;
-    const times = Math.max(0, (startMs - fromMs) / DAY_MS);
-    return { startMs, nextMs: startMs + DAY_MS, fromMs, steps: [{ mode: 'restore', amount: 25, max: null, times }] };
+  #planAt(atMs: number): RefillPlan {
+    return planRefill(RULE, this.view.account(ACCOUNT)?.mark ?? 0, atMs);
   }
 
   play(drawn: Step): void {
@@ -57,8 +66,8 @@ class Account {
     if ('spend' in drawn) this.#spend(drawn.spend);
     if ('reserve' in drawn) this.#reserve(drawn.reserve, drawn.ttlHours * HOUR_MS);
     if ('settle' in drawn)
-      this.#end(drawn.which, { kind: 'settle', cost: drawn.settle, allowOverage: drawn.allowOverage });
-    if ('release' in drawn) this.#end(drawn.release, { kind: 'release' });
+      this.#end(this.#idOf(drawn.which), { kind: 'settle', cost: drawn.settle, allowOverage: drawn.allowOverage });
+    if ('release' in drawn) this.#end(this.#idOf(drawn.release), { kind: 'release' });
     if ('grant' in drawn) {
       const expiresAtMs = drawn.hours === null ? null : this.nowMs + drawn.hours * HOUR_MS;
       this.#change((book) => book.grant(`grant ${++this.#names}`, drawn.grant, expiresAtMs));
@@ -92,6 +101,13 @@ class Account {
     return this.view.account(ACCOUNT)?.value ?? NaN;
   }
 
+  /** What reservations held when a line ended at this instant. */
+  heldAt(atMs: number): number {
+    const made = this.made.flatMap(({ id }) => this.view.reservation(id) ?? []);
+    const then = made.filter(({ createdAtMs, endedAtMs }) => createdAtMs < atMs && (endedAtMs ?? Infinity) >= atMs);
+    return then.reduce((sum, { cost }) => sum + cost, 0);
+  }
+
   get held(): number {
     return this.view.pockets(ACCOUNT)?.held ?? 0;
   }
@@ -121,35 +137,44 @@ class Account {
     if (reservation !== null) this.made.push(reservation);
   }
 
-  #end(which: number, ending: Parameters<typeof decideEnd>[2]): void {
-    const { id } = this.made[which] ?? { id: 'none' };
+  #idOf(which: number): string {
+    return this.made[which]?.id ?? 'none';
+  }
+
+  #end(id: string, ending: Ending): void {
     const outcome = decideEnd(this.view, id, ending, this.nowMs);
+    expect(outcome.status).not.toBe('due');
     if (outcome.status === 'done') this.spent += outcome.reservation.charged;
   }
 
   #toSpend(by: number): Spend {
-    const rule = { kind: 'credits', refill: this.plan } as const;
+    const rule = { kind: 'credits', refill: this.#planAt(this.nowMs) } as const;
     return { charges: [{ account: ACCOUNT, amount: by, rule, revision: 1 }], fences: [], idempotency: null };
   }
 
-  /** Ends what has expired, then applies the rest, as the sweep does. */
+  /** Applies what is due in its order, as the sweep does. */
   #sweep(): void {
-    for (const { id, expiresAtMs } of this.made) {
-      if (this.nowMs < expiresAtMs) continue;
-      const outcome = decideEnd(this.view, id, { kind: 'expire' }, this.nowMs);
-      if (outcome.status === 'done') this.spent += outcome.reservation.charged;
+    for (;;) {
+      const held = this.made
+        .filter(({ id }) => this.view.reservation(id)?.state === 'held')
+        .toSorted((a, b) => a.expiresAtMs - b.expiresAtMs);
+      const markMs = this.view.account(ACCOUNT)?.mark ?? 0;
+      const due = nextDue({ markMs, rules: RULE, movesAtMs: null, held }, this.nowMs);
+      const next = (book: AccountBook): AccountBook => book.heldUntil(held[0]?.expiresAtMs ?? 0);
+      if (due.kind === 'rest') return this.#change(next);
+      if (due.kind === 'refill') this.#change(next, due.atMs);
+      if (due.kind === 'expire')
+        for (const { id } of held.slice(0, due.count))
+          this.#end(id, { kind: 'expire', marks: [{ account: ACCOUNT, markMs }] });
     }
-    const held = this.made.flatMap(({ id, expiresAtMs }) =>
-      this.view.reservation(id)?.state === 'held' ? expiresAtMs : [],
-    );
-    this.#change((book) => book.heldUntil(held.length === 0 ? 0 : Math.min(...held), this.nowMs));
   }
 
-  #change(act: (book: AccountBook) => AccountBook): void {
+  #change(act: (book: AccountBook) => AccountBook, atMs = this.nowMs): void {
     const state = this.view.account(ACCOUNT);
     if (state === undefined) throw new Error('the account is not there');
-    const book = act(new AccountBook(state, this.view.pockets(ACCOUNT)).upTo(this.plan, this.nowMs));
-    this.#book(book.reschedule(undefined, this.plan.nextMs, this.nowMs));
+    const plan = this.#planAt(atMs);
+    const book = act(new AccountBook(state, this.view.pockets(ACCOUNT)).upTo(plan, atMs));
+    this.#book(book.reschedule(undefined, plan.nextMs, atMs));
   }
 
   #book(book: AccountBook): void {
@@ -209,12 +234,13 @@ test('through spends, grants, reservations, refills and expiries every line adds
     fc.property(fc.nat({ max: 60 }), fc.array(step, { maxLength: 40 }), (balance, steps) => {
       const account = new Account(balance);
       for (const each of steps) {
-        const { startMs: endingMs, held } = account.lines.at(-1) ?? { startMs: 0, held: 0 };
         account.play(each);
         expectRight(account);
-        // A line that has ended tells what was held at its end.
-        const ended = account.lines.slice(0, -1).find(({ startMs }) => startMs === endingMs);
-        expect(ended?.held ?? held).toBe(held);
+        // The last line of a day tells what was held at its end.
+        for (const [i, { held }] of account.lines.slice(0, -1).entries()) {
+          const endMs = account.lines[i + 1]?.startMs ?? 0;
+          if (endMs % DAY_MS === 0) expect(held).toBe(account.heldAt(endMs));
+        }
       }
     }),
     { seed, numRuns: 500, examples: [[50, HELD_THEN_NOT]] },

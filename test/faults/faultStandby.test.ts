@@ -161,10 +161,10 @@ describe('a primary that has lost its synchronous standby', () => {
     expect(reserved.spend.status).toBe('taken');
     await pair.standby.kill();
     const settle = { kind: 'settle', cost: 3, allowOverage: false } as const;
-    const first = storage.ledger.endReservation('rsv_standby', settle, []).catch((error: unknown) => error);
+    const first = storage.ledger.endReservation('rsv_standby', settle).catch((error: unknown) => error);
     await pair.cancelWait(await pair.untilWaiting('settling', CHANGE));
     expect(await first).toBeInstanceOf(StorageOutcomeUnknown);
-    const again = other.ledger.endReservation('rsv_standby', settle, []);
+    const again = other.ledger.endReservation('rsv_standby', settle);
     const answered = await firstOf(again, pair.untilWaiting('asking', CHANGE));
     await pair.standbyBack();
     expect(answered).toBe('event');

@@ -61,7 +61,7 @@ export class FakeLedger {
     nowMs: number,
   ): number {
     const result = changed(this.#accounts.get(account), null, { account, expect: 0, revision: 0, ...by }, nowMs);
-    if (result === 'stale' || result.state === null) throw new Error('the fake ledger has no such account');
+    if (typeof result === 'string' || result.state === null) throw new Error('the fake ledger has no such account');
     this.#accounts.set(account, result.state);
     return result.state.value;
   }

@@ -113,6 +113,7 @@ export class TellCredits {
       accounts: [
         {
           account: credits.account,
+          owner,
           expect: revision,
           refill: credits.refill === null ? null : refills.planFrom(credits.refill, account.mark, nowMs),
           atMost: Math.min(...news.map(({ atMost }) => atMost)),

@@ -1,60 +1,91 @@
-import type { RefillPlan } from '../../core/account.ts';
-import { heldCredits } from '../../core/plan.ts';
-import type { HeldCredits } from '../../core/records.ts';
-import type { DueCursor, ReadAccount, Storage } from '../../storage/port/storage.ts';
+import type { AccountMark } from '../../core/account.ts';
+import type { AccountChange } from '../../core/accountChange.ts';
+import { type DueCredits, type DueStep, nextDue } from '../../core/due.ts';
+import { heldRefill } from '../../core/plan.ts';
+import { sooner } from '../../core/pockets.ts';
+import type { OnPlan, PlanRecord } from '../../core/records.ts';
+import { runningEpoch } from '../../core/refillPlan.ts';
+import type { Reservation } from '../../core/reservation.ts';
+import {
+  type DueCursor,
+  type ExpiredReservation,
+  type ReadAccount,
+  type Storage,
+  StorageUnavailable,
+} from '../../storage/port/storage.ts';
 import type { EventMaker } from '../admin/change/eventMaker.ts';
-import { ExpireReservations } from './expireReservations.ts';
-import { findHolder, planOf, readMoved } from '../planOf.ts';
+import type { PlanMoves } from '../admin/plans/planMoves.ts';
+import { findHolder, planOf } from '../planOf.ts';
 import type { RefillPlans } from '../refill/refillPlans.ts';
 
 /** Keys of one step. SQLite writes them in one commit, and verifications continue between two steps. */
 const STEP = 200;
 /** On a shared database, which may be far away, each key is a transaction of its own. Management must not wait behind many. */
 const SHARED_STEP = 2;
+/** Reservations that are read, and ended, together. */
+const RESERVATIONS_STEP = 100;
+/** Steps of one run. */
+const MAX_STEPS = 1_000;
+/** How often one step is tried after another change came first. */
+const MAX_TRIES = 20;
 
-/** The credits of a key or identity, and the refill that is due to them. */
-interface DueAccount {
-  readonly account: number;
-  readonly state: ReadAccount;
-  readonly plan: RefillPlan | null;
+/** A key or identity, its credits, and what is due to them. */
+interface Due extends DueCredits {
+  readonly owner: string;
   readonly revision: number;
+  readonly isDeleted: boolean;
+  /** null = it has no credits. */
+  readonly account: { readonly id: number; readonly state: ReadAccount } | null;
+  readonly held: readonly Reservation[];
 }
 
 export interface SweepContext {
   readonly storage: Storage;
   readonly refills: RefillPlans;
   readonly events: EventMaker;
-  readonly movePlan: (holderId: string) => Promise<void>;
+  readonly moves: PlanMoves;
 }
 
 /**
- * Writes the refills and expiries of keys and identities that nobody uses, so that the table shows the same numbers as a verification.
- * A verification applies a refill itself. When grants or reservations are involved, it asks for `settle` first.
+ * Brings credits up to the present: reservations and grants that have expired, refills, and moves to other plans, each as of its instant and
+ * in the order of these instants (core/due.ts). It is the only place that does. The ledger refuses any other change of credits as long as
+ * a reservation that has expired is not ended, and `settle` comes first:
+ *
+ *   a spend, a change, the end of a reservation  --the ledger answers `due`--> settle, then again
+ *   a reader                                     --a reservation has expired, or a move has come--> settle, then read again
+ *   the sweep                                    settles what nobody uses, so that the table shows the same numbers as a verification
+ *
+ * Each step is a commit of its own, and names what it was planned for: the revision and the mark of the account, and its newest
+ * reservation. So several nodes can settle the same credits at the same time, and one that stops in the middle leaves nothing half done.
+ *
+ * A reservation can hold credits of a key and of its identity. It ends in both at once, so both are brought up to its expiry first. That can
+ * lead on to other holders, but never back to one that is there already.
  */
 export class DueSweep {
   readonly #storage: Storage;
   readonly #refills: RefillPlans;
-  readonly expireReservations: ExpireReservations;
-  readonly #movePlan: (identityId: string) => Promise<void>;
+  readonly #events: EventMaker;
+  readonly #moves: PlanMoves;
   readonly #step: number;
-  /** The run of each owner that is being settled. Callers that ask meanwhile wait for the same run. */
-  readonly #settling = new Map<string, Promise<boolean>>();
+  /** The run of each owner that is being settled. */
+  readonly #running = new Map<string, Promise<boolean>>();
+  /** The run after that: of callers that asked when it had begun already. */
+  readonly #next = new Map<string, Promise<boolean>>();
   #isStopped = false;
 
-  constructor({ storage, refills, events, movePlan }: SweepContext) {
+  constructor({ storage, refills, events, moves }: SweepContext) {
     this.#storage = storage;
     this.#refills = refills;
-    this.#movePlan = movePlan;
-    this.expireReservations = new ExpireReservations(storage, events, this);
+    this.#events = events;
+    this.#moves = moves;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
-  /** Goes once over all that is due. Answers how many it wrote. */
+  /** Goes once over all accounts to which something is due. Answers how many it wrote. */
   async run(): Promise<number> {
     const dueUntilMs = this.#storage.ledger.nowMs();
     let written = 0;
     let after: DueCursor | null = null;
-    this.#isStopped = false;
     while (!this.#isStopped) {
       const due = await this.#storage.ledger.listDue(dueUntilMs, this.#step, after);
       // Each owner by itself: one that fails holds up no other, and the next run finds it again.
@@ -66,76 +97,212 @@ export class DueSweep {
     return written;
   }
 
-  /** Ends a run after its present step. */
+  /** Goes once over all reservations that have expired, also those that hold no credits. */
+  async endExpired(): Promise<void> {
+    const { ledger, reservations } = this.#storage;
+    const untilMs = ledger.nowMs();
+    const failures: unknown[] = [];
+    let after: Reservation | null = null;
+    for (let steps = 0; steps < MAX_STEPS && !this.#isStopped; steps++) {
+      const expired: readonly Reservation[] = await reservations.listExpired(untilMs, after, RESERVATIONS_STEP);
+      failures.push(...(await this.#settleOwners(expired)));
+      // What is left holds nothing, or its accounts are gone.
+      const left = expired.length === 0 ? [] : await reservations.listExpired(untilMs, after, RESERVATIONS_STEP);
+      if (left.length > 0) await ledger.expireReservations(left.map((each) => this.#ending(each, [])));
+      if (expired.length < RESERVATIONS_STEP) break;
+      after = expired.at(-1) ?? null;
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  /** One that fails holds up no other. Answers why some have failed. */
+  async #settleOwners(expired: readonly Reservation[]): Promise<unknown[]> {
+    const owners = [...new Set(expired.flatMap(({ keyId, identityId }) => [keyId, identityId ?? []].flat()))];
+    const failures: unknown[] = [];
+    for (let i = 0; i < owners.length; i += this.#step) {
+      const settled = await Promise.allSettled(owners.slice(i, i + this.#step).map((owner) => this.settle(owner)));
+      for (const each of settled) if (each.status === 'rejected') failures.push(each.reason);
+    }
+    return failures;
+  }
+
+  /** Ends runs after their present step. */
   stop(): void {
     this.#isStopped = true;
   }
 
   /**
-   * Applies all that is due to the credits of a key or identity: reservations and grants that have expired, and refills. False when there
-   * was nothing to write, or the change was stale.
+   * Applies all that is due to the credits of a key or identity at the moment of the call. False when there was nothing to write. It waits in
+   * no queue of changes, because a change of the same holder may wait for it.
    */
   settle(owner: string): Promise<boolean> {
-    const running = this.#settling.get(owner);
-    if (running !== undefined) return running;
-    const settling = this.#settle(owner).finally(() => this.#settling.delete(owner));
-    this.#settling.set(owner, settling);
-    return settling;
+    const running = this.#running.get(owner);
+    if (running === undefined) return this.#start(owner);
+    const waiting = this.#next.get(owner);
+    if (waiting !== undefined) return waiting;
+    const next = running
+      .catch(() => false)
+      .then(() => {
+        this.#next.delete(owner);
+        return this.#start(owner);
+      });
+    this.#next.set(owner, next);
+    return next;
   }
 
-  async #settle(owner: string): Promise<boolean> {
-    const due = await this.#read(owner);
-    if ((due?.state.pockets?.held ?? 0) === 0) return this.#apply(owner, due);
-    await this.expireReservations.ofOwner(owner);
-    return this.#apply(owner, await this.#read(owner));
+  #start(owner: string): Promise<boolean> {
+    const run = this.#bring(owner, null).finally(() => this.#running.delete(owner));
+    this.#running.set(owner, run);
+    return run;
   }
 
-  async boundaryOf(owner: string): Promise<number | null> {
-    const due = await this.#read(owner);
-    return due !== null && due.plan !== null && due.state.mark < due.plan.startMs ? due.plan.startMs : null;
+  /** Brings the credits of an owner up to an instant; null = the present. Answers whether it wrote anything. */
+  async #bring(owner: string, untilMs: number | null): Promise<boolean> {
+    const nowMs = untilMs ?? this.#storage.ledger.nowMs();
+    let isWritten = false;
+    for (let [steps, tries] = [0, 0]; steps < MAX_STEPS && tries < MAX_TRIES; steps++, tries++) {
+      const due = await this.#read(owner);
+      const step = due === null ? null : nextDue(due, nowMs);
+      if (due === null || step === null) return isWritten;
+      if (step.kind === 'rest' && !this.#isLeft(due, untilMs)) return isWritten;
+      if (!(await this.#take(step, due, untilMs))) continue;
+      isWritten = true;
+      if (step.kind === 'rest') return true;
+      tries = 0;
+    }
+    throw new StorageUnavailable(`The credits of ${owner} keep changing; what is due to them is not applied yet.`);
   }
 
-  async applyRefill(owner: string): Promise<void> {
-    await this.#apply(owner, await this.#read(owner));
+  /** False: something else came first, and all is read again. */
+  #take(step: DueStep, due: Due, untilMs: number | null): Promise<boolean> {
+    switch (step.kind) {
+      case 'refill':
+        return this.#refill(due, step.atMs);
+      case 'rest':
+        return this.#refill(due, untilMs);
+      case 'expire':
+        return this.#expire(due, step.count);
+      case 'move':
+        return this.#moves.carryOut(due.owner, heldUntil(due));
+    }
   }
 
-  async #read(owner: string): Promise<DueAccount | null> {
+  /** Refills or grants that expire are left, or the sweep does not know yet when to look at the account. */
+  #isLeft(due: Due, untilMs: number | null): boolean {
+    if (due.account === null) return false;
+    if (untilMs !== null) return isBehind(due, untilMs);
+    const { dueAtMs } = due.account.state;
+    if (dueAtMs === 0) return due.rules !== null && !due.isDeleted;
+    const nowMs = this.#storage.ledger.nowMs();
+    return nowMs >= dueAtMs || isBehind(due, nowMs);
+  }
+
+  /** Refills, and grants that expire, up to an instant; null = the present. */
+  async #refill(due: Due, atMs: number | null): Promise<boolean> {
     const { ledger } = this.#storage;
-    const found = await this.#find(owner);
-    if (found === null || found.credits === null) return null;
-    const { account, refill } = found.credits;
-    const [state] = await ledger.read([account]);
-    if (state === undefined) return null;
-    const plan = refill === null ? null : this.#refills.planFrom(refill, state.mark, ledger.nowMs());
-    return { account, state, plan, revision: found.revision };
-  }
-
-  async #apply(owner: string, due: DueAccount | null): Promise<boolean> {
-    if (due === null) return false;
-    const { ledger, reservations } = this.#storage;
-    const { account, state, plan, revision } = due;
-    if (plan === null && state.dueAtMs === 0) return false;
-    const isDue = state.dueAtMs !== 0 && ledger.nowMs() >= state.dueAtMs;
-    if (plan !== null && !isDue && state.mark >= plan.startMs && state.dueAtMs !== 0) return false;
-    const change = {
-      account,
+    const { account, owner, revision, rules, markMs, movesAtMs, isDeleted } = due;
+    if (account === null) return false;
+    const plan = rules === null ? null : this.#refills.planFrom(rules, markMs, atMs ?? ledger.nowMs());
+    const until = heldUntil(due);
+    const change: AccountChange = {
+      account: account.id,
+      owner,
       expect: revision,
       refill: plan,
-      dueAtMs: plan?.nextMs ?? 0,
-      ...(state.pockets === undefined ? {} : { heldUntilMs: await reservations.nextExpiryOf(owner) }),
+      ...(atMs === null ? {} : { atMs }),
+      dueAtMs: sooner(plan?.nextMs ?? 0, movesAtMs ?? 0),
+      ...(until === undefined ? {} : { heldUntil: until }),
+      ...(isDeleted ? { sleeps: true } : {}),
       revision,
     };
     return (await ledger.apply({ writes: [], accounts: [change] })).status === 'done';
   }
 
-  /** On the plan that it is to have by now. */
-  async #find(owner: string): Promise<{ credits: HeldCredits | null; revision: number } | null> {
-    const { records } = this.#storage;
-    const mover = { storage: this.#storage, movePlan: this.#movePlan };
-    const read = () => findHolder(records, owner);
-    const found = await readMoved(mover, read, (holder) => (holder === null ? [] : [holder.record]));
-    if (found === null) return null;
-    const { credits, revision } = found.record;
-    return { credits: heldCredits(credits, await planOf(records, found.record)), revision };
+  /** Ends the first reservations. False: none of them could be ended. */
+  async #expire({ owner, account, held }: Due, count: number): Promise<boolean> {
+    const own = account === null ? [] : [markOf(account)];
+    const ending: ExpiredReservation[] = [];
+    let other: Due | null = null;
+    for (const reservation of held.slice(0, count)) {
+      const otherId = holdsOnly(reservation, account?.id) ? null : otherOwnerOf(reservation, owner);
+      const { expiresAtMs } = reservation;
+      if (otherId !== null && other?.owner !== otherId) other = await this.#read(otherId);
+      if (otherId !== null && other !== null && isBehind(other, expiresAtMs)) {
+        // What comes before ends first.
+        if (ending.length > 0) break;
+        await this.#bring(otherId, expiresAtMs);
+        other = await this.#read(otherId);
+      }
+      const others = otherId === null || other === null || other.account === null ? [] : [markOf(other.account)];
+      ending.push(this.#ending(reservation, [...own, ...others]));
+    }
+    return (await this.#storage.ledger.expireReservations(ending)) > 0;
   }
+
+  /** No event tells of a reservation that held nothing. The ledger adds what was charged. */
+  #ending(reservation: Reservation, marks: readonly AccountMark[]): ExpiredReservation {
+    const { id: reservationId, keyId, identityId, cost, onExpiry, expiresAtMs, parts } = reservation;
+    const ids = { reservationId, keyId, ...(identityId === null ? {} : { identityId }) };
+    const facts = { cost, onExpiry, expiresAt: expiresAtMs };
+    const event = parts.length === 0 ? null : this.#events.make('reservation.expired', ids, facts);
+    return { reservation, marks, event };
+  }
+
+  /** null: it is gone. */
+  async #read(owner: string): Promise<Due | null> {
+    const { records, ledger, reservations } = this.#storage;
+    const holder = await findHolder(records, owner);
+    if (holder === null) return null;
+    const { credits, planMove, revision } = holder.record;
+    // The account before its reservations: if one is made in between, it is another `newest` than that of the account.
+    const [state] = credits === null ? [] : await ledger.read([credits.account]);
+    const isHeld = (state?.pockets?.held ?? 0) > 0;
+    const held = isHeld ? await reservations.listHeld(owner, RESERVATIONS_STEP) : [];
+    const plan = await planOf(records, holder.record);
+    const isDeleted = holder.kind === 'key' && holder.record.deletedAtMs !== null;
+    // A deleted key holds no plan. Where its plans are gone, it stays as it is.
+    const isStuck = isDeleted && planMove !== null && !(await this.#canMove(holder.record, plan));
+    return {
+      owner,
+      revision,
+      isDeleted,
+      account: credits === null || state === undefined ? null : { id: credits.account, state },
+      markMs: state?.mark ?? 0,
+      rules: heldRefill(credits, plan),
+      movesAtMs: isStuck ? null : (planMove?.atMs ?? null),
+      held,
+    };
+  }
+
+  async #canMove({ planId, planMove }: OnPlan, plan: PlanRecord | null): Promise<boolean> {
+    const target = planMove?.planId ?? null;
+    const isThere = target === null || (await this.#storage.records.findPlan(target)) !== null;
+    return isThere && (planId === null || plan !== null);
+  }
+}
+
+/** A refill or a move up to this instant is not applied yet. */
+function isBehind({ markMs, rules, movesAtMs }: Due, untilMs: number): boolean {
+  if (movesAtMs !== null && movesAtMs <= untilMs) return true;
+  return rules !== null && markMs < runningEpoch(rules, untilMs).startMs;
+}
+
+/** When the next reservation expires, of an account that had some when it was read. */
+function heldUntil({ account, held }: Due): AccountChange['heldUntil'] {
+  const pockets = account?.state.pockets;
+  if (pockets === undefined || pockets.held === 0) return undefined;
+  return { atMs: held[0]?.expiresAtMs ?? 0, newest: pockets.newest };
+}
+
+function markOf({ id, state }: { readonly id: number; readonly state: ReadAccount }): AccountMark {
+  return { account: id, markMs: state.mark };
+}
+
+/** It holds credits of no other account. */
+function holdsOnly({ parts }: Reservation, account: number | undefined): boolean {
+  return parts.every((part) => part.taken === null || part.account === account);
+}
+
+function otherOwnerOf({ keyId, identityId }: Reservation, owner: string): string | null {
+  return owner === keyId ? identityId : keyId;
 }

@@ -1,5 +1,6 @@
 import { MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
+import { holdsExpired } from '../../core/pockets.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Reservation } from '../../core/reservation.ts';
 import type { ChargeResult, DecidedSpend, SpendOutcome } from '../../core/spend.ts';
@@ -119,7 +120,8 @@ export class Verdicts {
   #peek(credits: HeldCredits | null, nowMs: number): number | null | undefined {
     if (credits === null || credits.metered) return null;
     const state = this.#ledger.peek(credits.account);
-    return state === undefined ? undefined : this.#refills.balance(state, credits.refill, nowMs);
+    const isKnown = state !== undefined && !holdsExpired(state.pockets, nowMs);
+    return isKnown ? this.#refills.balance(state, credits.refill, nowMs) : undefined;
   }
 }
 

@@ -25,10 +25,8 @@ export interface VerifyContext {
   readonly ledger: Ledger;
   readonly freshness: Freshness;
   readonly refills: RefillPlans;
-  /** Applies what is due to the credits of a key or identity. */
+  /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
   readonly settle: (owner: string) => Promise<void>;
-  /** Moves an identity or a key to the plan that it is to have by now. */
-  readonly movePlan: (holderId: string) => Promise<void>;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
   /** Sees every verdict and notes those that need an event. */
@@ -139,7 +137,7 @@ export class Verifier {
 
   /** The key or its identity is on another plan from now on. The first request to notice saves the move. */
   async #moveAndDecide(entry: KeyEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
-    await this.#context.movePlan(entry.identity?.id ?? entry.id);
+    await this.#context.settle(entry.identity?.id ?? entry.id);
     return this.#decideAgain({ entry, request, reloads });
   }
 

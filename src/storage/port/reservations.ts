@@ -14,10 +14,10 @@ export interface ReservationQuery {
 export interface Reservations {
   find(id: string): Promise<Reservation | null>;
   list(query: ReservationQuery): Promise<readonly Reservation[]>;
-  /** Those that are held and have expired, soonest first. `owner`: only those of this key or identity. */
-  listExpired(untilMs: number, owner: string | null, limit: number): Promise<readonly Reservation[]>;
-  /** When the next one of a key or identity expires; 0 = none is held. */
-  nextExpiryOf(owner: string): Promise<number>;
+  /** Those that are held and have expired, soonest first, after one of them. */
+  listExpired(untilMs: number, after: Reservation | null, limit: number): Promise<readonly Reservation[]>;
+  /** Those of a key or identity that are held, soonest expiry first. */
+  listHeld(owner: string, limit: number): Promise<readonly Reservation[]>;
   /** Removes a bounded number that ended before then, and of those that held nothing before another time. True when none is left. */
   prune(endedBeforeMs: number, emptyBeforeMs: number): Promise<boolean>;
 }

@@ -1,7 +1,7 @@
 import type { AccountMark, AccountState } from '../../core/account.ts';
 import type { AccountChange } from '../../core/accountChange.ts';
 import type { Pockets } from '../../core/pockets.ts';
-import type { Ending, EndOutcome, NewReservation, Reservation, ReserveOutcome } from '../../core/reservation.ts';
+import type { EndOutcome, NewReservation, Reservation, ReserveOutcome, UserEnding } from '../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
@@ -52,12 +52,18 @@ export type ChangeOutcome =
   | { readonly status: 'done'; readonly accounts: readonly (AccountState | null)[]; readonly nowMs: number }
   /**
    * Made from an older record or for another refill epoch, or a record of the same name came first. Read and try again. `mark`: where the
-   * refill of an account has to begin.
+   * refill of an account has to begin. `due`: accounts with reservations that have expired, which have to be ended first.
    */
-  | { readonly status: 'stale'; readonly nowMs: number; readonly mark?: AccountMark };
+  | ({ readonly status: 'stale'; readonly nowMs: number } & StaleAccounts);
 
-export function toStale(nowMs: number, mark?: AccountMark): ChangeOutcome {
-  return { status: 'stale', nowMs, ...(mark === undefined ? {} : { mark }) };
+/** Why a change does not fit its accounts. Neither: its record or an account has changed. */
+export interface StaleAccounts {
+  readonly mark?: AccountMark;
+  readonly due?: readonly number[];
+}
+
+export function toStale(nowMs: number, why: StaleAccounts = {}): ChangeOutcome {
+  return { status: 'stale', nowMs, ...why };
 }
 
 /** How long ended windows are kept. A clock that ran ahead and is set back must find its windows again. */
@@ -89,10 +95,12 @@ export interface Ledger {
   spend(spend: Spend): PromiseLike<SpendOutcome>;
   /** A spend whose credits are held until the reservation ends. Its own idempotency key is ignored: the reservation has one. */
   reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome>;
-  /** Ends a reservation. The events are written with it. */
-  endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome>;
-  /** Ends reservations that have expired, each with its event, in one commit. Those that have ended already are left out. */
-  expireReservations(expired: readonly ExpiredReservation[]): Promise<void>;
+  endReservation(id: string, ending: UserEnding): Promise<EndOutcome>;
+  /**
+   * Ends reservations that have expired, each with its event, in one commit. Those that have ended already are left out, and those whose
+   * accounts have other marks. Answers how many it has ended.
+   */
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<number>;
   /** The remembered answer under this idempotency key, after all spends that were queued before; null = none. */
   findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;
@@ -135,7 +143,9 @@ export interface ReadAccount extends AccountState {
 
 export interface ExpiredReservation {
   readonly reservation: Reservation;
-  /** null = nobody is told. */
+  /** The marks of its accounts when nothing else is to be applied before. An account that is not named must be closed. */
+  readonly marks: readonly AccountMark[];
+  /** The ledger adds to its data what was `charged`. null = nobody is told. */
   readonly event: NewEvent | null;
 }
 

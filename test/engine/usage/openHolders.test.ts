@@ -58,7 +58,7 @@ async function opened(reads: readonly Read[]) {
       closedAccountsOf: async () => [],
     },
   } as unknown as Storage;
-  const [open] = await new OpenHolders({ storage, refills: new RefillPlans() }).open([HOLDER]);
+  const [open] = await new OpenHolders({ storage, refills: new RefillPlans(), settle: async () => {} }).open([HOLDER]);
   return { tries, lines: open?.running?.lines };
 }
 

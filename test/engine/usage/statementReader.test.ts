@@ -70,7 +70,8 @@ function storageOf(counts: readonly number[]) {
 async function read(counts: readonly number[], query: RowQuery, afterMs: number | null = null) {
   const { storage, holders, asked } = storageOf(counts);
   const rows: HolderRow[] = [];
-  for await (const part of new StatementReader({ storage, refills: new RefillPlans() }).read(holders, query, afterMs)) {
+  const reader = new StatementReader({ storage, refills: new RefillPlans(), settle: async () => {} });
+  for await (const part of reader.read(holders, query, afterMs)) {
     rows.push(...part);
   }
   return { rows, most: Math.max(...asked), asked };

@@ -41,12 +41,15 @@ export class ReferenceLedger implements LedgerView {
   /** All of a change or nothing. Of the records only apis are written here, and they are unique by id. */
   apply(change: Change, nowMs: number): ChangeOutcome {
     const results: ChangedAccount[] = [];
+    const due: number[] = [];
     for (const each of change.accounts) {
       const before = this.accounts.get(each.account);
       const result = changed(before, this.pockets(each.account), each, nowMs);
       if (result === 'stale') return toStale(nowMs, markBeside(each, before));
-      results.push(result);
+      if (result === 'due') due.push(each.account);
+      else results.push(result);
     }
+    if (due.length > 0) return toStale(nowMs, { due });
     if (this.refusesRecords(change)) return { status: 'stale', nowMs };
     for (const id of newApiIds(change)) this.apiIds.add(id);
     for (const write of change.writes) {

@@ -26,7 +26,7 @@ async function answer(request: Request): Promise<Omit<Reply, 'id'>> {
       service.clock.advance(request.ms);
       return { status: 200, body: null };
     case 'sweep':
-      await service.engine.expireReservations.run();
+      await service.engine.sweep.endExpired();
       return { status: 200, body: await service.engine.sweep.run() };
   }
 }

@@ -13,9 +13,7 @@ export interface AdminContext {
   readonly events: EventMaker;
   readonly refills: RefillPlans;
   readonly quotas: Quotas;
-  /** Moves an identity or a key to the plan that it is to have by now. */
-  readonly movePlan: (holderId: string) => Promise<void>;
-  /** Applies what is due to the credits of a key or identity. */
+  /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
   readonly settle: (owner: string) => Promise<void>;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;

@@ -1,11 +1,7 @@
-import type { AccountMark } from '../../../core/account.ts';
 import { AppError } from '../../../core/errors.ts';
-import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
-import type { RecordChange } from '../../../storage/port/freshness.ts';
-import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
-import type { EventMaker } from './eventMaker.ts';
+import type { Change, ChangeOutcome } from '../../../storage/port/storage.ts';
 import { OneAtATime } from '../../oneAtATime.ts';
-import { inLockOrder } from '../../../storage/port/lockOrder.ts';
+import type { SendChange } from './sendChange.ts';
 
 /** How often a change is made again after another node came first. Of three nodes that compete, each wins one try in three. */
 const MAX_TRIES = 20;
@@ -18,25 +14,17 @@ interface DraftedChange<T> {
   readonly answer: (done: Done) => T;
 }
 
-/** Applies management changes. Each is one transaction. Before it is answered, this node drops what it has cached of the records. */
+/** Applies management changes. Each is one transaction. */
 export class ApplyChange {
-  readonly #ledger: Ledger;
-  readonly #events: EventMaker;
-  readonly #forget: (change: RecordChange) => void;
-  readonly #learn: (mark: AccountMark, nowMs: number) => void;
+  readonly #sender: SendChange;
+  readonly #settle: (owner: string) => Promise<void>;
   /** By target. Without it, each round of many changes of one record would let only one through. */
   readonly #queues = new OneAtATime('Too many changes of this record are waiting; nothing was changed. Try again.');
 
-  constructor(
-    ledger: Ledger,
-    events: EventMaker,
-    forget: (change: RecordChange) => void,
-    learn: (mark: AccountMark, nowMs: number) => void,
-  ) {
-    this.#ledger = ledger;
-    this.#events = events;
-    this.#forget = forget;
-    this.#learn = learn;
+  /** `settle` applies what is due to the credits of a key or identity. */
+  constructor(sender: SendChange, settle: (owner: string) => Promise<void>) {
+    this.#sender = sender;
+    this.#settle = settle;
   }
 
   /**
@@ -76,21 +64,22 @@ export class ApplyChange {
     return (await this.#send(change)).status === 'done';
   }
 
-  /** Every audited change has its events. The cache is dropped also when the outcome is unknown: the change may have happened. */
+  /** What is due comes first: reservations that have expired end at their instant, whatever the change does to their credits. */
   async #send(change: Change): Promise<ChangeOutcome> {
-    try {
-      const events = [...this.#events.ofEntries(change.entries ?? []), ...(change.events ?? [])];
-      const outcome = await this.#ledger.apply({ ...change, events, writes: inLockOrder(change.writes) });
-      if (outcome.status === 'stale' && outcome.mark !== undefined) this.#learn(outcome.mark, outcome.nowMs);
-      return outcome;
-    } finally {
-      const touched = recordChangeOf(change.writes);
-      if (touched !== null) this.#forget(touched);
-    }
+    const outcome = await this.#sender.send(change);
+    if (outcome.status === 'done' || outcome.due === undefined) return outcome;
+    await Promise.all(outcome.due.map((account) => this.#settle(ownerOf(change, account))));
+    return this.#sender.send(change);
   }
 }
 
 /** The target of the last audit entry. A change creates the other records for the sake of that one. */
 function targetOf({ entries = [] }: Change): string {
   return entries.at(-1)?.target ?? '';
+}
+
+function ownerOf({ accounts }: Change, account: number): string {
+  const owner = accounts.find((each) => each.account === account)?.owner;
+  if (owner === undefined) throw new Error(`a change of account ${account} does not name its owner`);
+  return owner;
 }

@@ -1,7 +1,16 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
-import type { CreditsRecord, LimitRecord, OnPlan, PlanRecord, RefillRule, RefillRules } from '../../../core/records.ts';
+import { sooner } from '../../../core/pockets.ts';
+import type {
+  CreditsRecord,
+  LimitRecord,
+  OnPlan,
+  PlanMove,
+  PlanRecord,
+  RefillRule,
+  RefillRules,
+} from '../../../core/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {
   type CounterPatch,
@@ -27,8 +36,9 @@ export interface CounterContext {
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens. It takes them from the front. */
   readonly freeAccounts: number[];
-  /** The plan of the holder that is changed; null = none. */
+  /** The plan of the holder that is changed, and its move to another one; null = none. */
   readonly plan?: PlanRecord | null;
+  readonly planMove?: PlanMove | null;
 }
 
 export interface CounterChange {
@@ -56,6 +66,7 @@ export function patchCounters(before: Counters, patch: CounterPatch, context: Co
 export function retireAccounts(before: Counters, revision: number): AccountChange[] {
   return accountsOf(before).map((account) => ({
     account,
+    owner: before.id,
     expect: before.revision,
     refill: null,
     sleeps: true,
@@ -65,7 +76,8 @@ export function retireAccounts(before: Counters, revision: number): AccountChang
 
 /** For a change of other fields: the counters keep their values under the next revision. */
 export function touchAccounts(before: Counters, revision: number): AccountChange[] {
-  return accountsOf(before).map((account) => ({ account, expect: before.revision, refill: null, revision }));
+  const { id: owner, revision: expect } = before;
+  return accountsOf(before).map((account) => ({ account, owner, expect, refill: null, revision }));
 }
 
 /** For a restored key: passed boundaries are applied, and the refill sweep includes the counters again. */
@@ -81,7 +93,8 @@ export function reviveAccounts(
     const isCredits = account === before.credits?.account;
     const refill = isCredits ? refills.planOrNull(rules, account, nowMs) : null;
     const dueAtMs = isCredits ? Math.min(refill?.nextMs ?? Infinity, movesAtMs) : Infinity;
-    return { account, expect: before.revision, refill, dueAtMs: dueAtMs === Infinity ? 0 : dueAtMs, revision };
+    const sweptAtMs = dueAtMs === Infinity ? 0 : dueAtMs;
+    return { account, owner: before.id, expect: before.revision, refill, dueAtMs: sweptAtMs, revision };
   });
 }
 
@@ -118,16 +131,19 @@ function patchCredits(
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
   const [old, rules] = [heldRefill(credits, plan), heldRefill({ account: 0, refill }, plan)];
-  const isNewSchedule = !isSameBoundaries(old, rules);
+  const isNewSchedule = credits === null || !isSameBoundaries(old, rules);
   const account = credits?.account ?? takeAccount(context);
   const epoch = rules === null ? null : context.refills.epoch(rules, context.nowMs);
   const change: AccountChange = {
     account,
+    owner,
     expect,
     ...(credits === null ? { open: 'credits' as const } : {}),
     refill: context.refills.planOrNull(old, account, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewSchedule ? { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 } : {}),
+    ...(isNewSchedule
+      ? { mark: epoch?.startMs ?? 0, dueAtMs: sooner(epoch?.nextMs ?? 0, context.planMove?.atMs ?? 0) }
+      : {}),
     revision,
   };
   // A number that is set makes it a counter of the holder's own.
@@ -148,7 +164,7 @@ function patchMetered(
   }
   const stays = credits?.metered && patch.metered !== false && patch.remaining == null;
   if (stays && patch.refill) throw refillNeedsCredits();
-  if (stays) return { credits, accounts: [{ account: credits.account, expect, refill: null, revision }] };
+  if (stays) return { credits, accounts: [{ account: credits.account, owner, expect, refill: null, revision }] };
   if (credits?.ofPlan && plan?.metered && patch.remaining == null) throw creditsOfPlan(plan);
   const closed = credits === null ? [] : [closing(credits, owner, expect, revision)];
   if (patch.metered) {

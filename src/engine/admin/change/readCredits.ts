@@ -1,3 +1,4 @@
+import { holdsExpired } from '../../../core/pockets.ts';
 import type { HeldCredits } from '../../../core/records.ts';
 import type { ReadAccount } from '../../../storage/port/storage.ts';
 import type { AdminContext } from './adminContext.ts';
@@ -15,11 +16,7 @@ export async function readCredits(
 ): Promise<readonly (ReadAccount | undefined)[]> {
   const states = await readAccounts(storage, holders);
   const nowMs = storage.ledger.nowMs();
-  const isOver = (state: ReadAccount | undefined): boolean => {
-    const { held = 0, heldUntilMs = 0 } = state?.pockets ?? {};
-    return held > 0 && nowMs >= heldUntilMs;
-  };
-  const due = holders.filter((_, i) => isOver(states[i]));
+  const due = holders.filter((_, i) => holdsExpired(states[i]?.pockets, nowMs));
   if (due.length === 0) return states;
   for (const { id } of due) await settle(id);
   return readAccounts(storage, holders);

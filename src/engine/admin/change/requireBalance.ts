@@ -1,22 +1,23 @@
 import { type AlertsPatch, requireThreshold } from '../../../core/alerts.ts';
-import type { HeldCredits } from '../../../core/records.ts';
 import type { AdminContext } from './adminContext.ts';
+import { type CreditsHolder, readCredits } from './readCredits.ts';
 
 interface AlertedPatch {
   readonly alerts?: AlertsPatch | null;
   readonly remaining?: number | null;
 }
 
-/** Refuses a threshold above the balance. `credits`: those after the patch; null = none. */
+/** Refuses a threshold above the balance. The credits are those after the patch. */
 export async function requireBalance(
-  { storage, refills }: Pick<AdminContext, 'storage' | 'refills'>,
+  context: Pick<AdminContext, 'storage' | 'refills' | 'settle'>,
   { alerts, remaining }: AlertedPatch,
-  credits: HeldCredits | null,
+  { id: owner, credits }: CreditsHolder,
 ): Promise<void> {
   if (alerts?.creditsBelow == null) return;
   if (credits === null || credits.metered) return requireThreshold(alerts, null);
   if (remaining != null) return requireThreshold(alerts, remaining);
-  const [account] = await storage.ledger.read([credits.account]);
+  const [account] = await readCredits(context, [{ id: owner, credits }]);
+  const { refills, storage } = context;
   const nowMs = storage.ledger.nowMs();
   requireThreshold(alerts, account === undefined ? null : refills.balance(account, credits.refill, nowMs));
 }

@@ -11,6 +11,7 @@ import { planOf } from '../../planOf.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
+import { readCredits } from '../change/readCredits.ts';
 import { loadIdentity } from '../identities/loadIdentity.ts';
 import { idsAround } from '../keys/auditedKey.ts';
 import { KeyReader } from '../keys/keyReader.ts';
@@ -98,7 +99,7 @@ export class CreditAdmin {
       throw new AppError('CONFLICT', `This idempotency key was used for a ${what}. Use a new one.`);
     }
     const { storage, refills } = this.#context;
-    const [state] = holder.credits === null ? [] : await storage.ledger.read([holder.credits.account]);
+    const [state] = await readCredits(this.#context, [holder]);
     const remaining =
       state === undefined ? 0 : refills.balance(state, holder.credits?.refill ?? null, storage.ledger.nowMs());
     const change: Change = { writes: [], accounts: [] };
@@ -107,7 +108,7 @@ export class CreditAdmin {
   }
 
   async #accountChange(holder: Holder, call: CreditCall, nowMs: number): Promise<AccountChange> {
-    const { storage, refills } = this.#context;
+    const { refills } = this.#context;
     if (holder.credits === null) {
       const how = holder.kind === 'key' ? 'keys.updateKey' : 'identities.updateIdentity';
       throw new AppError('PRECONDITION_FAILED', `${holder.name} has no credits. Set \`remaining\` first (${how}).`);
@@ -116,7 +117,7 @@ export class CreditAdmin {
     if (metered && call.kind === 'grant') {
       throw new AppError('PRECONDITION_FAILED', `${holder.name} is metered: it has no balance to add to.`);
     }
-    const [state] = await storage.ledger.read([account]);
+    const [state] = await readCredits(this.#context, [holder]);
     if (call.expiresAtMs !== null && call.expiresAtMs <= nowMs) {
       throw new AppError('BAD_REQUEST', `expiresAt must be in the future, got ${call.expiresAtMs} (now is ${nowMs}).`);
     }
@@ -132,11 +133,11 @@ export class CreditAdmin {
       throw new AppError('PRECONDITION_FAILED', `${holder.name} would have more than ${MAX_COUNT} credits.`);
     }
     const plan = refills.planOrNull(refill, account, nowMs);
-    const { revision } = holder;
-    const common = { account, expect: revision, refill: plan, revision };
+    const { id: owner, revision } = holder;
+    const common = { account, owner, expect: revision, refill: plan, revision };
     if (call.kind === 'adjust') return { ...common, add: call.amount };
-    const { id, amount, expiresAtMs } = call;
-    return { ...common, grant: { id, amount, expiresAtMs } };
+    const { amount, expiresAtMs } = call;
+    return { ...common, grant: { id: call.id, amount, expiresAtMs } };
   }
 
   async #load(actor: Actor, reference: HolderReference, kind: CreditCall['kind']): Promise<Holder> {

@@ -112,9 +112,12 @@ export class IdentityAdmin {
       // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: { writes: [], accounts: [] }, answer: () => before };
       const plan = await planOf(records, before);
-      const context = { ...(await this.#counterContext(patch)), plan };
+      const context = { ...(await this.#counterContext(patch)), plan, planMove: before.planMove };
       const { counters, accounts } = patchCounters(before, patch, context);
-      await requireBalance(this.#context, patch, heldCredits(counters.credits, plan));
+      await requireBalance(this.#context, patch, {
+        id: before.id,
+        credits: heldCredits(counters.credits, plan),
+      });
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
       const entry = auditEntry(actor, {
         action: 'identity.update',

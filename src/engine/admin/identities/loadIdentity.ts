@@ -10,7 +10,7 @@ export type IdentityReference = { readonly id: string } | { readonly externalId:
 
 /** An identity that the actor may use in this way, on the plan that it is to have by now. */
 export async function loadIdentity(
-  context: Pick<AdminContext, 'storage' | 'movePlan'>,
+  context: Pick<AdminContext, 'storage' | 'settle'>,
   actor: Actor,
   operation: Operation,
   reference: IdentityReference,

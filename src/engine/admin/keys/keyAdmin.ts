@@ -96,10 +96,17 @@ export class KeyAdmin {
       if (identity && isHolder(before)) throw planFirst(keyId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
       const plan = await planOf(storage.records, before);
-      const context = { ...(await this.#createKey.counterContext(newAccountsNeeded(patch))), plan };
+      const context = {
+        ...(await this.#createKey.counterContext(newAccountsNeeded(patch))),
+        plan,
+        planMove: before.planMove,
+      };
       const { counters, accounts } = patchCounters(before, patch, context);
       draft.accounts.push(...accounts);
-      await requireBalance(this.#context, patch, heldCredits(counters.credits, plan));
+      await requireBalance(this.#context, patch, {
+        id: before.id,
+        credits: heldCredits(counters.credits, plan),
+      });
       const key: KeyRecord = {
         ...patched(before, patch),
         ...counters,
@@ -161,7 +168,7 @@ export class KeyAdmin {
       const { account } = key.credits;
       const rules = heldRefill(key.credits, await planOf(storage.records, key));
       const plan = refills.planOrNull(rules, account, storage.ledger.nowMs());
-      const change = { account, expect: key.revision, refill: plan, revision: key.revision, ...by };
+      const change = { account, owner: keyId, expect: key.revision, refill: plan, revision: key.revision, ...by };
       const facts = { before: null, after: null, counter: 0, ids: idsAround(key, identity) };
       const entry = auditEntry(actor, { action: 'key.updateRemaining', target: keyId, ...facts });
       return {

@@ -1,6 +1,6 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { asSeen, type Ending, type OnExpiry, type Reservation } from '../../../core/reservation.ts';
+import type { OnExpiry, Reservation, UserEnding } from '../../../core/reservation.ts';
 import type { ReservationQuery } from '../../../storage/port/reservations.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
@@ -9,6 +9,8 @@ import { KeyReader } from '../keys/keyReader.ts';
 import type { ReservationTerms } from '../../verify/request.ts';
 
 const RIGHT = 'api.verify_key';
+/** How often an end is tried again after something was due to the credits first. */
+const MAX_TRIES = 5;
 
 /** Ends and shows reservations. The verifier makes them. */
 export class ReservationAdmin {
@@ -26,16 +28,27 @@ export class ReservationAdmin {
     return { id: makeId('rsv', storage.ledger.nowMs(), system.randomBytes(ID_RANDOM_BYTES)), ttlMs, onExpiry };
   }
 
+  /** One whose time is over has ended: what is due to its credits is applied before it is shown. */
   async get(actor: Actor, id: string): Promise<Reservation> {
-    return asSeen(await this.#load(actor, id), this.#context.storage.ledger.nowMs());
+    const { reservations } = this.#context.storage;
+    const found = await reservations.find(id);
+    requireOn(actor, RIGHT, found?.apiId ?? '', 'reservation', id);
+    if (found === null) throw notFound('reservation', id);
+    if (!this.#isOver(found)) return found;
+    await this.#settle([found]);
+    return this.#asEnded((await reservations.find(id)) ?? found);
   }
 
   /** Those of a key, the oldest first. */
   async list(actor: Actor, query: Omit<ReservationQuery, 'nowMs'>): Promise<readonly Reservation[]> {
     await this.#reader.find(actor, RIGHT, query.keyId);
     const { reservations, ledger } = this.#context.storage;
-    const nowMs = ledger.nowMs();
-    return (await reservations.list({ ...query, nowMs })).map((each) => asSeen(each, nowMs));
+    const list = () => reservations.list({ ...query, nowMs: ledger.nowMs() });
+    const found = await list();
+    const over = found.filter((each) => this.#isOver(each));
+    if (over.length === 0) return found;
+    await this.#settle(over);
+    return (await list()).map((each) => this.#asEnded(each));
   }
 
   /** Charges what the call has cost, and returns the rest. Settling again with the same cost answers the same. */
@@ -53,41 +66,35 @@ export class ReservationAdmin {
   }
 
   /** The reservation as it has ended, by this call or before. */
-  async #end(actor: Actor, id: string, ending: Ending): Promise<Reservation> {
-    const { ledger } = this.#context.storage;
-    const reservation = await this.#load(actor, id);
-    if (reservation.state === 'held') await this.#applyDueTo(reservation);
-    const outcome = await ledger.endReservation(id, ending, []);
-    switch (outcome.status) {
-      case 'done':
-        return outcome.reservation;
-      case 'not held':
-        return asSeen(outcome.reservation, outcome.nowMs);
-      case 'too much':
-        throw tooMuch(outcome.reservation, ending);
-      case 'unknown':
-        throw notFound('reservation', id);
+  async #end(actor: Actor, id: string, ending: UserEnding): Promise<Reservation> {
+    for (let tries = 0; tries < MAX_TRIES; tries++) {
+      const reservation = await this.get(actor, id);
+      if (reservation.state !== 'held') return reservation;
+      const outcome = await this.#context.storage.ledger.endReservation(id, ending);
+      if (outcome.status === 'done') return outcome.reservation;
+      if (outcome.status === 'too much') throw tooMuch(outcome.reservation, ending);
+      // Refills and expiries come first: they depend on what is held.
+      if (outcome.status === 'due') await this.#settle([reservation]);
     }
+    throw new AppError(
+      'UNAVAILABLE',
+      `The credits of the reservation ${id} keep changing; it is still held. Try again.`,
+    );
   }
 
-  /** Refills and expiries come first: they depend on what is held. */
-  async #applyDueTo({ parts, keyId, identityId }: Reservation): Promise<void> {
-    const { storage, settle } = this.#context;
-    const { ledger } = storage;
-    const accounts = parts.flatMap(({ account, taken }) => (taken === null ? [] : account));
-    const nowMs = ledger.nowMs();
-    const states = accounts.length === 0 ? [] : await ledger.read(accounts);
-    const isDue = states.some((state) => state !== undefined && state.dueAtMs !== 0 && state.dueAtMs <= nowMs);
-    if (!isDue) return;
-    await settle(keyId);
-    if (identityId !== null) await settle(identityId);
+  async #settle(some: readonly Reservation[]): Promise<void> {
+    const owners = new Set(some.flatMap(({ keyId, identityId }) => [keyId, identityId ?? []].flat()));
+    for (const owner of owners) await this.#context.settle(owner);
   }
 
-  async #load(actor: Actor, id: string): Promise<Reservation> {
-    const found = await this.#context.storage.reservations.find(id);
-    requireOn(actor, RIGHT, found?.apiId ?? '', 'reservation', id);
-    if (found === null) throw notFound('reservation', id);
-    return found;
+  #isOver({ state, expiresAtMs }: Reservation): boolean {
+    return state === 'held' && this.#context.storage.ledger.nowMs() >= expiresAtMs;
+  }
+
+  /** After what is due is applied, only one that holds nothing can be left: it never did, or its accounts are gone. */
+  #asEnded(reservation: Reservation): Reservation {
+    if (!this.#isOver(reservation)) return reservation;
+    return { ...reservation, state: 'expired', endedAtMs: reservation.expiresAtMs, charged: 0, returned: 0 };
   }
 }
 
@@ -102,7 +109,7 @@ function hasEnded({ id, state, settledCost, endedAtMs }: Reservation, what: stri
   return new AppError('CONFLICT', `The reservation ${id} ${how[state]} at ${atTime}; ${what}.`);
 }
 
-function tooMuch({ id, cost }: Reservation, ending: Ending): AppError {
+function tooMuch({ id, cost }: Reservation, ending: UserEnding): AppError {
   const wanted = ending.kind === 'settle' ? ending.cost : 0;
   const how = 'Set allowOverage to true to take the difference from the credits that are left';
   return new AppError(

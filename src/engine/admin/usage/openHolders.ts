@@ -1,11 +1,13 @@
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import { heldRefill } from '../../../core/plan.ts';
+import { holdsExpired } from '../../../core/pockets.ts';
 import type { PlanRecord, RefillRules } from '../../../core/records.ts';
 import { fitsAccount, runningLines } from '../../../core/runningLines.ts';
 import type { StatementLine } from '../../../core/statement.ts';
 import type { Holder } from '../../../storage/port/statements.ts';
 import { type ReadAccount, type Storage, StorageUnavailable } from '../../../storage/port/storage.ts';
 import { plansOf } from '../../planOf.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 
 /** How often an account is read that changes while it is read. */
@@ -36,14 +38,18 @@ export interface OpenHolder {
   readonly metered: ReadonlySet<number>;
 }
 
+export type StatementContext = Pick<AdminContext, 'storage' | 'refills' | 'settle'>;
+
 /** Reads the accounts of holders so that they fit the lines of their statements. */
 export class OpenHolders {
   readonly #storage: Storage;
   readonly #refills: RefillPlans;
+  readonly #settle: StatementContext['settle'];
 
-  constructor({ storage, refills }: { readonly storage: Storage; readonly refills: RefillPlans }) {
+  constructor({ storage, refills, settle }: StatementContext) {
     this.#storage = storage;
     this.#refills = refills;
+    this.#settle = settle;
   }
 
   async open(holders: readonly Holder[]): Promise<OpenHolder[]> {
@@ -78,7 +84,7 @@ export class OpenHolders {
     return found;
   }
 
-  /** Answers those that have changed meanwhile. */
+  /** Answers those that have changed meanwhile, or have just been settled. */
   async #tryRunning<T extends Pick<OpenHolder, 'holder' | 'rules'>>(
     waiting: readonly T[],
     found: Map<string, RunningAccount>,
@@ -86,6 +92,9 @@ export class OpenHolders {
     const { ledger, statements } = this.#storage;
     const accounts = waiting.map(({ holder }) => holder.credits?.account ?? 0);
     const states = await ledger.read(accounts);
+    const expired = waiting.filter((_, i) => holdsExpired(states[i]?.pockets, ledger.nowMs()));
+    for (const { holder } of expired) await this.#settle(holder.id);
+    if (expired.length > 0) return [...waiting];
     const spans = accounts.flatMap((account, i) => {
       const state = states[i];
       return state === undefined ? [] : [{ account, fromMs: state.segmentMs }];

@@ -3,9 +3,8 @@ import type { StatementRow } from '../../../core/statementRows.ts';
 import type { AccountLine } from '../../../storage/port/creditWrites.ts';
 import type { Holder, LineCursor, LineSpan } from '../../../storage/port/statements.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
-import type { RefillPlans } from '../../refill/refillPlans.ts';
 import { HolderRows, type RowQuery } from './holderRows.ts';
-import { type OpenHolder, OpenHolders } from './openHolders.ts';
+import { type OpenHolder, OpenHolders, type StatementContext } from './openHolders.ts';
 
 /** Lines that are in memory at one time. */
 const MAX_LINES = 5_000;
@@ -20,7 +19,7 @@ export class StatementReader {
   readonly #storage: Storage;
   readonly #open: OpenHolders;
 
-  constructor(context: { readonly storage: Storage; readonly refills: RefillPlans }) {
+  constructor(context: StatementContext) {
     this.#storage = context.storage;
     this.#open = new OpenHolders(context);
   }

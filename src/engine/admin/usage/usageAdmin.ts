@@ -101,11 +101,11 @@ export class UsageAdmin {
 
   /** The holders on the plan that each is to have by now. `planId`: only those that are on this plan then. */
   async #moved(holders: readonly Holder[], planId: string | null): Promise<readonly Holder[]> {
-    const { storage, movePlan } = this.#context;
+    const { storage, settle } = this.#context;
     const nowMs = storage.ledger.nowMs();
     const due = holders.filter(({ movesAtMs, isDeleted }) => movesAtMs !== null && nowMs >= movesAtMs && !isDeleted);
     if (due.length === 0) return holders;
-    for (const { id } of due) await movePlan(id);
+    for (const { id } of due) await settle(id);
     const found = await storage.statements.findHolders(holders.map(({ id }) => id));
     return found.filter((holder) => planId === null || holder.planId === planId);
   }

@@ -1,6 +1,5 @@
-import type { Ending, EndOutcome, NewReservation, ReserveOutcome } from '../../../core/reservation.ts';
+import type { EndOutcome, NewReservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
-import type { NewEvent } from '../../port/events.ts';
 import type {
   Change,
   ChangeOutcome,
@@ -123,11 +122,11 @@ export class PostgresLedger implements Ledger {
     return outcome;
   }
 
-  async endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
+  async endReservation(id: string, ending: UserEnding): Promise<EndOutcome> {
     const known = await this.#management.findReservation(id);
     if (known === null) return { status: 'unknown' };
     this.#schedule();
-    const run = (): Promise<EndOutcome> => this.#management.reservations.end(known, ending, events);
+    const run = (): Promise<EndOutcome> => this.#management.reservations.end(known, ending);
     const locks = known.parts.map(({ account }) => account);
     return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
@@ -136,10 +135,10 @@ export class PostgresLedger implements Ledger {
     return this.#management.findRemembered(key);
   }
 
-  expireReservations(expired: readonly ExpiredReservation[]): Promise<void> {
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<number> {
     this.#schedule();
     const locks = [...new Set(expired.flatMap(({ reservation }) => reservation.parts.map(({ account }) => account)))];
-    const run = (): Promise<void> => this.#management.reservations.expire(expired);
+    const run = (): Promise<number> => this.#management.reservations.expire(expired);
     return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
 

@@ -1,10 +1,16 @@
 import { canShareCommit } from '../../port/lockOrder.ts';
-import { type Change, type ChangeOutcome, StorageUnavailable, toStale } from '../../port/storage.ts';
+import {
+  type Change,
+  type ChangeOutcome,
+  type StaleAccounts,
+  StorageUnavailable,
+  toStale,
+} from '../../port/storage.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import type { Pool } from '../connection/pool.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
-import { applyTogether, SomeStale, Stale, type StaleChange } from './changeTransaction.ts';
+import { applyTogether, SomeStale, Stale } from './changeTransaction.ts';
 
 /** Changes of one group at the most: bounds how long the last one waits for the first. */
 const MAX_GROUP = 64;
@@ -114,8 +120,8 @@ export class ChangeGroups {
     }
   }
 
-  #stale(stale: StaleChange | null = null): ChangeOutcome {
-    return toStale(this.#context.clock.nowMs(), stale?.mark);
+  #stale(why: StaleAccounts | null = null): ChangeOutcome {
+    return toStale(this.#context.clock.nowMs(), why ?? {});
   }
 }
 

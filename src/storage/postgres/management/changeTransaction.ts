@@ -1,8 +1,8 @@
-import type { AccountMark, AccountState } from '../../../core/account.ts';
+import type { AccountState } from '../../../core/account.ts';
 import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
 import { BatchCredits } from '../../port/batchCredits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
-import { type Change, type ChangeOutcome, StorageOutcomeUnknown } from '../../port/storage.ts';
+import { type Change, type ChangeOutcome, type StaleAccounts, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
@@ -41,16 +41,11 @@ export interface TransactionOptions {
   readonly lockWaitMs: number | null;
 }
 
-/** A change was made for other accounts. `mark`: where the refill of one of them has to begin. */
-export interface StaleChange {
-  readonly mark: AccountMark | undefined;
-}
-
 /** Some changes, or all of them, were made for other accounts; nothing was done. One entry for each change; null: it is not stale. */
 export class SomeStale extends Error {
-  readonly stale: readonly (StaleChange | null)[];
+  readonly stale: readonly (StaleAccounts | null)[];
 
-  constructor(stale: readonly (StaleChange | null)[]) {
+  constructor(stale: readonly (StaleAccounts | null)[]) {
     super();
     this.stale = stale;
   }
@@ -124,19 +119,24 @@ async function write(
   return { ...locked, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
 }
 
-function isStale(decided: Decided | StaleChange): decided is StaleChange {
+function isStale(decided: Decided | StaleAccounts): decided is StaleAccounts {
   return !('change' in decided);
 }
 
-function decide(change: Change, { states, credits, nowMs }: Locked): Decided | StaleChange {
+function decide(change: Change, { states, credits, nowMs }: Locked): Decided | StaleAccounts {
   const accounts: ChangedAccount[] = [];
+  const due: number[] = [];
   for (const each of change.accounts) {
     const before = states.get(each.account) ?? undefined;
     const after = changed(before, credits.pockets(each.account), each, nowMs);
-    if (after === 'stale') return { mark: markBeside(each, before) };
+    if (after === 'stale') return markBeside(each, before);
+    if (after === 'due') {
+      due.push(each.account);
+      continue;
+    }
     accounts.push(after);
     states.set(each.account, after.state);
     credits.adopt(each, before, after);
   }
-  return { change, accounts };
+  return due.length > 0 ? { due } : { change, accounts };
 }

@@ -10,11 +10,13 @@ import {
   type NewReservation,
   type Reservation,
   type ReserveOutcome,
+  type UserEnding,
 } from '../../../core/reservation.ts';
 import type { Spend } from '../../../core/spend.ts';
 import { BatchCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
+import { withCharged } from '../../sql/credits/balances.ts';
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
@@ -86,23 +88,27 @@ export class Reservations {
   }
 
   /** `known`: the reservation as it was read before. Its accounts never change. */
-  end(known: Reservation, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
+  end(known: Reservation, ending: UserEnding): Promise<EndOutcome> {
     return this.#transact(accountsOf([known]), [lockAgain([known])], (read) => {
       const view = endingView(read);
       const outcome = end(view, known.id, ending);
-      return { outcome, view: outcome.status === 'done' ? view : null, events };
+      return { outcome, view: outcome.status === 'done' ? view : null, events: [] };
     });
   }
 
-  async expire(expired: readonly ExpiredReservation[]): Promise<void> {
+  expire(expired: readonly ExpiredReservation[]): Promise<number> {
     const known = expired.map(({ reservation }) => reservation);
-    await this.#transact(accountsOf(known), [lockAgain(known)], (read) => {
+    return this.#transact(accountsOf(known), [lockAgain(known)], (read) => {
       const view = endingView(read);
-      const ended = expired.filter(
-        ({ reservation }) => end(view, reservation.id, { kind: 'expire' }).status === 'done',
-      );
-      const events = ended.flatMap(({ event }) => event ?? []);
-      return { outcome: undefined, view: ended.length === 0 ? null : view, events };
+      const events: NewEvent[] = [];
+      let ended = 0;
+      for (const { reservation, marks, event } of expired) {
+        const outcome = end(view, reservation.id, { kind: 'expire', marks });
+        if (outcome.status !== 'done') continue;
+        ended++;
+        if (event !== null) events.push(withCharged(event, outcome.reservation));
+      }
+      return { outcome: ended, view: ended === 0 ? null : view, events };
     });
   }
 

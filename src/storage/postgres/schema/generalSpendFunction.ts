@@ -21,6 +21,9 @@ export const STEP_MODE = { restore: 0, add: 1 } as const;
  */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
+/** When the account is due after a refill: at the next one, or at a move to another plan before it. */
+const NEXT_DUE = 'CASE WHEN d > now_ THEN least(d, r3[g]) ELSE r3[g] END';
+
 /**
  * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a charge
  * names its account by its position among them. Without `waits` a row that another transaction holds is left alone, and
@@ -177,11 +180,11 @@ BEGIN
                 ELSE v + step_amount[q] * step_times[q] END;
               v := greatest(v, target);
             END LOOP;
-            gain[i] := v - vals[p]; m := r2[g]; d := r3[g]; sg := greatest(r2[g], sg + 1);
+            gain[i] := v - vals[p]; m := r2[g]; d := ${NEXT_DUE}; sg := greatest(r2[g], sg + 1);
           ELSIF (rule = ${CHARGE_RULE.refill} AND d = 0) OR (d <> 0 AND now_ >= d) OR sg < today THEN
             -- Pockets also decide when an account is due.
             IF ids[p] <> ALL (pocketed) THEN
-              d := CASE WHEN rule = ${CHARGE_RULE.refill} THEN greatest(d, r3[g]) WHEN now_ >= d THEN 0 ELSE d END;
+              d := CASE WHEN rule = ${CHARGE_RULE.refill} AND now_ >= d THEN r3[g] WHEN now_ >= d THEN 0 ELSE d END;
             END IF;
           END IF;
           sg := greatest(sg, today);

@@ -1,5 +1,6 @@
 import type { ChangedAccount } from '../../../core/accountChange.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
+import type { Reservation } from '../../../core/reservation.ts';
 import type { NewEvent } from '../../port/events.ts';
 
 /** Adds the balance before and after to entries that name a counter, as the ledger saw it; null = there is no counter. */
@@ -29,6 +30,11 @@ export function withEventBalances(
     };
     return { ...event, data: JSON.stringify({ ...data, ...changed }) };
   });
+}
+
+/** Adds to an event what the end of a reservation has charged. */
+export function withCharged(event: NewEvent, { charged }: Reservation): NewEvent {
+  return { ...event, data: JSON.stringify({ ...(JSON.parse(event.data) as object), charged }) };
 }
 
 function balances(

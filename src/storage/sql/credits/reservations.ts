@@ -29,20 +29,20 @@ export class SqlReservations implements Reservations {
     );
   }
 
-  /** By the index reservations_due, or those of the held ones of a key or identity. */
-  listExpired(untilMs: number, owner: string | null, limit: number): Promise<readonly Reservation[]> {
-    const params: Params = [untilMs];
-    const ofOwner = owner === null ? '' : `AND ${ownerColumn(owner)} = $${params.push(owner)}`;
-    return this.#find(
-      `${SELECT} WHERE state = 'held' AND expires_at_ms <= $1 ${ofOwner} ORDER BY expires_at_ms LIMIT $${params.push(limit)}`,
-      params,
-    );
+  /** By the index reservations_due. */
+  listExpired(untilMs: number, after: Reservation | null, limit: number): Promise<readonly Reservation[]> {
+    const sql = `${SELECT} WHERE state = 'held' AND expires_at_ms <= $1 AND expires_at_ms >= $2 AND (expires_at_ms > $2 OR id > $3)
+      ORDER BY expires_at_ms, id LIMIT $4`;
+    return this.#find(sql, [untilMs, after?.expiresAtMs ?? 0, after?.id ?? '', limit]);
   }
 
-  async nextExpiryOf(owner: string): Promise<number> {
-    const sql = `SELECT min(expires_at_ms) AS next FROM reservations WHERE state = 'held' AND ${ownerColumn(owner)} = $1`;
-    const [row] = await this.#reader.find<{ next: number | null }>({ sql, params: [owner] });
-    return row?.next ?? 0;
+  /** By the index of the held ones of a key or an identity. */
+  listHeld(owner: string, limit: number): Promise<readonly Reservation[]> {
+    const column = owner.startsWith('key_') ? 'key_id' : 'identity_id';
+    return this.#find(`${SELECT} WHERE state = 'held' AND ${column} = $1 ORDER BY expires_at_ms, id LIMIT $2`, [
+      owner,
+      limit,
+    ]);
   }
 
   async prune(endedBeforeMs: number, emptyBeforeMs: number): Promise<boolean> {
@@ -59,13 +59,9 @@ export class SqlReservations implements Reservations {
   }
 }
 
-/** As `asSeen` sees the state. */
+/** One whose time is over has expired, even before that is written. */
 function stateCondition(state: ReservationState, nowMs: number, params: Params): string {
   if (state === 'held') return `state = 'held' AND expires_at_ms > $${params.push(nowMs)}`;
   if (state !== 'expired') return `state = $${params.push(state)}`;
   return `(state = 'expired' OR (state = 'held' AND expires_at_ms <= $${params.push(nowMs)}))`;
-}
-
-function ownerColumn(owner: string): string {
-  return owner.startsWith('key_') ? 'key_id' : 'identity_id';
 }

@@ -26,7 +26,7 @@ import { BatchCredits, type StoredCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { effectsOf, endsNotes } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
-import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
+import { withBalances, withCharged, withEventBalances } from '../../sql/credits/balances.ts';
 import type { Accounts } from '../accounts/accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -45,7 +45,7 @@ export type Work =
   | { readonly spend: Spend }
   | { readonly change: SqliteChange }
   | { readonly reserve: Spend; readonly wanted: NewReservation }
-  | { readonly end: string; readonly ending: Ending; readonly events: readonly NewEvent[] }
+  | { readonly end: string; readonly ending: Ending; readonly event: NewEvent | null }
   | { readonly lookUp: IdempotencyKey }
   | { readonly rotateIdempotency: true };
 
@@ -202,11 +202,14 @@ export class Batch implements ReservationView {
   #applyChange(change: SqliteChange): ChangeOutcome {
     const before = change.accounts.map(({ account }) => this.account(account));
     const results: ChangedAccount[] = [];
+    const due: number[] = [];
     for (const [i, accountChange] of change.accounts.entries()) {
       const result = changed(before[i], this.pockets(accountChange.account), accountChange, this.#nowMs);
       if (result === 'stale') return toStale(this.#nowMs, markBeside(accountChange, before[i]));
-      results.push(result);
+      if (result === 'due') due.push(accountChange.account);
+      else results.push(result);
     }
+    if (due.length > 0) return toStale(this.#nowMs, { due });
     const after = results.map(({ state }) => state);
     const unsound = after.find((state) => state !== null && !isSound(state));
     if (unsound !== undefined) throw new Error('the change would make an impossible account');
@@ -224,11 +227,11 @@ export class Batch implements ReservationView {
     return { status: 'done', accounts: after, nowMs: this.#nowMs };
   }
 
-  #end({ end, ending, events }: Extract<Work, { end: string }>): EndOutcome {
+  #end({ end, ending, event }: Extract<Work, { end: string }>): EndOutcome {
     const outcome = decideEnd(this, end, ending, this.#nowMs);
     if (outcome.status !== 'done') return outcome;
     this.#credits.released(outcome.reservation, (account) => this.account(account)?.value ?? 0);
-    for (const event of events) this.#events.push({ ...event, atMs: this.#nowMs });
+    if (event !== null) this.#events.push({ ...withCharged(event, outcome.reservation), atMs: this.#nowMs });
     return outcome;
   }
 }

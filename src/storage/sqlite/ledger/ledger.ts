@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
-import type { Ending, EndOutcome, NewReservation, ReserveOutcome } from '../../../core/reservation.ts';
+import type { EndOutcome, NewReservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
@@ -36,7 +36,6 @@ import { Idempotency } from './idempotency.ts';
 import { answerAll, failAll, failedAlone, NOT_DONE, type Item } from './queuedItem.ts';
 import { ReadAccounts } from './readAccounts.ts';
 import { SqliteStoredCredits } from './storedCredits.ts';
-import type { NewEvent } from '../../port/events.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 import { deleteEnded } from '../../sql/query/queries.ts';
 
@@ -132,17 +131,18 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<ReserveOutcome>({ reserve: spend, wanted }).toPromise();
   }
 
-  endReservation(id: string, ending: Ending, events: readonly NewEvent[]): Promise<EndOutcome> {
-    return this.#enqueue<EndOutcome>({ end: id, ending, events }).toPromise();
+  endReservation(id: string, ending: UserEnding): Promise<EndOutcome> {
+    return this.#enqueue<EndOutcome>({ end: id, ending, event: null }).toPromise();
   }
 
   /** They wait together, so they share a commit. */
-  async expireReservations(expired: readonly ExpiredReservation[]): Promise<void> {
-    await Promise.all(
-      expired.map(({ reservation, event }) =>
-        this.endReservation(reservation.id, { kind: 'expire' }, event === null ? [] : [event]),
+  async expireReservations(expired: readonly ExpiredReservation[]): Promise<number> {
+    const outcomes = await Promise.all(
+      expired.map(({ reservation: { id }, marks, event }) =>
+        this.#enqueue<EndOutcome>({ end: id, ending: { kind: 'expire', marks }, event }).toPromise(),
       ),
     );
+    return outcomes.filter(({ status }) => status === 'done').length;
   }
 
   peek(account: number): ReadAccount | undefined {

@@ -281,7 +281,7 @@ describePort('events of credits', (setup) => {
     await verify(node, secret);
     await node.tellCredits.run();
     expect(await told()).toEqual([[EXHAUSTED, 0]]);
-    await storage.ledger.endReservation('res_1', { kind: 'release' }, []);
+    await storage.ledger.endReservation('res_1', { kind: 'release' });
     await verify(node, secret);
     await node.tellCredits.run();
     expect(await told()).toEqual([

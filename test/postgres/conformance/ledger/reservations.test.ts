@@ -1,12 +1,13 @@
 import { expect, test } from 'bun:test';
 
+import type { AccountMark } from '../../../../src/core/account.ts';
 import { recordFence } from '../../../../src/core/fence.ts';
 import type {
-  Ending,
   EndOutcome,
   NewReservation,
   Reservation,
   ReserveOutcome,
+  UserEnding,
 } from '../../../../src/core/reservation.ts';
 import type { Charge } from '../../../../src/core/spend.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
@@ -14,9 +15,8 @@ import { describePort } from '../adapters.ts';
 import { balanceOf, change, credits, key, openCredits, openStrict, spendOf, strict, write } from '../samples.ts';
 
 const MINUTE_MS = 60_000;
-const RELEASE: Ending = { kind: 'release' };
-const EXPIRE: Ending = { kind: 'expire' };
-const settling = (cost: number, allowOverage = false): Ending => ({ kind: 'settle', cost, allowOverage });
+const RELEASE: UserEnding = { kind: 'release' };
+const settling = (cost: number, allowOverage = false): UserEnding => ({ kind: 'settle', cost, allowOverage });
 
 let made = 0;
 
@@ -58,8 +58,22 @@ async function held(
   return reservation;
 }
 
-const end = ({ ledger }: Storage, { id }: { id: string }, ending: Ending): Promise<EndOutcome> =>
-  ledger.endReservation(id, ending, []);
+const end = ({ ledger }: Storage, { id }: { id: string }, ending: UserEnding): Promise<EndOutcome> =>
+  ledger.endReservation(id, ending);
+
+/** Answers how many of them have ended. */
+const expire = (
+  { ledger }: Storage,
+  reservations: readonly Reservation[],
+  marks: readonly AccountMark[],
+): Promise<number> =>
+  ledger.expireReservations(
+    reservations.map((reservation) => ({
+      reservation,
+      marks,
+      event: { id: `evt_${reservation.id}`, type: 'reservation.expired', data: '{}' },
+    })),
+  );
 
 const pocketsOf = async ({ ledger }: Storage, account: number) => (await ledger.read([account]))[0]?.pockets;
 
@@ -112,7 +126,17 @@ describePort('reservations', (setup) => {
     expect([await balanceOf(storage, own), await balanceOf(storage, window)]).toEqual([60, 3]);
     clock.advance(MINUTE_MS);
     await storage.ledger.spend(spendOf(strict(window, 5, 10, MINUTE_MS)));
-    await end(storage, second, RELEASE);
+    await storage.ledger.apply(
+      change({
+        account: own,
+        expect: 1,
+        refill: null,
+        dueAtMs: 0,
+        revision: 1,
+        heldUntil: { atMs: second.expiresAtMs, newest: second.id },
+      }),
+    );
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'done' });
     expect([await balanceOf(storage, own), await balanceOf(storage, window)]).toEqual([100, 5]);
   });
 
@@ -144,30 +168,112 @@ describePort('reservations', (setup) => {
     expect(await end(storage, { id: 'rsv_none' }, RELEASE)).toEqual({ status: 'unknown' });
   });
 
-  test('expire at their instant, by the clock of the ledger, with their event', async () => {
+  test('expire at their instant, by the clock of the ledger, with their event, which says what was charged', async () => {
     const { storage, clock } = setup();
     const account = await openCredits(storage, 100);
+    const marks = [{ account, markMs: 0 }];
     const [released, charged] = [
       await held(storage, [credits(account, 10)], { cost: 10 }),
       await held(storage, [credits(account, 20)], { cost: 20, onExpiry: 'charge' }),
     ];
     clock.advance(MINUTE_MS - 1);
-    expect(await end(storage, released, EXPIRE)).toMatchObject({ status: 'not held' });
+    expect(await expire(storage, [released], marks)).toBe(0);
     expect(await storage.reservations.listExpired(clock.nowMs(), null, 10)).toEqual([]);
     clock.advance(1);
     expect(await end(storage, released, settling(1))).toMatchObject({ status: 'not held' });
     expect(await end(storage, charged, RELEASE)).toMatchObject({ status: 'not held' });
     expect(await storage.ledger.spend(spendOf(credits(account, 1)))).toMatchObject({ status: 'stale', due: account });
-    const due = await storage.reservations.listExpired(clock.nowMs(), 'key_1', 10);
-    expect(due.map(({ id }) => id).toSorted()).toEqual([released.id, charged.id]);
-    const event = { id: 'evt_1', type: 'reservation.expired', data: '{}' } as const;
-    expect(await storage.ledger.endReservation(released.id, EXPIRE, [event])).toMatchObject({ status: 'done' });
-    expect(await end(storage, charged, EXPIRE)).toMatchObject({ reservation: { state: 'expired', charged: 20 } });
+    const due = await storage.reservations.listExpired(clock.nowMs(), null, 10);
+    expect(due.map(({ id }) => id)).toEqual([released.id, charged.id]);
+    expect((await storage.reservations.listExpired(clock.nowMs(), released, 10)).map(({ id }) => id)).toEqual([
+      charged.id,
+    ]);
+    expect(await expire(storage, [released], marks)).toBe(1);
+    expect(await expire(storage, [released, charged], marks)).toBe(1);
+    expect(await storage.reservations.find(charged.id)).toMatchObject({ state: 'expired', charged: 20 });
     expect([await balanceOf(storage, account), await pocketsOf(storage, account)]).toEqual([80, undefined]);
-    expect(await storage.ledger.endReservation(charged.id, EXPIRE, [{ ...event, id: 'evt_2' }])).toMatchObject({
-      status: 'not held',
+    expect(await expire(storage, [charged], marks)).toBe(0);
+    const events = await storage.events.list({ after: 0, types: null, limit: 10 });
+    expect(events.map(({ id, data }) => [id, data])).toEqual([
+      [`evt_${released.id}`, '{"charged":0}'],
+      [`evt_${charged.id}`, '{"charged":20}'],
+    ]);
+  });
+
+  test('expire only when their accounts have the marks that the caller has seen', async () => {
+    const { storage, clock } = setup();
+    const [own, shared] = [await openCredits(storage, 100), await openCredits(storage, 50)];
+    const reservation = await held(storage, [credits(own, 40), credits(shared, 40)], { cost: 40, onExpiry: 'charge' });
+    clock.advance(MINUTE_MS);
+    const mark = (account: number, markMs = 0) => ({ account, markMs });
+    for (const marks of [[], [mark(own)], [mark(own), mark(shared, 1)]])
+      expect(await expire(storage, [reservation], marks)).toBe(0);
+    expect((await storage.reservations.find(reservation.id))?.state).toBe('held');
+    expect(await storage.events.list({ after: 0, types: null, limit: 10 })).toEqual([]);
+    await storage.ledger.apply(
+      change({ account: shared, expect: 1, refill: null, close: true, owner: 'id_1', revision: 1 }),
+    );
+    expect(await storage.ledger.read([shared])).toEqual([expect.objectContaining({ value: 10 })]);
+    await expire(storage, [reservation], [mark(own), mark(shared)]);
+    expect([await balanceOf(storage, own), await balanceOf(storage, shared)]).toEqual([60, 10]);
+  });
+
+  test('that hold credits of closed accounts charge nothing, and the event says so', async () => {
+    const { storage, clock } = setup();
+    const account = await openCredits(storage, 100);
+    const reservation = await held(storage, [credits(account, 40)], { cost: 40, onExpiry: 'charge' });
+    await storage.ledger.apply(change({ account, expect: 1, refill: null, close: true, owner: 'key_1', revision: 1 }));
+    clock.advance(MINUTE_MS);
+    expect(await expire(storage, [reservation], [])).toBe(1);
+    expect(await storage.reservations.find(reservation.id)).toMatchObject({
+      state: 'expired',
+      charged: 0,
+      returned: 0,
     });
-    expect((await storage.events.list({ after: 0, types: null, limit: 10 })).map(({ id }) => id)).toEqual(['evt_1']);
+    expect((await storage.events.list({ after: 0, types: null, limit: 10 })).map(({ data }) => data)).toEqual([
+      '{"charged":0}',
+    ]);
+  });
+
+  test('that have expired come before every change of their account, and before the end of another', async () => {
+    const { storage, clock } = setup();
+    const [account, other] = [await openCredits(storage, 100), await openCredits(storage, 100)];
+    const charges = [credits(account, 40), credits(other, 40)];
+    const first = await held(storage, charges, { cost: 40, onExpiry: 'charge' });
+    const second = await held(storage, charges, { cost: 5, ttlMs: 5 * MINUTE_MS });
+    clock.advance(MINUTE_MS);
+    const both = [account, other];
+    const of = (fields: object) =>
+      both.map((each) => ({ account: each, expect: 1, refill: null, revision: 1, ...fields }));
+    for (const fields of [
+      {},
+      { set: 7 },
+      { add: 1 },
+      { sleeps: true },
+      { close: true, owner: 'key_1' },
+      { grant: { id: 'g', amount: 1, expiresAtMs: null } },
+    ]) {
+      expect(await storage.ledger.apply(change(...of(fields)))).toMatchObject({ status: 'stale', due: both });
+    }
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'due' });
+    const before = clock.nowMs() - 1;
+    expect(await storage.ledger.apply(change(...of({ atMs: before, add: 1 })))).toMatchObject({ status: 'done' });
+    await expire(
+      storage,
+      [first],
+      both.map((each) => ({ account: each, markMs: 0 })),
+    );
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'due' });
+    // Only whoever has seen the newest reservation of the account says when the next one expires.
+    const next = { atMs: second.expiresAtMs, newest: second.id };
+    expect(await storage.ledger.apply(change(...of({ heldUntil: { ...next, newest: first.id } })))).toMatchObject({
+      status: 'stale',
+    });
+    expect(await storage.ledger.apply(change(...of({ heldUntil: next, dueAtMs: 0 })))).toMatchObject({
+      status: 'done',
+    });
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'done' });
+    expect(await balanceOf(storage, account)).toBe(61);
   });
 
   test('take grants first, and give back to those that have not expired', async () => {
@@ -188,6 +294,8 @@ describePort('reservations', (setup) => {
     const reservation = await held(storage, [credits(account, 50)], { cost: 50 });
     expect(reservation.parts[0]?.taken).toMatchObject({ grants: [{ left: 10 }, { left: 20 }], own: 20 });
     clock.advance(MINUTE_MS / 2);
+    expect(await end(storage, reservation, settling(5))).toEqual({ status: 'due' });
+    await storage.ledger.apply(change({ account, expect: 1, refill: null, dueAtMs: 0, revision: 1 }));
     expect(await end(storage, reservation, settling(5))).toMatchObject({
       reservation: { charged: 5, returned: 40, remaining: 120 },
     });
@@ -266,7 +374,12 @@ describePort('reservations', (setup) => {
     expect(await list({})).toEqual([first.id, second.id, third.id]);
     expect(await list({ after: first.id, limit: 1 })).toEqual([second.id]);
     expect(await list({ state: 'held' })).toEqual([second.id, third.id]);
-    expect(await storage.reservations.nextExpiryOf('id_1')).toBe(second.expiresAtMs);
+    const heldBy = async (owner: string) => (await storage.reservations.listHeld(owner, 10)).map(({ id }) => id);
+    expect([await heldBy('id_1'), await heldBy('key_1'), await heldBy('key_2')]).toEqual([
+      [second.id, third.id],
+      [second.id, third.id],
+      [],
+    ]);
     clock.advance(MINUTE_MS);
     expect([await list({ state: 'held' }), await list({ state: 'expired' })]).toEqual([[], [second.id, third.id]]);
     expect(await storage.reservations.prune(clock.nowMs(), 0)).toBe(true);

@@ -99,7 +99,7 @@ class Account {
     if (id === undefined) return;
     const ending =
       cost % 3 === 0 ? { kind: 'release' as const } : { kind: 'settle' as const, cost, allowOverage: true };
-    const ended = await this.#storage.ledger.endReservation(id, ending, []);
+    const ended = await this.#storage.ledger.endReservation(id, ending);
     if (ended.status === 'done') this.spent += ended.reservation.charged;
   }
 }

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import type { IdentityRecord } from '../../../../src/core/records.ts';
 import { ApplyChange } from '../../../../src/engine/admin/change/applyChange.ts';
 import { EventMaker } from '../../../../src/engine/admin/change/eventMaker.ts';
+import { SendChange } from '../../../../src/engine/admin/change/sendChange.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
@@ -150,12 +151,9 @@ describePort('identities', (setup) => {
       storage,
       ...owners.map((id) => ({ kind: 'insertIdentity' as const, identity: identity(id, `of ${id}`, twelve) })),
     );
-    const changes = new ApplyChange(
-      storage.ledger,
-      new EventMaker(engineOn(storage).system),
-      () => {},
-      () => {},
-    );
+    const events = new EventMaker(engineOn(storage).system);
+    const sender = new SendChange({ ledger: storage.ledger, events, forget: () => {}, learn: () => {} });
+    const changes = new ApplyChange(sender, async () => {});
     const joining = Array.from({ length: 12 }, (_, i) => {
       const order = i % 2 === 0 ? owners : owners.toReversed();
       const writes = order.flatMap((identityId) => [

@@ -1,0 +1,190 @@
+import type { AccountChange } from '../../../core/accountChange.ts';
+import { heldRefill, isMoveDue } from '../../../core/plan.ts';
+import type { CreditsRecord, PlanMove, PlanRecord, RefillRules } from '../../../core/records.ts';
+import { planUntil, runningEpoch, stepAt } from '../../../core/refillPlan.ts';
+import type { Change, Storage } from '../../../storage/port/storage.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
+import { findHolder, type PlanHolder, planOf } from '../../planOf.ts';
+import type { RefillPlans } from '../../refill/refillPlans.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
+import { type Actor, SYSTEM } from '../change/actor.ts';
+import { closing, touchAccounts } from '../change/counters.ts';
+import type { SendChange } from '../change/sendChange.ts';
+
+/** When the next reservation of an account expires, as `settle` has read it. */
+export type HeldUntil = AccountChange['heldUntil'];
+
+/** A move that was put off until the next refill, which has come. */
+interface DelayedMove {
+  readonly atMs: number;
+  readonly heldUntil: HeldUntil;
+}
+
+export interface Move {
+  readonly from: PlanRecord | null;
+  readonly to: PlanRecord | null;
+  readonly balance: PlanMove['balance'];
+  /** null = it happens now. */
+  readonly delayed: DelayedMove | null;
+}
+
+export interface PlanMovesContext {
+  readonly storage: Storage;
+  readonly refills: RefillPlans;
+  readonly sender: SendChange;
+}
+
+/** Moves holders from plan to plan. A holder refers to its plan and copies nothing of it. */
+export class PlanMoves {
+  readonly #context: PlanMovesContext;
+
+  constructor(context: PlanMovesContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Carries out the move of an identity or a key whose time has come, as of that time. False: another change came first. Only `settle` calls
+   * it, after all that happened to the credits before.
+   */
+  async carryOut(holderId: string, heldUntil: HeldUntil): Promise<boolean> {
+    const { storage, sender } = this.#context;
+    const before = await findHolder(storage.records, holderId);
+    const move = before?.record.planMove ?? null;
+    if (before === null || move === null || !isMoveDue(before.record, storage.ledger.nowMs())) return false;
+    const [from, to] = [await planOf(storage.records, before.record), await planOf(storage.records, move)];
+    const delayed = { atMs: move.atMs, heldUntil };
+    const { change } = await this.draft(SYSTEM, before, { from, to, balance: move.balance, delayed });
+    return (await sender.send(change)).status === 'done';
+  }
+
+  /** The change that moves a holder. */
+  async draft(actor: Actor, before: PlanHolder, move: Move): Promise<{ change: Change; after: PlanHolder }> {
+    const { record } = before;
+    const { credits, accounts: moved } = await movedCredits(this.#context, record, move);
+    const planId = move.to?.id ?? null;
+    const updatedAtMs = this.#context.storage.ledger.nowMs();
+    const after = withFields(before, { planId, planMove: null, credits, updatedAtMs });
+    const touched = touchAccounts({ ...record, credits: null }, after.record.revision);
+    const accounts = [...moved, ...touched];
+    return { change: await this.written(actor, { before, after, accounts, plan: move.to }), after };
+  }
+
+  /** The records and the audit entry of an assignment. */
+  async written(actor: Actor, { before, after, accounts, plan }: Assigned): Promise<Change> {
+    const { planId, planMove, credits } = after.record;
+    const entry = auditEntry(actor, {
+      action: `${before.kind}.assignPlan`,
+      target: before.record.id,
+      before: { planId: before.record.planId, planMove: before.record.planMove },
+      after: { planId, planMove },
+      ids: before.kind === 'key' ? { apiId: before.record.apiId } : { externalId: before.record.externalId },
+      counter: accounts.findIndex(({ account }) => account === (credits ?? before.record.credits)?.account),
+    });
+    const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
+    return { writes: [await this.#writeOf(after, before.record.revision), ...join], accounts, entries: [entry] };
+  }
+
+  async #writeOf(after: PlanHolder, expect: number): Promise<RecordWrite> {
+    if (after.kind === 'identity') return { kind: 'updateIdentity', identity: after.record, expect };
+    const former = await this.#context.storage.records.listFormerSecrets([after.record.id]);
+    return { kind: 'updateKey', key: after.record, expect, formerDigests: former.map(({ digest }) => digest) };
+  }
+}
+
+export interface Assigned {
+  readonly before: PlanHolder;
+  readonly after: PlanHolder;
+  readonly accounts: readonly AccountChange[];
+  /** The plan that it joins, now or later; null = none. */
+  readonly plan: PlanRecord | null;
+}
+
+type ChangedFields = Partial<Pick<PlanHolder['record'], 'planId' | 'planMove' | 'credits' | 'updatedAtMs'>>;
+
+export function withFields(holder: PlanHolder, fields: ChangedFields): PlanHolder {
+  const changed = { ...fields, revision: holder.record.revision + 1 };
+  return holder.kind === 'key'
+    ? { kind: 'key', record: { ...holder.record, ...changed } }
+    : { kind: 'identity', record: { ...holder.record, ...changed } };
+}
+
+interface MovedCredits {
+  readonly credits: CreditsRecord | null;
+  /** Empty: the holder has no counter, neither before nor after. That of the credits comes first. */
+  readonly accounts: readonly AccountChange[];
+}
+
+/** The credits of a holder that moves from plan to plan. They get the next revision of the holder. */
+async function movedCredits(
+  { storage, refills }: PlanMovesContext,
+  { id: owner, credits, revision: expect }: PlanHolder['record'],
+  { from, to, balance, delayed }: Move,
+): Promise<MovedCredits> {
+  const atMs = delayed?.atMs ?? storage.ledger.nowMs();
+  const revision = expect + 1;
+  const remaining = to?.remaining ?? null;
+  const brings = remaining !== null || to?.metered === true;
+  const open = async (closed: readonly AccountChange[]): Promise<MovedCredits> => {
+    const [account = 0] = await storage.ledger.reserveAccounts(1);
+    const metered = to?.metered ? ({ metered: true } as const) : {};
+    const opened: CreditsRecord = { account, refill: null, ofPlan: true, ...metered };
+    const start = startOf(heldRefill(opened, to), atMs);
+    const set = remaining === null ? {} : { set: remaining };
+    const when = delayed === null ? {} : { atMs };
+    const change = {
+      account,
+      owner,
+      expect,
+      open: 'credits',
+      ...metered,
+      refill: null,
+      ...when,
+      ...set,
+      ...start,
+      revision,
+    } as const;
+    return { credits: opened, accounts: [change, ...closed] };
+  };
+  if (credits === null) return brings ? open([]) : { credits: null, accounts: [] };
+  const { account } = credits;
+  const common = { account, owner, expect, revision, ...(delayed === null ? {} : asOf(delayed)) };
+  if (credits.ofPlan && (!brings || (credits.metered === true) !== (to?.metered === true))) {
+    const closed = [{ ...closing(credits, owner, expect, revision), ...common }];
+    return brings ? open(closed) : { credits: null, accounts: closed };
+  }
+  if (credits.metered) return { credits, accounts: [{ ...common, refill: null }] };
+  const [old, next] = [heldRefill(credits, from), heldRefill(credits, to)];
+  const set = balance === 'reset' && remaining !== null ? { set: remaining } : {};
+  if (delayed === null) {
+    const refill = refills.planOrNull(old, account, atMs);
+    const start = isSameSource(credits, from, to) ? {} : startOf(next, atMs);
+    return { credits, accounts: [{ ...common, refill, ...set, ...start }] };
+  }
+  const [state] = await storage.ledger.read([account]);
+  const until = planUntil(old, state?.mark ?? 0, atMs - 1);
+  // The refill at which it moves is one of the new plan, also where that has other boundaries.
+  const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
+  const refill = { ...until, startMs: atMs, steps };
+  return { credits, accounts: [{ ...common, refill, ...set, ...startAfter(next, atMs) }] };
+}
+
+function asOf({ atMs, heldUntil }: DelayedMove): Pick<AccountChange, 'atMs' | 'heldUntil'> {
+  return { atMs, ...(heldUntil === undefined ? {} : { heldUntil }) };
+}
+
+/** Its refill comes from the same rules as before. */
+function isSameSource({ refill }: CreditsRecord, from: PlanRecord | null, to: PlanRecord | null): boolean {
+  return refill !== null || from?.id === to?.id;
+}
+
+/** Boundaries up to now count as applied: new rules refill at their next one. */
+function startOf(rules: RefillRules | null, nowMs: number): { mark: number; dueAtMs: number } {
+  if (rules === null) return { mark: nowMs, dueAtMs: 0 };
+  const { startMs, nextMs } = runningEpoch(rules, nowMs);
+  return { mark: startMs, dueAtMs: nextMs };
+}
+
+/** All boundaries up to the instant of a move count as applied. */
+function startAfter(rules: RefillRules | null, atMs: number): { mark: number; dueAtMs: number } {
+  return { mark: atMs, dueAtMs: startOf(rules, atMs).dueAtMs };
+}
