@@ -179,9 +179,10 @@ export class AccountBook {
     return amount;
   }
 
-  /** Gives the account another refill rule: a new period begins. */
+  /** Gives the account another refill rule: a new period begins, also where both rules have the same running boundary. */
   reschedule(mark: number | undefined, dueAtMs: number | undefined, nowMs: number): this {
     if (mark !== undefined && mark !== this.#mark) this.#begin(nowMs, mark);
+    else if (mark !== undefined && mark < nowMs) this.#begin(nowMs, nowMs);
     if (dueAtMs !== undefined) this.#refillDueMs = dueAtMs;
     return this;
   }

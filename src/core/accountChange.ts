@@ -100,7 +100,9 @@ function changedCredits(
   if (change.set !== undefined) book.set(change.set);
   if (change.add !== undefined) book.adjust(change.add);
   if (change.grant !== undefined) book.grant(change.grant.id, change.grant.amount, change.grant.expiresAtMs);
-  const booked: Booked = book.reschedule(change.mark, change.dueAtMs, nowMs).booked(change.revision);
+  // An account that is opened begins with its mark.
+  const mark = state === undefined ? undefined : change.mark;
+  const booked: Booked = book.reschedule(mark, change.dueAtMs, nowMs).booked(change.revision);
   const isAsleep = change.sleeps && booked.pockets === null;
   const after = isAsleep ? { ...booked.state, dueAtMs: 0 } : booked.state;
   return { ...booked, state: after, valueBefore };

@@ -45,15 +45,10 @@ export function refillNeedsCredits(): AppError {
   return new AppError('BAD_REQUEST', 'A refill needs credits: send `remaining` too.');
 }
 
-/** Both rules have the same boundaries. Then the running epoch continues, whatever else changes. */
-export function isSameSchedule(a: RefillRule | null, b: RefillRule | null): boolean {
-  if (a === null || b === null) return a === b;
-  const isSameDay = a.refillDay === b.refillDay && a.refillWeekday === b.refillWeekday;
-  return a.interval === b.interval && isSameDay && a.timezone === b.timezone;
-}
-
 export function isSameRule(a: RefillRule, b: RefillRule): boolean {
-  return isSameSchedule(a, b) && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
+  const isSameDay = a.refillDay === b.refillDay && a.refillWeekday === b.refillWeekday;
+  const isSameSchedule = a.interval === b.interval && isSameDay && a.timezone === b.timezone;
+  return isSameSchedule && a.amount === b.amount && a.mode === b.mode && a.max === b.max;
 }
 
 /** The limits after a patch. The accounts of strict limits are assigned afterwards. */

@@ -1,3 +1,5 @@
+import { MAX_COUNT } from './bounds.ts';
+import { AppError } from './errors.ts';
 import { DAY_MS, dayStartOf, joinedLine, type Movements, type StatementLine } from './statement.ts';
 
 /** What a row of a statement stands for: one UTC day, or one refill period. */
@@ -42,6 +44,16 @@ export interface JoinedLines {
 
 /** When the period of these lines ends. `nextMs`: where the lines of the next period begin; null = there are none. */
 export type PeriodEnd = (lines: JoinedLines, nextMs: number | null) => number | null;
+
+/** Many large movements can add up to more than a number holds. Such a sum is refused, not rounded. */
+export function requireExact(holderId: string, startMs: number, figures: Movements): void {
+  const names = ['granted', 'refilled', 'adjusted', 'spent', 'expired'] as const;
+  const name = names.find((each) => !Number.isSafeInteger(figures[each]));
+  if (name === undefined) return;
+  const what = `The row of ${holderId} that begins at ${startMs} cannot be shown exactly`;
+  const how = 'Ask for rows by day, or for a time without it';
+  throw new AppError('PRECONDITION_FAILED', `${what}: its sum of "${name}" is above ${MAX_COUNT}. ${how}.`);
+}
 
 /** Makes rows of lines, which come in the order of time. Days and periods without lines have no row. */
 export class StatementRows {

@@ -2,7 +2,6 @@ import type { RefillPlan } from '../../../src/core/account.ts';
 import { epochAt } from '../../../src/core/calendar.ts';
 import {
   isSameRule,
-  isSameSchedule,
   type LimitInput,
   refillNeedsCredits,
   toRefillRule,
@@ -65,7 +64,7 @@ function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFiel
     refill: planOf(before, ledger.markOf(account), nowMs),
     ...(remaining === undefined ? {} : { set: remaining }),
     // A new rule refills at its next boundary, not at once.
-    ...(isSameSchedule(before, rule) ? {} : { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 }),
+    ...(before === rule ? {} : { mark: epoch?.startMs ?? 0, dueAtMs: epoch?.nextMs ?? 0 }),
   };
   ledger.change(account, change, nowMs);
   owner.credits = { refill: rule };

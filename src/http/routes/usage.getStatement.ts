@@ -27,7 +27,7 @@ import { defineRoute } from './route.ts';
 const SUBJECTS = ['keyId', 'externalId', 'identityId', 'planId', 'all'] as const;
 const ONE_OF = 'Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`.';
 const CURSOR = new RegExp(
-  `^(${['key', 'id'].map((prefix) => idPattern(prefix as 'key').slice(1, -1)).join('|')})(?::(\\d{1,15}))?$`,
+  `^(${['key', 'id'].map((prefix) => idPattern(prefix as 'key').slice(1, -1)).join('|')})(?::(\\d{1,15})(:now)?)?$`,
 );
 const CURSOR_EXAMPLE = `${EXAMPLE.identityId}:${EXAMPLE.midnight}`;
 
@@ -154,12 +154,14 @@ function toRowQuery(body: Body): RowQuery {
 
 function toCursor(cursor: string | undefined, issues: Issue[]): RowCursor | null {
   if (cursor === undefined) return null;
-  const [, holderId, startMs] = CURSOR.exec(cursor) ?? [];
-  if (holderId !== undefined) return { holderId, startMs: startMs === undefined ? null : Number(startMs) };
+  const [, holderId, startMs, present] = CURSOR.exec(cursor) ?? [];
+  const row = startMs === undefined ? null : { startMs: Number(startMs), isPresent: present !== undefined };
+  if (holderId !== undefined) return { holderId, row };
   issues.push({ path: 'cursor', message: `cursor must be the cursor of an earlier page, got ${repeatable(cursor)}` });
   return null;
 }
 
-function showCursor({ holderId, startMs }: RowCursor): string {
-  return startMs === null ? holderId : `${holderId}:${startMs}`;
+/** `:now`: after a row with lines of the counter that the holder has now. */
+function showCursor({ holderId, row }: RowCursor): string {
+  return row === null ? holderId : `${holderId}:${row.startMs}${row.isPresent ? ':now' : ''}`;
 }

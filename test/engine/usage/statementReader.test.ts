@@ -71,7 +71,8 @@ async function read(counts: readonly number[], query: RowQuery, afterMs: number 
   const { storage, holders, asked } = storageOf(counts);
   const rows: HolderRow[] = [];
   const reader = new StatementReader({ storage, refills: new RefillPlans(), settle: async () => {} });
-  for await (const part of reader.read(holders, query, afterMs)) {
+  const after = afterMs === null ? null : { startMs: afterMs, isPresent: false };
+  for await (const part of reader.read(holders, query, after)) {
     rows.push(...part);
   }
   return { rows, most: Math.max(...asked), asked };

@@ -158,3 +158,66 @@ test('CSV: what a spreadsheet would take for a formula begins with an apostrophe
     [`'=1+2`, `'+49`, `'-xy`, `'@sum`, `"a,b"`, `"say ""hi"""`, `"'=a,""b"""`, `it's`].toSorted(),
   );
 });
+
+test('no row is lost between pages when a clock was ahead and the counter was replaced after it was set right', async () => {
+  const { key, keyId } = await using().createKey({ remaining: 100 });
+  await spend(key, 1);
+  using().clock.advance(86_400_000);
+  await spend(key, 2);
+  using().clock.advance(9 * 86_400_000);
+  await spend(key, 3);
+  // The clock is set right, and the counter becomes another one.
+  using().clock.advance(-9 * 86_400_000);
+  await using().ok('/v1/keys.updateKey', { keyId, remaining: null });
+  await using().ok('/v1/keys.updateKey', { keyId, remaining: 50 });
+  await spend(key, 5);
+  const rowsOf = async (limit: number): Promise<unknown[]> => {
+    const rows: unknown[] = [];
+    for (let cursor: string | undefined; ;) {
+      const { body } = await call({ keyId, limit, ...(cursor === undefined ? {} : { cursor }) });
+      rows.push(...(body as { rows: unknown[] }).rows);
+      cursor = (body as { cursor?: string }).cursor;
+      if (cursor === undefined) return rows;
+    }
+  };
+  const whole = await rowsOf(100);
+  expect(whole).toMatchObject([{ spent: 1 }, { spent: 2 }, { spent: 3, closing: 0 }, { spent: 5, closing: 45 }]);
+  for (const limit of [1, 2, 3]) expect([limit, await rowsOf(limit)]).toEqual([limit, whole]);
+  using().clock.advance(2 * 86_400_000);
+  await spend(key, 7);
+  expect((await rowsOf(1)).length).toBe(5);
+});
+
+test('a sum above 2^53-1 is refused with its reason, and the rows around it are shown', async () => {
+  const { keyId } = await using().createKey({ remaining: 1 });
+  const most = Number.MAX_SAFE_INTEGER;
+  for (const i of [1, 2]) {
+    await using().ok('/v1/keys.updateRemaining', { keyId, op: 'set', value: 2 });
+    const grant = { keyId, amount: most - 2, reason: 'test', idempotencyKey: `large-${i}-${keyId}` };
+    await using().ok('/v1/credits.grant', grant);
+  }
+  const start = using().clock.nowMs() - (using().clock.nowMs() % 86_400_000);
+  const where = `The row of ${keyId} that begins at ${start} cannot be shown exactly`;
+  const how = 'Ask for rows by day, or for a time without it.';
+  expect(await refused({ keyId })).toEqual([412, `${where}: its sum of "granted" is above ${most}. ${how}`]);
+  using().clock.advance(86_400_000);
+  await using().ok('/v1/keys.updateRemaining', { keyId, op: 'set', value: 5 });
+  expect((await page({ keyId, start: start + 86_400_000 })).rows).toMatchObject([{ opening: most, closing: 5 }]);
+});
+
+test('a new rule begins a new period, also when both have the same running boundary', async () => {
+  const daily = (amount: number) => ({ interval: 'daily', amount });
+  const { key, keyId } = await using().createKey({ remaining: 10, refill: daily(10) });
+  await spend(key, 1);
+  using().clock.advance(3_600_000);
+  await using().ok('/v1/keys.updateKey', { keyId, refill: daily(20) });
+  await spend(key, 2);
+  await using().ok('/v1/keys.updateKey', { keyId, refill: daily(20) });
+  await spend(key, 3);
+  const periods = async () => (await page({ keyId, per: 'period' })).rows.map(({ spent }) => spent);
+  expect(await periods()).toEqual([1, 5]);
+  using().clock.advance(86_400_000);
+  await spend(key, 4);
+  expect(await periods()).toEqual([1, 5, 4]);
+  expect((await using().verify(key, { remaining: { cost: 0 } })).remaining).toBe(16);
+});

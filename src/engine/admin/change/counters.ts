@@ -2,20 +2,11 @@ import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
 import { sooner } from '../../../core/pockets.ts';
-import type {
-  CreditsRecord,
-  LimitRecord,
-  OnPlan,
-  PlanMove,
-  PlanRecord,
-  RefillRule,
-  RefillRules,
-} from '../../../core/records.ts';
+import type { CreditsRecord, LimitRecord, OnPlan, PlanMove, PlanRecord, RefillRule } from '../../../core/records.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {
   type CounterPatch,
   isSameRule,
-  isSameSchedule,
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
@@ -131,7 +122,7 @@ function patchCredits(
   }
   const refill = wantedRefill(credits?.refill ?? null, patch, context);
   const [old, rules] = [heldRefill(credits, plan), heldRefill({ account: 0, refill }, plan)];
-  const isNewSchedule = credits === null || !isSameBoundaries(old, rules);
+  const isNewRule = credits === null || old !== rules;
   const account = credits?.account ?? takeAccount(context);
   const epoch = rules === null ? null : context.refills.epoch(rules, context.nowMs);
   const change: AccountChange = {
@@ -141,7 +132,7 @@ function patchCredits(
     ...(credits === null ? { open: 'credits' as const } : {}),
     refill: context.refills.planOrNull(old, account, context.nowMs),
     ...(patch.remaining === undefined ? {} : { set: patch.remaining }),
-    ...(isNewSchedule
+    ...(isNewRule
       ? { mark: epoch?.startMs ?? 0, dueAtMs: sooner(epoch?.nextMs ?? 0, context.planMove?.atMs ?? 0) }
       : {}),
     revision,
@@ -186,12 +177,6 @@ export function closing(credits: CreditsRecord, owner: string, expect: number, r
 function creditsOfPlan({ name }: PlanRecord): AppError {
   const what = `The credits come from the plan ${repeatable(name)}`;
   return new AppError('BAD_REQUEST', `${what}. Set a number, or move to another plan (plans.assign).`);
-}
-
-/** Then the running epoch continues, whatever else changes. */
-function isSameBoundaries(a: RefillRules | null, b: RefillRules | null): boolean {
-  if (a === b) return true;
-  return a !== null && b !== null && 'interval' in a && 'interval' in b && isSameSchedule(a, b);
 }
 
 function wantedRefill(before: RefillRule | null, patch: CounterPatch, context: CounterContext): RefillRule | null {

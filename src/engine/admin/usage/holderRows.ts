@@ -2,7 +2,13 @@ import { MAX_COUNT } from '../../../core/bounds.ts';
 import { METERED_ZERO } from '../../../core/accountBook.ts';
 import { runningEpoch } from '../../../core/refillPlan.ts';
 import { DAY_MS, dayStartOf, type StatementLine } from '../../../core/statement.ts';
-import { type JoinedLines, type StatementRow, StatementRows, type StatementSpan } from '../../../core/statementRows.ts';
+import {
+  type JoinedLines,
+  requireExact,
+  type StatementRow,
+  StatementRows,
+  type StatementSpan,
+} from '../../../core/statementRows.ts';
 import type { AccountLine } from '../../../storage/port/creditWrites.ts';
 import type { OpenHolder } from './openHolders.ts';
 
@@ -13,20 +19,36 @@ export interface RowQuery {
   readonly endMs: number | null;
 }
 
-/** Makes the rows of one holder from its lines, which come in the order of time. */
+/** A row, and whether it has lines of the account that the holder has now. */
+export interface MadeRow {
+  readonly row: StatementRow;
+  readonly isPresent: boolean;
+}
+
+/** A position among the rows of a holder: after the row that begins then. */
+export interface RowPosition {
+  readonly startMs: number;
+  readonly isPresent: boolean;
+}
+
+/**
+ * Makes the rows of one holder from its lines, which come in the order of time. Those of the account that it has now come last, also when an
+ * account before it was counted by a clock that ran ahead.
+ */
 export class HolderRows {
   readonly #of: OpenHolder;
   readonly #query: RowQuery;
-  /** Only rows that begin after this instant. */
-  readonly #afterMs: number;
+  readonly #after: RowPosition | null;
   readonly #rows: StatementRows;
   /** The line before, and its account. */
   #last: { readonly account: number; readonly closing: number } | null = null;
+  /** Of the row that is being made. */
+  #isPresent = false;
 
-  constructor(of: OpenHolder, query: RowQuery, afterMs: number | null) {
+  constructor(of: OpenHolder, query: RowQuery, after: RowPosition | null) {
     this.#of = of;
     this.#query = query;
-    this.#afterMs = afterMs ?? -1;
+    this.#after = after;
     this.#rows = new StatementRows(query.per, (lines, nextMs) => periodEnd(of, lines, nextMs));
   }
 
@@ -36,7 +58,7 @@ export class HolderRows {
     return endMs !== null && (this.#rows.openMs ?? 0) >= endMs;
   }
 
-  add(read: readonly AccountLine[]): StatementRow[] {
+  add(read: readonly AccountLine[]): MadeRow[] {
     const { running } = this.#of;
     return read.flatMap(({ account, line }) => {
       // These were read together with the account.
@@ -45,16 +67,18 @@ export class HolderRows {
     });
   }
 
-  finish(): StatementRow[] {
+  finish(): MadeRow[] {
     const { running } = this.#of;
     const before = running?.lines.flatMap((line) => this.#add(running.account, line)) ?? [];
-    return [...before, ...this.#wanted(this.#rows.finish())];
+    return [...before, ...this.#wanted(this.#rows.finish(), this.#isPresent)];
   }
 
-  #add(account: number, line: StatementLine): StatementRow[] {
+  #add(account: number, line: StatementLine): MadeRow[] {
     const shown = this.#joined(account, this.#of.metered.has(account) ? withoutZero(line) : line);
     this.#last = { account, closing: shown.closing };
-    return this.#wanted(this.#rows.add(shown));
+    const wasPresent = this.#isPresent;
+    this.#isPresent = account === this.#of.running?.account;
+    return this.#wanted(this.#rows.add(shown), wasPresent);
   }
 
   /** What was metered stays in the account that counted it. The next account begins without it: an adjustment of the holder. */
@@ -64,11 +88,17 @@ export class HolderRows {
     return { ...line, opening: last.closing, adjusted: line.adjusted + line.opening - last.closing };
   }
 
-  #wanted(row: StatementRow | null): StatementRow[] {
-    if (row === null || row.startMs <= this.#afterMs) return [];
+  #wanted(row: StatementRow | null, isPresent: boolean): MadeRow[] {
+    if (row === null || !this.#isAfter(row, isPresent)) return [];
+    requireExact(this.#of.holder.id, row.startMs, row);
     const { startMs, endMs } = this.#query;
     if (endMs !== null && row.startMs >= endMs) return [];
-    return startMs !== null && row.endMs !== null && row.endMs <= startMs ? [] : [row];
+    return startMs !== null && row.endMs !== null && row.endMs <= startMs ? [] : [{ row, isPresent }];
+  }
+
+  #isAfter({ startMs }: StatementRow, isPresent: boolean): boolean {
+    if (this.#after === null) return true;
+    return isPresent === this.#after.isPresent ? startMs > this.#after.startMs : isPresent;
   }
 }
 

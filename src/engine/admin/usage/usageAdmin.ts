@@ -4,7 +4,7 @@ import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { requireEverywhere, requireOn } from '../change/requireRight.ts';
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
-import type { RowQuery } from './holderRows.ts';
+import type { RowPosition, RowQuery } from './holderRows.ts';
 import { type HolderRow, StatementReader } from './statementReader.ts';
 
 /** Holders that are read together, and the most that one page looks at. */
@@ -17,10 +17,10 @@ export type StatementSubject =
   | { readonly planId: string }
   | { readonly all: true };
 
-/** A position among rows: after the row of this holder that begins then, or after all its rows. */
+/** A position among rows: after this row of the holder, or after all its rows. */
 export interface RowCursor {
   readonly holderId: string;
-  readonly startMs: number | null;
+  readonly row: RowPosition | null;
 }
 
 export interface StatementPage {
@@ -57,7 +57,7 @@ export class UsageAdmin {
       if ('rows' in part) rows.push(...part.rows);
       else holders += part.holders;
       if (rows.length > limit) return cutAt(rows, limit);
-      if ('lastId' in part && holders >= MAX_HOLDERS) return { rows, cursor: { holderId: part.lastId, startMs: null } };
+      if ('lastId' in part && holders >= MAX_HOLDERS) return { rows, cursor: { holderId: part.lastId, row: null } };
     }
     return { rows, cursor: null };
   }
@@ -76,13 +76,13 @@ export class UsageAdmin {
 
   async *#parts(source: Source, query: RowQuery, cursor: RowCursor | null): AsyncGenerator<Part> {
     if ('only' in source) {
-      const isRead = cursor !== null && cursor.startMs === null;
-      if (source.only !== null && !isRead) yield* this.#rowsOf([source.only], query, cursor?.startMs ?? null);
+      const isRead = cursor !== null && cursor.row === null;
+      if (source.only !== null && !isRead) yield* this.#rowsOf([source.only], query, cursor?.row ?? null);
       return;
     }
     const { statements } = this.#context.storage;
-    if (cursor !== null && cursor.startMs !== null) {
-      yield* this.#rowsOf(await statements.findHolders([cursor.holderId]), query, cursor.startMs);
+    if (cursor !== null && cursor.row !== null) {
+      yield* this.#rowsOf(await statements.findHolders([cursor.holderId]), query, cursor.row);
     }
     let after = cursor?.holderId ?? null;
     for (;;) {
@@ -95,8 +95,8 @@ export class UsageAdmin {
     }
   }
 
-  async *#rowsOf(holders: readonly Holder[], query: RowQuery, afterMs: number | null): AsyncGenerator<Part> {
-    for await (const rows of this.#reader.read(holders, query, afterMs)) yield { rows };
+  async *#rowsOf(holders: readonly Holder[], query: RowQuery, after: RowPosition | null): AsyncGenerator<Part> {
+    for await (const rows of this.#reader.read(holders, query, after)) yield { rows };
   }
 
   /** The holders on the plan that each is to have by now. `planId`: only those that are on this plan then. */
@@ -157,8 +157,7 @@ export function isKeyId(holderId: string): boolean {
 
 function cutAt(rows: readonly HolderRow[], limit: number): StatementPage {
   const last = rows[limit - 1];
-  return {
-    rows: rows.slice(0, limit),
-    cursor: last === undefined ? null : { holderId: last.holder.id, startMs: last.row.startMs },
-  };
+  if (last === undefined) return { rows, cursor: null };
+  const { holder, row, isPresent } = last;
+  return { rows: rows.slice(0, limit), cursor: { holderId: holder.id, row: { startMs: row.startMs, isPresent } } };
 }
