@@ -28,6 +28,8 @@ const RESERVATIONS_STEP = 100;
 const MAX_STEPS = 1_000;
 /** How often one step is tried after another change came first. */
 const MAX_TRIES = 20;
+/** Holders that are brought up to an instant for each other's sake. */
+const MAX_DEPTH = 50;
 
 /** A key or identity, its credits, and what is due to them. */
 interface Due extends DueCredits {
@@ -151,21 +153,21 @@ export class DueSweep {
   }
 
   #start(owner: string): Promise<boolean> {
-    const run = this.#bring(owner, null).finally(() => this.#running.delete(owner));
+    const run = this.#bring(owner, null, 0).finally(() => this.#running.delete(owner));
     this.#running.set(owner, run);
     return run;
   }
 
   /** Brings the credits of an owner up to an instant; null = the present. Answers whether it wrote anything. */
-  async #bring(owner: string, untilMs: number | null): Promise<boolean> {
+  async #bring(owner: string, untilMs: number | null, depth: number): Promise<boolean> {
     const nowMs = untilMs ?? this.#storage.ledger.nowMs();
     let isWritten = false;
-    for (let [steps, tries] = [0, 0]; steps < MAX_STEPS && tries < MAX_TRIES; steps++, tries++) {
+    for (let [steps, tries] = [0, 0]; depth < MAX_DEPTH && steps < MAX_STEPS && tries < MAX_TRIES; steps++, tries++) {
       const due = await this.#read(owner);
       const step = due === null ? null : nextDue(due, nowMs);
       if (due === null || step === null) return isWritten;
       if (step.kind === 'rest' && !this.#isLeft(due, untilMs)) return isWritten;
-      if (!(await this.#take(step, due, untilMs))) continue;
+      if (!(await this.#take(step, due, { untilMs, depth }))) continue;
       isWritten = true;
       if (step.kind === 'rest') return true;
       tries = 0;
@@ -174,14 +176,14 @@ export class DueSweep {
   }
 
   /** False: something else came first, and all is read again. */
-  #take(step: DueStep, due: Due, untilMs: number | null): Promise<boolean> {
+  #take(step: DueStep, due: Due, { untilMs, depth }: { untilMs: number | null; depth: number }): Promise<boolean> {
     switch (step.kind) {
       case 'refill':
         return this.#refill(due, step.atMs);
       case 'rest':
         return this.#refill(due, untilMs);
       case 'expire':
-        return this.#expire(due, step.count);
+        return this.#expire(due, step.count, depth);
       case 'move':
         return this.#moves.carryOut(due.owner, heldUntil(due));
     }
@@ -219,7 +221,7 @@ export class DueSweep {
   }
 
   /** Ends the first reservations. False: none of them could be ended. */
-  async #expire({ owner, account, held }: Due, count: number): Promise<boolean> {
+  async #expire({ owner, account, held }: Due, count: number, depth: number): Promise<boolean> {
     const own = account === null ? [] : [markOf(account)];
     const ending: ExpiredReservation[] = [];
     let other: Due | null = null;
@@ -230,7 +232,7 @@ export class DueSweep {
       if (otherId !== null && other !== null && isBehind(other, expiresAtMs)) {
         // What comes before ends first.
         if (ending.length > 0) break;
-        await this.#bring(otherId, expiresAtMs);
+        await this.#bring(otherId, expiresAtMs, depth + 1);
         other = await this.#read(otherId);
       }
       const others = otherId === null || other === null || other.account === null ? [] : [markOf(other.account)];

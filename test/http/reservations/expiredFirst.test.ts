@@ -157,6 +157,17 @@ describe('a charge before midnight comes out of the balance of that day', () => 
     expect((await service.ok('/v1/identities.getIdentity', { externalId })).remaining).toBe(20);
   });
 
+  test('a refill comes before a settlement, also where the credits are those of an identity', async () => {
+    const externalId = `customer ${++plans}`;
+    await service.ok('/v1/identities.createIdentity', { externalId, ...DAILY });
+    const { reservationId } = await held({ externalId }, { ttlMs: 2 * 3_600_000 });
+    service.clock.set('2026-03-16T00:10:00Z');
+    const settled = await service.ok('/v1/reservations.settle', { reservationId, cost: 2 });
+    expect(settled).toMatchObject({ charged: 2, returned: 2, remaining: 8 });
+    await swept();
+    expect((await service.ok('/v1/identities.getIdentity', { externalId })).remaining).toBe(8);
+  });
+
   test('a refill comes before a settlement, also of a deleted key', async () => {
     const made = await held(DAILY, { ttlMs: 2 * 3_600_000 });
     await service.ok('/v1/keys.deleteKey', { keyId: made.keyId });

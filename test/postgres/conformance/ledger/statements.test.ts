@@ -24,6 +24,40 @@ async function lines(storage: Storage, accounts: readonly number[], query: Parti
 
 const net = ({ adjusted, spent }: StatementLine): number => adjusted - spent;
 
+const HOLD = {
+  id: 'rsv_1',
+  keyId: 'key_1',
+  apiId: 'api_1',
+  identityId: null,
+  cost: 40,
+  ttlMs: 20 * HOUR_MS,
+  onExpiry: 'release',
+  idempotency: null,
+  metered: [],
+  isOnlyFound: false,
+} as const;
+
+describePort('the line of a day that a spend ends', (setup) => {
+  test('has what reservations hold, in its balances and by itself', async () => {
+    const { storage, clock } = setup();
+    clock.set(BEGIN);
+    const account = await openCredits(storage, 100);
+    await storage.ledger.reserve(spendOf(credits(account, 40)), HOLD);
+    await storage.ledger.spend(spendOf(credits(account, 5)));
+    clock.set(DAY + DAY_MS + HOUR_MS);
+    // Once in a batch of plain spends, once in a general one.
+    await storage.ledger.spend(spendOf(credits(account, 1)));
+    clock.set(DAY + DAY_MS + 2 * HOUR_MS);
+    await storage.ledger.spend(spendOf(credits(account, 1), credits(account, 1)));
+    const spans = [{ account, fromMs: 0 }];
+    const [first, ...others] = await storage.statements.lines({ spans, untilMs: null, after: null, limit: 10 });
+    expect(first?.line).toMatchObject({ startMs: BEGIN, adjusted: 100, spent: 5, closing: 95, held: 40 });
+    expect(others).toEqual([]);
+    const [state] = await storage.ledger.read([account]);
+    expect(state).toMatchObject({ value: 52, base: 55, pockets: { held: 40 } });
+  });
+});
+
 describePort('reading statements', (setup) => {
   test('lines of several accounts are read by time and account, from where each is wanted, in parts', async () => {
     const { storage, clock } = setup();
