@@ -4,6 +4,7 @@ import {
   emptyPockets,
   type Grant,
   holdsExpired,
+  lastingOf,
   leftOf,
   type Pockets,
   sooner,
@@ -66,9 +67,13 @@ export class AccountBook {
     return this.#value;
   }
 
-  /** What can be spent without what expires. */
+  /** What can be spent without what was granted. */
   get #own(): number {
-    return this.#value - sumOf(this.#pockets.grants);
+    return this.#value - sumOf(this.#pockets.grants) - this.#lasting;
+  }
+
+  get #lasting(): number {
+    return this.#pockets.lasting ?? 0;
   }
 
   /** Applies the refills and the expiries up to now, in their order, and begins the line of the present day. */
@@ -130,13 +135,20 @@ export class AccountBook {
     return this.adjust(value - this.#value);
   }
 
-  /** Adds credits. With `expiresAtMs` they are a pocket of their own. */
+  /** Sets the account's own credits, and leaves what was granted. */
+  setOwn(value: number): this {
+    this.#workOut();
+    const fitting = Math.min(value - this.#own, MAX_COUNT - this.#value - this.#pockets.held);
+    if (fitting !== 0) this.#move({ adjusted: fitting }, fitting);
+    return this;
+  }
+
+  /** Adds credits that refills leave alone. */
   grant(id: string, amount: number, expiresAtMs: number | null): this {
     this.#workOut();
     const granted = Math.min(amount, MAX_COUNT - this.#value - this.#pockets.held);
-    if (expiresAtMs !== null) {
-      this.#addGrant({ id, left: granted, expiresAtMs });
-    }
+    if (expiresAtMs !== null) this.#addGrant({ id, left: granted, expiresAtMs });
+    else this.#addLasting(granted);
     this.#move({ granted }, granted);
     return this;
   }
@@ -156,13 +168,15 @@ export class AccountBook {
    * Ends a reservation: what was not charged comes back, into the pockets it came from. An expired pocket gets nothing back. Answers how
    * much came back.
    */
-  giveBack({ grants, own }: Taken, charged: number, nowMs: number): number {
+  giveBack({ grants, own, lasting = 0 }: Taken, charged: number, nowMs: number): number {
     this.#workOut();
-    const { left, taken } = takeFrom(grants, charged);
+    const { left, rest } = takeFrom(grants, charged);
     const lost = sumOf(left.filter(({ expiresAtMs }) => expiresAtMs <= nowMs));
     for (const grant of left) if (grant.expiresAtMs > nowMs) this.#addGrant(grant);
-    const returned = sumOf(left) - lost + own - taken.own;
-    this.#addHeld(-(sumOf(grants) + own), -own);
+    const lastingLeft = lasting - Math.max(0, rest - own);
+    this.#addLasting(lastingLeft);
+    const returned = sumOf(left) - lost + Math.max(0, own - rest) + lastingLeft;
+    this.#addHeld(-(sumOf(grants) + own + lasting), -own);
     this.#value += returned;
     this.#base += returned + charged;
     // Written even when nothing was lost: the row also stores what is held, and that is 0 now.
@@ -218,7 +232,7 @@ export class AccountBook {
 
   booked(revision: number): Booked {
     const { grants, held, heldUntilMs } = this.#pockets;
-    const isNeeded = grants.length > 0 || held > 0;
+    const isNeeded = grants.length > 0 || held > 0 || this.#lasting > 0;
     const counted = this.#isWorkedOut ? this.#value : this.#pockets.counted;
     const expiresAtMs = sooner(grants[0]?.expiresAtMs ?? 0, heldUntilMs);
     const state: AccountState = {
@@ -237,15 +251,26 @@ export class AccountBook {
   #workOut(): void {
     if (this.#isWorkedOut) return;
     this.#isWorkedOut = true;
-    if (this.#pockets.grants.length === 0) return;
-    this.#pockets = { ...this.#pockets, grants: leftOf(this.#pockets, this.#value) };
+    const pockets = this.#pockets;
+    if (pockets.grants.length > 0) this.#pockets = { ...this.#pockets, grants: leftOf(pockets, this.#value) };
+    this.#addLasting(lastingOf(pockets, this.#value) - this.#lasting);
   }
 
   /** Takes an amount out of the pockets. The caller lowers the balance. */
   #take(amount: number): Taken {
-    const { left, taken } = takeFrom(this.#pockets.grants, amount);
+    const own = this.#own;
+    const { left, taken: grants, rest } = takeFrom(this.#pockets.grants, amount);
     this.#pockets = { ...this.#pockets, grants: left };
-    return taken;
+    const lasting = Math.max(0, rest - own);
+    this.#addLasting(-lasting);
+    return { grants, own: rest - lasting, ...(lasting === 0 ? {} : { lasting }) };
+  }
+
+  #addLasting(by: number): void {
+    if (by === 0) return;
+    const { lasting: _before, ...others } = this.#pockets;
+    const lasting = this.#lasting + by;
+    this.#pockets = { ...others, ...(lasting === 0 ? {} : { lasting }) };
   }
 
   #addGrant(grant: Grant): void {

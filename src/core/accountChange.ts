@@ -24,9 +24,13 @@ export interface AccountChange {
   /** The change happens at this instant, which has passed. Absent: now. */
   readonly atMs?: number;
   readonly set?: number;
+  /** Of credits: sets those that refills raise, and leaves what was granted. */
+  readonly setOwn?: number;
+  /** Of credits: begins anew with so many. What was granted is gone. */
+  readonly reset?: number;
   /** Added to the value; a negative number is subtracted. The result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** Credits that are granted. With `expiresAtMs` they are spent before those that do not expire. */
+  /** Credits that are granted. With `expiresAtMs` they are spent before all others, without after all others. */
   readonly grant?: { readonly id: string; readonly amount: number; readonly expiresAtMs: number | null };
   /** The end of a new window, or the beginning of the running epoch of a new refill rule. That rule refills at its next boundary. */
   readonly mark?: number;
@@ -98,6 +102,8 @@ function changedCredits(
   if (book.value > (change.atMost ?? Infinity)) return 'stale';
   if (change.close) return { state: null, valueBefore, pockets: null, lines: book.close(change.metered === true) };
   if (change.set !== undefined) book.set(change.set);
+  if (change.setOwn !== undefined) book.setOwn(change.setOwn);
+  if (change.reset !== undefined) book.set(0).set(change.reset);
   if (change.add !== undefined) book.adjust(change.add);
   if (change.grant !== undefined) book.grant(change.grant.id, change.grant.amount, change.grant.expiresAtMs);
   // An account that is opened begins with its mark.

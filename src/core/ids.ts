@@ -21,6 +21,7 @@ export type IdPrefix =
   | 'evt'
   | 'grant'
   | 'adj'
+  | 'assign'
   | 'rsv'
   | 'wh';
 

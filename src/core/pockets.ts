@@ -1,4 +1,4 @@
-/** Credits that expire. They are spent before those that do not, soonest expiry first. */
+/** Credits that were granted and expire. They are spent before all others, soonest expiry first. */
 export interface Grant {
   readonly id: string;
   readonly left: number;
@@ -6,17 +6,19 @@ export interface Grant {
 }
 
 /**
- * What an account needs beside its balance while it has grants that expire, or reservations. Spends do not update pockets. The next other
- * movement works out how much each pocket lost, in order.
+ * What an account needs beside its balance while it has grants, or reservations. Spends do not update pockets. The next other movement works
+ * out how much each pocket lost, in order: grants that expire, then the account's own credits, which refills raise, then lasting grants.
  */
 export interface Pockets {
   /** The balance when the pockets were last worked out. */
   readonly counted: number;
-  /** Sorted by expiry. The rest of the balance does not expire. */
+  /** Sorted by expiry. */
   readonly grants: readonly Grant[];
+  /** Credits that were granted and do not expire. Absent = none. */
+  readonly lasting?: number;
   /** What reservations hold. It is not in the balance. */
   readonly held: number;
-  /** The part of it that does not expire. */
+  /** The part of it that came from the account's own credits. */
   readonly heldOwn: number;
   /** No reservation of the account expires before this instant; 0 = there is none. */
   readonly heldUntilMs: number;
@@ -27,8 +29,10 @@ export interface Pockets {
 /** Credits that were taken out of the pockets, in the order of taking. */
 export interface Taken {
   readonly grants: readonly Grant[];
-  /** From the credits that do not expire. */
+  /** From the account's own credits. */
   readonly own: number;
+  /** From lasting grants. Absent = nothing. */
+  readonly lasting?: number;
 }
 
 export function emptyPockets(value: number): Pockets {
@@ -40,8 +44,11 @@ export function holdsExpired(pockets: Pockets | null | undefined, atMs: number):
   return pockets != null && pockets.held > 0 && pockets.heldUntilMs !== 0 && pockets.heldUntilMs <= atMs;
 }
 
-/** Takes an amount out of grants, in their order. Answers what is left of them, and what was taken. */
-export function takeFrom(grants: readonly Grant[], amount: number): { left: readonly Grant[]; taken: Taken } {
+/** Takes an amount out of grants, in their order. Answers what is left of them, what was taken, and how much they did not have. */
+export function takeFrom(
+  grants: readonly Grant[],
+  amount: number,
+): { readonly left: readonly Grant[]; readonly taken: readonly Grant[]; readonly rest: number } {
   const left: Grant[] = [];
   const taken: Grant[] = [];
   let rest = amount;
@@ -51,12 +58,17 @@ export function takeFrom(grants: readonly Grant[], amount: number): { left: read
     if (part > 0) taken.push({ ...grant, left: part });
     if (part < grant.left) left.push({ ...grant, left: grant.left - part });
   }
-  return { left, taken: { grants: taken, own: rest } };
+  return { left, taken, rest };
 }
 
 /** What is left of the grants when the balance has fallen to `value`. */
 export function leftOf({ grants, counted }: Pockets, value: number): readonly Grant[] {
   return takeFrom(grants, Math.max(0, counted - value)).left;
+}
+
+/** How much of the lasting grants is left when the balance has fallen to `value`. They are spent last. */
+export function lastingOf({ lasting = 0 }: Pockets, value: number): number {
+  return Math.min(lasting, value);
 }
 
 /** The grants with one more, or with more of the same. */

@@ -45,16 +45,17 @@ export interface HeldCredits {
   readonly metered?: true;
 }
 
-/** A call that granted or adjusted credits. It is kept, so that a repeated payment does not top up twice. */
+/** A call that granted or adjusted credits, or assigned a plan. It is kept, so that a repeated payment counts once. */
 export interface CreditCall {
-  /** `grant_...` or `adj_...` */
+  /** `grant_...`, `adj_...` or `assign_...` */
   readonly id: string;
   /** The key or identity. */
   readonly owner: string;
-  readonly kind: 'grant' | 'adjust';
-  /** Negative for an adjustment that lowers the balance. */
+  readonly kind: 'grant' | 'adjust' | 'assign';
+  /** Negative for an adjustment that lowers the balance; 0 for an assignment. */
   readonly amount: number;
   readonly expiresAtMs: number | null;
+  /** Of an assignment: what was asked for. */
   readonly reason: string;
   readonly idempotencyId: string | null;
   readonly atMs: number;
@@ -186,11 +187,18 @@ export interface PlanRecord {
 /** A limit of a plan has no account: each holder counts in a window of its own, which is found by its name. */
 export type PlanLimit = Omit<LimitRecord, 'account'>;
 
+/**
+ * What becomes of the balance of a holder that moves to another plan. `upgrade` replaces what the old plan gave by what the new one gives, and
+ * leaves what was granted; `reset` replaces all.
+ */
+export const PLAN_BALANCES = ['keep', 'upgrade', 'reset'] as const;
+export type PlanBalance = (typeof PLAN_BALANCES)[number];
+
 export interface PlanMove {
   /** null: it leaves its plan. */
   readonly planId: string | null;
   readonly atMs: number;
-  readonly balance: 'keep' | 'reset';
+  readonly balance: PlanBalance;
 }
 
 export interface PermissionRecord {

@@ -83,8 +83,9 @@ const WHEN = [
 ] as const;
 
 const BALANCE = [
-  ['keep', 'keep the credits that are left'],
-  ['reset', 'begin with the credits of the new plan'],
+  ['upgrade', 'give the credits of the new plan, and keep what was granted'],
+  ['keep', 'keep the balance as it is'],
+  ['reset', 'set the whole balance to the credits of the new plan; what was granted is gone'],
 ] as const;
 
 /** With the name of the present plan, also where the list does not reach it. */

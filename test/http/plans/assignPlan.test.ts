@@ -25,7 +25,7 @@ describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
     await service.verify(key);
     await assign(who, large);
     expect(await service.verify(key)).toMatchObject({ remaining: 8 });
-    await assign(who, large, { balance: 'reset' });
+    await assign(who, large, { balance: 'reset', force: true });
     expect(await service.verify(key)).toMatchObject({ remaining: 999 });
     await assign(who, free);
     expect((await service.verify(key)).remaining).toBeUndefined();
@@ -73,6 +73,87 @@ describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
       await service.ok('/v1/plans.deletePlan', { planId: small });
     },
   );
+
+  test('the same plan again fills no balance; with force it does', async () => {
+    const planId = await plan({ remaining: 100 });
+    const { who, key } = await holder(planId);
+    await service.verify(key, { remaining: { cost: 90 } });
+    const changes = async () => (await service.ok('/v1/audit.listEntries', { limit: 100 })).entries.length;
+    const before = await changes();
+    for (const balance of ['keep', 'upgrade', 'reset']) {
+      expect(await assign(who, planId, { balance })).toMatchObject({ planId });
+      expect(await read(who)).toMatchObject({ remaining: 10 });
+    }
+    expect(await changes()).toBe(before);
+    await assign(who, planId, { balance: 'reset', force: true });
+    expect(await read(who)).toMatchObject({ remaining: 100 });
+  });
+
+  test('the same plan again withdraws a move that waits', async () => {
+    const refill = { interval: 'monthly', amount: 100 };
+    const [present, other] = [await plan({ remaining: 100, refill }), await plan({ remaining: 5 })];
+    const { who } = await holder(present);
+    await assign(who, other, { when: 'nextRefill' });
+    expect((await assign(who, present, { balance: 'reset' })).planMove).toBeUndefined();
+    service.clock.set('2026-04-02T00:00:00Z');
+    expect(await read(who)).toMatchObject({ planId: present });
+  });
+
+  test('a repeated call with the same idempotency key changes nothing, also after other calls', async () => {
+    const [small, large] = [await plan({ remaining: 10 }), await plan({ remaining: 1_000 })];
+    const { who, key } = await holder(small);
+    const paid = { balance: 'reset', idempotencyKey: 'evt_0001' };
+    expect((await assign(who, large, paid)).replayed).toBeUndefined();
+    await service.verify(key, { remaining: { cost: 900 } });
+    expect(await assign(who, large, paid)).toMatchObject({ planId: large, replayed: true });
+    expect(await read(who)).toMatchObject({ remaining: 100 });
+    await assign(who, small, { idempotencyKey: 'evt_0002' });
+    expect(await assign(who, large, paid)).toMatchObject({ planId: small, replayed: true });
+    expect((await refused('/v1/plans.assign', { ...who, planId: small, ...paid }))[0]).toBe(409);
+    const call = { ...who, amount: 5, reason: 'a gift', idempotencyKey: 'evt_0001' };
+    const [status, message] = await refused('/v1/credits.grant', call);
+    expect([status, message]).toEqual([
+      409,
+      expect.stringMatching(/^This idempotency key was used for an assignment /),
+    ]);
+    const answers = await Promise.all(
+      [1, 2, 3, 4].map(() => assign(who, large, { ...paid, idempotencyKey: 'evt_0003' })),
+    );
+    expect(answers.filter(({ replayed }) => replayed === true).length).toBe(3);
+  });
+
+  test('an upgrade replaces what the plan gives and keeps what was paid for, now and at the next refill', async () => {
+    const refill = (amount: number) => ({ remaining: amount, refill: { interval: 'monthly', amount } });
+    const [free, paid] = [await plan(refill(100)), await plan(refill(1_000))];
+    const { who, key } = await holder(free);
+    const grant = (amount: number, fields: object = {}) =>
+      service.ok('/v1/credits.grant', {
+        ...who,
+        amount,
+        reason: 'paid',
+        idempotencyKey: `pay-${amount}-${key}`,
+        ...fields,
+      });
+    const soon = service.clock.nowMs() + DAY_MS;
+    await grant(500);
+    await grant(30, { expiresAt: soon });
+    expect(await read(who)).toMatchObject({ remaining: 630, grants: [{ left: 30, expiresAt: soon }, { left: 500 }] });
+    // First what expires, then what the plan gives, then what was paid for.
+    await service.verify(key, { remaining: { cost: 60 } });
+    expect(await read(who)).toMatchObject({ remaining: 570, grants: [{ left: 500 }] });
+    await assign(who, paid, { balance: 'upgrade' });
+    expect(await read(who)).toMatchObject({ remaining: 1_500, grants: [{ left: 500 }] });
+    await service.verify(key, { remaining: { cost: 1_100 } });
+    expect(await read(who)).toMatchObject({ remaining: 400, grants: [{ left: 400 }] });
+    service.clock.set('2026-04-01T00:00:00Z');
+    expect(await service.verify(key, { remaining: { cost: 0 } })).toMatchObject({ remaining: 1_400 });
+    await assign(who, free, { balance: 'upgrade', when: 'nextRefill' });
+    service.clock.set('2026-05-01T00:00:00Z');
+    expect(await read(who)).toMatchObject({ planId: free, remaining: 500, grants: [{ left: 400 }] });
+    await assign(who, paid, { balance: 'reset' });
+    expect(await read(who)).toMatchObject({ remaining: 1_000 });
+    expect((await read(who)).grants).toBeUndefined();
+  });
 
   test('without a refill there is nothing to wait for', async () => {
     const [planId, other] = [await plan({ remaining: 10 }), await plan()];

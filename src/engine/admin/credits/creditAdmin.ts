@@ -38,6 +38,9 @@ export interface CreditAnswer {
   readonly remaining: number;
 }
 
+/** What this class records. */
+type Call = CreditCall & { readonly kind: 'grant' | 'adjust' };
+
 /** A key or identity whose credits change, and how an error and the audit log name it. */
 interface Holder {
   readonly id: string;
@@ -71,17 +74,13 @@ export class CreditAdmin {
     return this.#apply(actor, holder, { kind: 'adjust', amount: by, expiresAtMs: null, reason, idempotencyId });
   }
 
-  #apply(
-    actor: Actor,
-    reference: HolderReference,
-    wanted: Omit<CreditCall, 'id' | 'owner' | 'atMs'>,
-  ): Promise<CreditAnswer> {
+  #apply(actor: Actor, reference: HolderReference, wanted: Omit<Call, 'id' | 'owner' | 'atMs'>): Promise<CreditAnswer> {
     const { storage, system, changes } = this.#context;
     return changes.apply(async () => {
       const holder = await this.#load(actor, reference, wanted.kind);
       const nowMs = storage.ledger.nowMs();
       const id = makeId(ID_PREFIX[wanted.kind], nowMs, system.randomBytes(ID_RANDOM_BYTES));
-      const call: CreditCall = { ...wanted, id, owner: holder.id, atMs: nowMs };
+      const call: Call = { ...wanted, id, owner: holder.id, atMs: nowMs };
       const earlier =
         call.idempotencyId === null ? null : await storage.statements.findCreditCall(holder.id, call.idempotencyId);
       if (earlier !== null) return this.#replay(holder, call, earlier);
@@ -95,8 +94,8 @@ export class CreditAdmin {
 
   async #replay(holder: Holder, call: CreditCall, earlier: CreditCall) {
     if (!isSameCall(call, earlier)) {
-      const what = `${earlier.kind} of ${earlier.amount} (${earlier.id})`;
-      throw new AppError('CONFLICT', `This idempotency key was used for a ${what}. Use a new one.`);
+      const what = earlier.kind === 'assign' ? 'an assignment' : `a ${earlier.kind} of ${earlier.amount}`;
+      throw new AppError('CONFLICT', `This idempotency key was used for ${what} (${earlier.id}). Use a new one.`);
     }
     const { storage, refills } = this.#context;
     const [state] = await readCredits(this.#context, [holder]);
@@ -140,7 +139,7 @@ export class CreditAdmin {
     return { ...common, grant: { id: call.id, amount, expiresAtMs } };
   }
 
-  async #load(actor: Actor, reference: HolderReference, kind: CreditCall['kind']): Promise<Holder> {
+  async #load(actor: Actor, reference: HolderReference, kind: Call['kind']): Promise<Holder> {
     const { records } = this.#context.storage;
     if ('keyId' in reference) {
       const operation = kind === 'grant' ? 'api.grant_credits' : 'api.adjust_credits';

@@ -1,5 +1,5 @@
 import { heldCredits } from '../../../core/plan.ts';
-import { type Grant, leftOf } from '../../../core/pockets.ts';
+import { type Grant, lastingOf, leftOf } from '../../../core/pockets.ts';
 import type { HeldCredits, PlanRecord } from '../../../core/records.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { ReadAccount } from '../../../storage/port/storage.ts';
@@ -12,8 +12,10 @@ export interface CreditsView {
   readonly remaining: number | null;
   /** What reservations hold. It is not in `remaining`. */
   readonly held: number;
-  /** The part of `remaining` that expires, soonest first. */
+  /** The part of `remaining` that was granted and expires, soonest first. */
   readonly grants: readonly Grant[];
+  /** The part of it that was granted and does not expire. */
+  readonly lasting: number;
   /** The last boundary that refilled them; null = none yet. */
   readonly lastRefillAtMs: number | null;
   readonly nextRefillAtMs: number | null;
@@ -63,9 +65,11 @@ function viewBalance(
   account: ReadAccount | undefined,
   refills: RefillPlans,
   nowMs: number,
-): Pick<CreditsView, 'remaining' | 'held' | 'grants'> {
-  if (credits === null || account === undefined) return { remaining: null, held: 0, grants: [] };
+): Pick<CreditsView, 'remaining' | 'held' | 'grants' | 'lasting'> {
+  if (credits === null || account === undefined) return { remaining: null, held: 0, grants: [], lasting: 0 };
   const { state, pockets } = refills.brought(account, credits.refill, nowMs);
-  const grants = pockets === null ? [] : leftOf(pockets, state.value);
-  return { remaining: credits.metered ? null : state.value, held: pockets?.held ?? 0, grants };
+  const remaining = credits.metered ? null : state.value;
+  if (pockets === null) return { remaining, held: 0, grants: [], lasting: 0 };
+  const { held } = pockets;
+  return { remaining, held, grants: leftOf(pockets, state.value), lasting: lastingOf(pockets, state.value) };
 }

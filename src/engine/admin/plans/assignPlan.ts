@@ -1,6 +1,8 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill } from '../../../core/plan.ts';
-import type { PlanMove, PlanRecord } from '../../../core/records.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { CreditCall, PlanBalance, PlanRecord } from '../../../core/records.ts';
+import type { Change } from '../../../storage/port/storage.ts';
 import { type PlanHolder, planOf } from '../../planOf.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
@@ -18,8 +20,16 @@ export interface Assignment {
   /** null: the holder leaves its plan. */
   readonly planId: string | null;
   readonly when: 'now' | 'nextRefill';
-  /** What becomes of the balance: it stays, or begins anew with that of the new plan. */
-  readonly balance: PlanMove['balance'];
+  readonly balance: PlanBalance;
+  /** Assigns the plan that the holder is on already once more: its balance is set again. */
+  readonly force?: boolean;
+  readonly idempotencyId?: string | null;
+}
+
+export interface Assigned {
+  readonly holder: PlanHolder;
+  /** The call was made before under the same idempotency key. */
+  readonly replayed: boolean;
 }
 
 /** Puts holders on plans, now or at their next refill. */
@@ -36,30 +46,80 @@ export class AssignPlan {
     this.#keys = new KeyReader(context);
   }
 
-  async assign(actor: Actor, { holder, planId, when, balance }: Assignment): Promise<PlanHolder> {
-    const { storage, changes, refills } = this.#context;
+  /**
+   * The plan that the holder is on already changes nothing but a move that waits, which is withdrawn: a payment that is reported twice
+   * must not fill a balance twice.
+   */
+  async assign(actor: Actor, assignment: Assignment): Promise<Assigned> {
+    const { planId } = assignment;
     // Checked before anything is read, so that the answer does not reveal whether the holder or the plan exists.
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
-    return changes.apply(async () => {
-      const before = await this.#load(actor, holder);
-      const { record } = before;
+    return this.#context.changes.apply(async () => {
+      const before = await this.#load(actor, assignment.holder);
       const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
-      const from = await planOf(storage.records, record);
-      if (when === 'now') {
-        const { change, after } = await this.#moves.draft(actor, before, { from, to: plan, balance, delayed: null });
-        return { change, answer: () => after };
-      }
-      const planMove = { planId, atMs: this.#nextRefillMs(before, from), balance };
-      const nowMs = storage.ledger.nowMs();
-      const after = withFields(before, { planMove, updatedAtMs: nowMs });
-      const accounts = touchAccounts(record, after.record.revision).map((change) => {
-        if (change.account !== record.credits?.account) return change;
-        const refill = refills.planOrNull(heldRefill(record.credits, from), change.account, nowMs);
-        // The sweep looks at it then.
-        return { ...change, refill, dueAtMs: planMove.atMs };
-      });
-      return { change: await this.#moves.written(actor, { before, after, accounts, plan }), answer: () => after };
+      const call = this.#callOf(assignment, before);
+      const earlier = call === null ? null : await this.#earlier(call);
+      if (earlier !== null) return unchanged(before, true);
+      const isSame = before.record.planId === planId && !assignment.force;
+      if (isSame && before.record.planMove === null && call === null) return unchanged(before, false);
+      const drafted = isSame
+        ? await this.#withdraw(actor, before, plan)
+        : await this.#draft(actor, before, plan, assignment);
+      const writes = call === null ? [] : [{ kind: 'insertCreditCall' as const, call }];
+      const change = { ...drafted.change, writes: [...drafted.change.writes, ...writes] };
+      return { change, answer: () => ({ holder: drafted.after, replayed: false }) };
     });
+  }
+
+  async #draft(
+    actor: Actor,
+    before: PlanHolder,
+    plan: PlanRecord | null,
+    { when, balance }: Assignment,
+  ): Promise<Drafted> {
+    const { storage, refills } = this.#context;
+    const { record } = before;
+    const from = await planOf(storage.records, record);
+    if (when === 'now') return this.#moves.draft(actor, before, { from, to: plan, balance, delayed: null });
+    const planId = plan?.id ?? null;
+    const planMove = { planId, atMs: this.#nextRefillMs(before, from), balance };
+    const nowMs = storage.ledger.nowMs();
+    const after = withFields(before, { planMove, updatedAtMs: nowMs });
+    const accounts = touchAccounts(record, after.record.revision).map((change) => {
+      if (change.account !== record.credits?.account) return change;
+      const refill = refills.planOrNull(heldRefill(record.credits, from), change.account, nowMs);
+      // The sweep looks at it then.
+      return { ...change, refill, dueAtMs: planMove.atMs };
+    });
+    return { change: await this.#moves.written(actor, { before, after, accounts, plan }), after };
+  }
+
+  /** It stays on its plan. */
+  async #withdraw(actor: Actor, before: PlanHolder, plan: PlanRecord | null): Promise<Drafted> {
+    if (before.record.planMove === null) return { change: { writes: [], accounts: [] }, after: before };
+    const after = withFields(before, { planMove: null, updatedAtMs: this.#context.storage.ledger.nowMs() });
+    const accounts = touchAccounts(before.record, after.record.revision);
+    return { change: await this.#moves.written(actor, { before, after, accounts, plan }), after };
+  }
+
+  #callOf(
+    { planId, when, balance, force = false, idempotencyId = null }: Assignment,
+    { record }: PlanHolder,
+  ): CreditCall | null {
+    if (idempotencyId === null) return null;
+    const { storage, system } = this.#context;
+    const atMs = storage.ledger.nowMs();
+    const id = makeId('assign', atMs, system.randomBytes(ID_RANDOM_BYTES));
+    const reason = JSON.stringify({ planId, when, balance, force });
+    return { id, owner: record.id, kind: 'assign', amount: 0, expiresAtMs: null, reason, idempotencyId, atMs };
+  }
+
+  /** The same call, if it was made before under this idempotency key; null = the key is new. */
+  async #earlier({ owner, idempotencyId, kind, reason }: CreditCall): Promise<CreditCall | null> {
+    const earlier = await this.#context.storage.statements.findCreditCall(owner, idempotencyId ?? '');
+    if (earlier === null || (earlier.kind === kind && earlier.reason === reason)) return earlier;
+    const what = earlier.kind === 'assign' ? `another assignment (${earlier.id})` : `a ${earlier.kind} (${earlier.id})`;
+    throw new AppError('CONFLICT', `This idempotency key was used for ${what}. Use a new one.`);
   }
 
   async #load(actor: Actor, holder: HolderReference): Promise<PlanHolder> {
@@ -81,6 +141,15 @@ export class AssignPlan {
       holder.kind === 'key' ? `The key ${holder.record.id}` : `The identity ${repeatable(holder.record.externalId)}`;
     throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Use "when": "now".`);
   }
+}
+
+interface Drafted {
+  readonly change: Change;
+  readonly after: PlanHolder;
+}
+
+function unchanged(holder: PlanHolder, replayed: boolean) {
+  return { change: { writes: [], accounts: [] }, answer: (): Assigned => ({ holder, replayed }) };
 }
 
 function identityCarriesPlan(keyId: string): AppError {

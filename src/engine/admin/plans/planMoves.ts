@@ -1,6 +1,6 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
-import type { CreditsRecord, PlanMove, PlanRecord, RefillRules } from '../../../core/records.ts';
+import type { CreditsRecord, PlanBalance, PlanRecord, RefillRules } from '../../../core/records.ts';
 import { planUntil, runningEpoch, stepAt } from '../../../core/refillPlan.ts';
 import type { Change, Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
@@ -23,7 +23,7 @@ interface DelayedMove {
 export interface Move {
   readonly from: PlanRecord | null;
   readonly to: PlanRecord | null;
-  readonly balance: PlanMove['balance'];
+  readonly balance: PlanBalance;
   /** null = it happens now. */
   readonly delayed: DelayedMove | null;
 }
@@ -154,7 +154,7 @@ async function movedCredits(
   }
   if (credits.metered) return { credits, accounts: [{ ...common, refill: null }] };
   const [old, next] = [heldRefill(credits, from), heldRefill(credits, to)];
-  const set = balance === 'reset' && remaining !== null ? { set: remaining } : {};
+  const set = remaining === null ? {} : setFor(balance, remaining);
   if (delayed === null) {
     const refill = refills.planOrNull(old, account, atMs);
     const start = isSameSource(credits, from, to) ? {} : startOf(next, atMs);
@@ -166,6 +166,11 @@ async function movedCredits(
   const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
   const refill = { ...until, startMs: atMs, steps };
   return { credits, accounts: [{ ...common, refill, ...set, ...startAfter(next, atMs) }] };
+}
+
+function setFor(balance: PlanBalance, remaining: number): Pick<AccountChange, 'reset' | 'setOwn'> {
+  if (balance === 'reset') return { reset: remaining };
+  return balance === 'upgrade' ? { setOwn: remaining } : {};
 }
 
 function asOf({ atMs, heldUntil }: DelayedMove): Pick<AccountChange, 'atMs' | 'heldUntil'> {

@@ -9,9 +9,13 @@ const GrantObject = component(
   'Grant',
   strict({
     left: field(Whole, 'The credits of the grant that are left.', 500),
-    expiresAt: field(Whole, 'When they expire, in unix milliseconds.', EXAMPLE.nextMidnight),
+    expiresAt: optional(
+      Whole,
+      'When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits.',
+      EXAMPLE.nextMidnight,
+    ),
   }),
-  'Credits that expire. They are spent before those that do not, soonest expiry first.',
+  'Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not after all others. Refills leave them alone.',
   { left: 500, expiresAt: EXAMPLE.nextMidnight },
 );
 
@@ -23,16 +27,24 @@ export const BALANCE_FIELDS = {
     40,
   ),
   grants: Type.Optional(
-    listOf(GrantObject, 'The part of `remaining` that expires, soonest first. Absent when there is none.'),
+    listOf(
+      GrantObject,
+      'The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none.',
+    ),
   ),
 };
 
-export function toBalance({ remaining, held, grants }: CreditsView): object {
+export function toBalance({ remaining, held, grants, lasting }: CreditsView): object {
   return {
     ...(remaining === null ? {} : { remaining }),
     ...(held === 0 ? {} : { held }),
-    ...(grants.length === 0
+    ...(grants.length + lasting === 0
       ? {}
-      : { grants: grants.map(({ left, expiresAtMs }) => ({ left, expiresAt: expiresAtMs })) }),
+      : {
+          grants: [
+            ...grants.map(({ left, expiresAtMs }) => ({ left, expiresAt: expiresAtMs })),
+            ...(lasting === 0 ? [] : [{ left: lasting }]),
+          ],
+        }),
   };
 }

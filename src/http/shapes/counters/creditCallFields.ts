@@ -12,12 +12,14 @@ export const Reason = field(
   'payment in_1Nabc',
 );
 
+export const REPLAYED = optional(
+  Flag,
+  'true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise.',
+  true,
+);
+
 /** What both calls answer besides their id. */
 export const CALL_ANSWER = {
   remaining: field(Whole, 'The balance after the call, without what reservations hold.', 1500),
-  replayed: optional(
-    Flag,
-    'true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise.',
-    true,
-  ),
+  replayed: REPLAYED,
 };

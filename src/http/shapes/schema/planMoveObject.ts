@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import type { OnPlan } from '../../../core/records.ts';
+import { type OnPlan, PLAN_BALANCES } from '../../../core/records.ts';
 import { component, field, optional } from './described.ts';
 import { EXAMPLE } from './examples.ts';
 import { orNull, strict, Text, Whole } from './schemas.ts';
@@ -10,7 +10,7 @@ const PlanMoveObject = component(
   strict({
     planId: field(orNull(Text), 'The plan that it moves to. null: it leaves its plan.', EXAMPLE.planId),
     at: field(Whole, 'When it moves, in unix milliseconds: at the next refill.', EXAMPLE.nextMidnight),
-    balance: field(Type.Enum(['keep', 'reset']), 'Whether the balance stays or begins anew.', 'keep'),
+    balance: field(Type.Enum(PLAN_BALANCES), 'What becomes of the balance, as `plans.assign` was asked.', 'keep'),
   }),
   'A move to another plan that was put off until the next refill.',
   { planId: EXAMPLE.planId, at: EXAMPLE.nextMidnight, balance: 'keep' },

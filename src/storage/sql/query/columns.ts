@@ -1,11 +1,12 @@
 import { isTimeZone, REFILL_INTERVALS } from '../../../core/calendar.ts';
-import type {
-  CreditsRecord,
-  LimitRecord,
-  PlanLimit,
-  PlanMove,
-  RefillRule,
-  RefillVersion,
+import {
+  type CreditsRecord,
+  type LimitRecord,
+  PLAN_BALANCES,
+  type PlanLimit,
+  type PlanMove,
+  type RefillRule,
+  type RefillVersion,
 } from '../../../core/records.ts';
 
 /** Reads and checks columns that hold JSON or numbers. A column that cannot be read makes its row unreadable. */
@@ -51,7 +52,7 @@ export function readVersions(text: string): readonly RefillVersion[] {
 export function readPlanMove(text: string | null): PlanMove | null {
   if (text === null) return null;
   const move = JSON.parse(text) as PlanMove;
-  require(isCount(move.atMs) && (move.balance === 'keep' || move.balance === 'reset'), 'plan move');
+  require(isCount(move.atMs) && PLAN_BALANCES.includes(move.balance), 'plan move');
   return move;
 }
 

@@ -26,6 +26,8 @@ interface Grant {
 interface Account {
   own: number;
   grants: Grant[];
+  /** Granted, and without an expiry: spent last. */
+  lasting: number;
   readonly isMetered: boolean;
   ofPlan: boolean;
   /** Boundaries after this instant are still to come. */
@@ -38,6 +40,7 @@ interface Part {
   readonly account: Account;
   readonly grants: readonly Grant[];
   readonly own: number;
+  readonly lasting: number;
 }
 
 export interface ModelReservation {
@@ -52,12 +55,14 @@ export interface ModelReservation {
   settledCost: number | null;
 }
 
+export type Balance = 'keep' | 'upgrade' | 'reset';
+
 export interface ModelHolder {
   readonly name: string;
   account: Account | null;
   rule: Rule | null;
   planId: string | null;
-  move: { readonly planId: string | null; readonly atMs: number; readonly isReset: boolean } | null;
+  move: { readonly planId: string | null; readonly atMs: number; readonly balance: Balance } | null;
   /** Of all accounts that it had. */
   spent: number;
 }
@@ -156,7 +161,7 @@ export class CreditModel {
     if (!kept || holder.account === null || holder.account.isMetered) return;
     const rule = this.rulesOf(holder).findLast(({ fromMs }) => fromMs <= this.#nowMs)?.rule ?? null;
     if (rule !== null) this.#refill(holder, rule);
-    this.#reset(holder, move.isReset);
+    this.#begin(holder, move.balance);
   }
 
   /** False: the account was closed or opened by this. */
@@ -175,18 +180,20 @@ export class CreditModel {
     return true;
   }
 
-  #reset(holder: ModelHolder, isReset: boolean): void {
-    const remaining = holder.planId === null ? null : (this.plans.get(holder.planId)?.remaining ?? null);
-    if (isReset && remaining !== null && holder.account !== null) this.#set(holder.account, remaining);
+  #begin({ account, planId }: ModelHolder, balance: Balance): void {
+    const remaining = planId === null ? null : (this.plans.get(planId)?.remaining ?? null);
+    if (remaining === null || account === null) return;
+    if (balance === 'reset') Object.assign(account, { own: remaining, grants: [], lasting: 0 });
+    if (balance === 'upgrade') account.own = remaining;
   }
 
-  assign(holder: ModelHolder, planId: string | null, isReset: boolean): void {
+  assign(holder: ModelHolder, planId: string | null, balance: Balance): void {
     holder.move = null;
-    if (this.#join(holder, planId) && holder.account?.isMetered === false) this.#reset(holder, isReset);
+    if (this.#join(holder, planId) && holder.account?.isMetered === false) this.#begin(holder, balance);
   }
 
   open(holder: ModelHolder, own: number, { ofPlan = false, isMetered = false } = {}): void {
-    holder.account = { own, grants: [], isMetered, ofPlan, fromMs: this.#nowMs, spent: 0 };
+    holder.account = { own, grants: [], lasting: 0, isMetered, ofPlan, fromMs: this.#nowMs, spent: 0 };
   }
 
   close(holder: ModelHolder): void {
@@ -202,8 +209,8 @@ export class CreditModel {
     if (holder.account !== null) holder.account.fromMs = this.#nowMs;
   }
 
-  value({ own, grants }: Account): number {
-    return own + grants.reduce((sum, { left }) => sum + left, 0);
+  value({ own, grants, lasting }: Account): number {
+    return own + lasting + grants.reduce((sum, { left }) => sum + left, 0);
   }
 
   heldOf(account: Account): number {
@@ -246,7 +253,7 @@ export class CreditModel {
 
   grant({ account }: ModelHolder, amount: number, expiresAtMs: number | null): number {
     if (account === null) return NaN;
-    if (expiresAtMs === null) account.own += amount;
+    if (expiresAtMs === null) account.lasting += amount;
     else this.#addGrant(account, { left: amount, expiresAtMs });
     return this.value(account);
   }
@@ -255,7 +262,7 @@ export class CreditModel {
     account.grants = [...account.grants, grant].sort((a, b) => a.expiresAtMs - b.expiresAtMs);
   }
 
-  /** Grants first, the soonest expiry first. */
+  /** Grants that expire first, the soonest first; lasting ones last. */
   #take(account: Account, amount: number): Part {
     let rest = amount;
     const taken: Grant[] = [];
@@ -266,8 +273,10 @@ export class CreditModel {
       rest -= part;
     }
     account.grants = account.grants.filter(({ left }) => left > 0);
-    account.own -= rest;
-    return { account, grants: taken, own: rest };
+    const lasting = account.isMetered ? 0 : Math.max(0, rest - account.own);
+    account.own -= rest - lasting;
+    account.lasting -= lasting;
+    return { account, grants: taken, own: rest - lasting, lasting };
   }
 
   /** All of them or none. */
@@ -330,7 +339,7 @@ export class CreditModel {
   }
 
   /** Charged is first what came from grants. What had come from a grant that has expired is lost. */
-  #giveBack({ account, grants, own }: Part, charged: number): number {
+  #giveBack({ account, grants, own, lasting }: Part, charged: number): number {
     let rest = charged;
     let returned = 0;
     for (const { left, expiresAtMs } of grants) {
@@ -340,7 +349,9 @@ export class CreditModel {
       this.#addGrant(account, { left: left - kept, expiresAtMs });
       returned += left - kept;
     }
-    account.own += own - rest;
-    return returned + own - rest;
+    const ofLasting = Math.max(0, rest - own);
+    account.own += own - (rest - ofLasting);
+    account.lasting += lasting - ofLasting;
+    return returned + own + lasting - rest;
   }
 }

@@ -445,17 +445,20 @@ class World {
     const holder = identity?.holder ?? (key as Key).holder;
     const reference = identity === null ? { keyId: (key as Key).id } : { externalId: identity.externalId };
     const planId = this.#pick([null, ...this.#plans]);
-    const [isReset, isLater] = [this.#below(2) === 0, this.#below(2) === 0];
+    const balance = this.#pick(['keep', 'upgrade', 'reset'] as const);
+    const [isLater, force] = [this.#below(2) === 0, this.#below(2) === 0];
     const atMs = this.#model.nextRefillMs(holder);
-    if (isLater && atMs !== null) holder.move = { planId, atMs, isReset };
-    if (!isLater) this.#model.assign(holder, planId, isReset);
-    const expected = isLater && atMs === null ? 'PRECONDITION_FAILED' : null;
+    const isSame = planId === holder.planId && !force;
+    if (isSame) holder.move = null;
+    else if (!isLater) this.#model.assign(holder, planId, balance);
+    else if (atMs !== null) holder.move = { planId, atMs, balance };
+    const expected = !isSame && isLater && atMs === null ? 'PRECONDITION_FAILED' : null;
     const state = this.#stateOf(holder);
-    const [when, balance] = [isLater ? 'nextRefill' : 'now', isReset ? 'reset' : 'keep'] as const;
+    const when = isLater ? 'nextRefill' : 'now';
     const found = { reference, key: identity === null ? (key ?? null) : null };
     return async () => {
-      const assigned = this.#engine.assignPlan.assign(ACTOR, { holder: reference, planId, when, balance });
-      const what = `assign ${holder.name} ${planId} ${when} ${balance}`;
+      const assigned = this.#engine.assignPlan.assign(ACTOR, { holder: reference, planId, when, balance, force });
+      const what = `assign ${holder.name} ${planId} ${when} ${balance} ${force}`;
       this.#compare(of, what, await orCode(assigned.then(() => null)), expected);
       await this.#expectState(of, what, found, state);
     };
