@@ -23,6 +23,8 @@ export interface HeldPart {
   readonly taken: Taken | null;
   /** Of a window: the window that counted it. */
   readonly mark: number;
+  /** Of a window: it counts what the credits count, and gets back what a settlement returns. */
+  readonly follows?: true;
   /** It is counted without a balance. */
   readonly isMetered: boolean;
 }
@@ -55,15 +57,26 @@ export interface Reservation {
   readonly idempotency: { readonly id: string; readonly requestDigest: string } | null;
   /** What a retry under the same idempotency key is answered. */
   readonly answer: readonly ChargeResult[];
+  /** What analytics count its charge under, beside its key. */
+  readonly counted: Counted;
+}
+
+export interface Counted {
+  /** null = none. */
+  readonly tags: readonly string[] | null;
+  /** The identity of the key, also when it has no credits. */
+  readonly identityId: string | null;
 }
 
 export type NewReservation = Pick<
   Reservation,
-  'id' | 'keyId' | 'apiId' | 'identityId' | 'cost' | 'onExpiry' | 'idempotency'
+  'id' | 'keyId' | 'apiId' | 'identityId' | 'cost' | 'onExpiry' | 'idempotency' | 'counted'
 > & {
   readonly ttlMs: number;
   /** The accounts that are counted without a balance. */
   readonly metered: readonly number[];
+  /** The accounts of strict limits that count what the credits count. */
+  readonly following: readonly number[];
   /** A local limit refuses it. An earlier reservation under the same idempotency key is still answered, but none is made. */
   readonly isOnlyFound: boolean;
 };
@@ -119,7 +132,7 @@ export function decideReserve(
   if (view.liveReservations(wanted.keyId) >= maxLive) return { spend: { status: 'crowded' }, reservation: null };
   const outcome = decideSpend(view, { ...spend, idempotency: null }, nowMs, maxLive);
   if (outcome.status !== 'taken') return { spend: outcome, reservation: null };
-  const { ttlMs, metered, isOnlyFound: _isOnlyFound, ...facts } = wanted;
+  const { ttlMs, metered, following, isOnlyFound: _isOnlyFound, ...facts } = wanted;
   const expiresAtMs = nowMs + ttlMs;
   const reservation: Reservation = {
     ...facts,
@@ -130,6 +143,7 @@ export function decideReserve(
       .map((charge) => ({
         ...hold(view, charge, wanted.id, expiresAtMs),
         isMetered: metered.includes(charge.account),
+        ...(following.includes(charge.account) ? { follows: true } : {}),
       })),
     state: 'held',
     endedAtMs: null,
@@ -185,7 +199,10 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   const charged = books.length === 0 ? 0 : held + (more > 0 ? more : 0);
   for (const { book } of books) book.spend(charged - held);
   for (const { book, part, revision } of books) put(view, part.account, book, revision);
-  if (ending.kind !== 'settle' && wanted === 0) returnWindows(view, reservation, nowMs);
+  const isUndone = ending.kind !== 'settle' && wanted === 0;
+  returnWindows(view, reservation, nowMs, ({ amount, follows }) =>
+    isUndone ? amount : follows ? reservation.cost - held : 0,
+  );
   const ended: Reservation = {
     ...reservation,
     state: STATE_AFTER[ending.kind],
@@ -235,12 +252,18 @@ function openBooks(view: ReservationView, { parts }: Reservation, atMs: number):
   });
 }
 
-/** The request did not happen. A strict limit gets its count back while the same window runs. */
-function returnWindows(view: ReservationView, { parts }: Reservation, nowMs: number): void {
-  for (const { account, amount, taken, mark } of parts) {
-    const state = view.account(account);
-    if (taken !== null || state === undefined || state.mark !== mark || nowMs >= mark) continue;
-    view.put(account, { ...state, value: Math.max(0, state.value - amount) });
+/** A strict limit gets its count back while the same window runs: all of it when the request did not happen. */
+function returnWindows(
+  view: ReservationView,
+  { parts }: Reservation,
+  nowMs: number,
+  amountOf: (part: HeldPart) => number,
+): void {
+  for (const part of parts) {
+    const state = view.account(part.account);
+    if (part.taken !== null || state === undefined || state.mark !== part.mark || nowMs >= part.mark) continue;
+    const amount = amountOf(part);
+    if (amount > 0) view.put(part.account, { ...state, value: Math.max(0, state.value - amount) });
   }
 }
 

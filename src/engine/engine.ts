@@ -134,16 +134,6 @@ export class Engine {
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
     const refills = new RefillPlans();
-    const events = new EventMaker(system);
-    const sender = new SendChange({
-      ledger: storage.ledger,
-      events,
-      forget: (change) => this.#forget(change),
-      learn: (mark, nowMs) => refills.learn(mark, nowMs),
-    });
-    const moves = new PlanMoves({ storage, refills, sender });
-    const sweep = new DueSweep({ storage, refills, events, moves });
-    const settle = async (owner: string): Promise<void> => void (await sweep.settle(owner));
     const notices = new Notices();
     this.storage = storage;
     this.system = system;
@@ -158,6 +148,17 @@ export class Engine {
       () => storage.ledger.nowMs(),
       new TagLists(options.maxTagLists),
     );
+    const analytics = options.countsVerifications ? this.openCounts : null;
+    const events = new EventMaker(system);
+    const sender = new SendChange({
+      ledger: storage.ledger,
+      events,
+      forget: (change) => this.#forget(change),
+      learn: (mark, nowMs) => refills.learn(mark, nowMs),
+    });
+    const moves = new PlanMoves({ storage, refills, sender });
+    const sweep = new DueSweep({ storage, refills, events, moves, analytics });
+    const settle = async (owner: string): Promise<void> => void (await sweep.settle(owner));
     this.verifier = new Verifier({
       keys: this.keyCache,
       localLimits: this.localLimits,
@@ -165,7 +166,7 @@ export class Engine {
       freshness: storage.freshness,
       refills,
       settle,
-      analytics: options.countsVerifications ? this.openCounts : null,
+      analytics,
       notices,
     });
     this.rootKeyAuthenticator = new RootKeyAuthenticator(storage.records, storage.freshness);
@@ -224,7 +225,7 @@ export class Engine {
     });
     this.analytics = new AnalyticsAdmin(context, this.countWriting, options.retention);
     this.sweep = sweep;
-    this.reservations = new ReservationAdmin(context);
+    this.reservations = new ReservationAdmin(context, analytics);
     this.tellCredits = new TellCredits(context, notices, settle);
     this.tellLimits = new TellLimits(context, notices);
     this.tellRefills = new TellRefills(context);

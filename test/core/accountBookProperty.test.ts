@@ -123,7 +123,9 @@ class Account {
     const terms = {
       onExpiry: cost % 2 === 0 ? 'charge' : 'release',
       idempotency: null,
+      counted: { tags: null, identityId: null },
       metered: [],
+      following: [],
       isOnlyFound: false,
     } as const;
     const { spend, reservation } = decideReserve(

@@ -4,7 +4,7 @@ import { TcpProxy } from '../../tools/cluster/proxy.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { StorageOutcomeUnknown } from '../../src/storage/port/storage.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
-import { credits, idempotency, spendOf } from '../postgres/conformance/samples.ts';
+import { credits, idempotency, reservation, spendOf } from '../postgres/conformance/samples.ts';
 import { openCounters } from '../support/cluster/faultLab.ts';
 import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
 import { FaultPair, firstOf } from '../support/cluster/faultPair.ts';
@@ -146,18 +146,10 @@ describe('a primary that has lost its synchronous standby', () => {
   test('a settlement that only the primary has is not replayed to whoever asks again', async () => {
     const [storage, other] = [await open('settling'), await open('asking')];
     const [account = 0] = await openCounters(storage, 1, 10);
-    const reserved = await storage.ledger.reserve(spendOf(credits(account, 4)), {
-      id: 'rsv_standby',
-      keyId: 'key_standby',
-      apiId: 'api_1',
-      identityId: null,
-      cost: 4,
-      idempotency: null,
-      onExpiry: 'release',
-      ttlMs: HOUR_MS,
-      metered: [],
-      isOnlyFound: false,
-    });
+    const reserved = await storage.ledger.reserve(
+      spendOf(credits(account, 4)),
+      reservation('rsv_standby', { keyId: 'key_standby', cost: 4, ttlMs: HOUR_MS }),
+    );
     expect(reserved.spend.status).toBe('taken');
     await pair.standby.kill();
     const settle = { kind: 'settle', cost: 3, allowOverage: false } as const;

@@ -518,12 +518,12 @@ export type ExplainedCounter = {
   readonly reset?: number | undefined;
 };
 
-/** Credits that expire. They are spent before those that do not, soonest expiry first. */
+/** Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not after all others. Refills leave them alone. */
 export type Grant = {
   /** The credits of the grant that are left. */
   readonly left: number;
-  /** When they expire, in unix milliseconds. */
-  readonly expiresAt: number;
+  /** When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits. */
+  readonly expiresAt?: number | undefined;
 };
 
 /** A plan as it is for one of its holders. A field that the holder has itself takes precedence. */
@@ -661,7 +661,7 @@ export type Identity = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
   readonly grants?: readonly Grant[] | undefined;
   /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
@@ -695,7 +695,7 @@ export type IdentityDetails = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
   readonly grants?: readonly Grant[] | undefined;
   /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
@@ -761,7 +761,7 @@ export type Key = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
   readonly grants?: readonly Grant[] | undefined;
   /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
@@ -852,7 +852,7 @@ export type KeyDetails = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that expires, soonest first. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
   readonly grants?: readonly Grant[] | undefined;
   /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
@@ -1626,8 +1626,8 @@ export type PlanMove = {
   readonly planId: string | null;
   /** When it moves, in unix milliseconds: at the next refill. */
   readonly at: number;
-  /** Whether the balance stays or begins anew. */
-  readonly balance: 'keep' | 'reset';
+  /** What becomes of the balance, as `plans.assign` was asked. */
+  readonly balance: 'keep' | 'upgrade' | 'reset';
 };
 
 /** The answer of `plans.assign`. */
@@ -1640,6 +1640,8 @@ export type PlansAssignAnswer = {
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
+  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  readonly replayed?: boolean | undefined;
 };
 
 /** The fields of `plans.assign`. */
@@ -1654,8 +1656,12 @@ export type PlansAssignRequest = {
   readonly planId: string | null;
   /** `now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent. */
   readonly when?: 'now' | 'nextRefill' | undefined;
-  /** `keep`: the balance stays. `reset`: it becomes the `remaining` of the new plan. `keep` when absent. */
-  readonly balance?: 'keep' | 'reset' | undefined;
+  /** `keep`: the balance stays. `upgrade`: what the plan gives becomes the `remaining` of the new plan, and what was granted stays. `reset`: the whole balance becomes the `remaining` of the new plan, and what was granted is gone. `keep` when absent. */
+  readonly balance?: 'keep' | 'upgrade' | 'reset' | undefined;
+  /** true: assigns the plan that the holder is on already once more, so that `balance` sets the balance again. Otherwise that changes nothing but a move that waits, which is withdrawn. */
+  readonly force?: boolean | undefined;
+  /** Makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated call with the same key changes nothing, also when the holder is on another plan by now. For example the id of the event of your payment provider. */
+  readonly idempotencyKey?: string | undefined;
 };
 
 /** The answer of `plans.createPlan`. */

@@ -1,3 +1,4 @@
+import type { Reservation } from '../../core/reservation.ts';
 import { CountColumns } from '../../core/verificationCounts.ts';
 import { startOfSpan } from '../../storage/port/analytics.ts';
 import { AskedApis } from './unknownKeyApis.ts';
@@ -18,6 +19,14 @@ export const MAX_API_COUNTS = 10_000;
 const MAX_WAITING = 1_000;
 /** Packed counts that become objects at a time when a generation has to be freed. */
 const FREE_STEP = 1_000;
+
+/** Counts what reservations have charged, when they end. */
+export interface ChargeCounts {
+  countCharged(reservation: Reservation): void;
+}
+
+/** Whose count it is. */
+type CountedKey = Pick<KeyEntry, 'id' | 'apiId'> & { readonly identity: { readonly id: string } | null };
 
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
@@ -62,6 +71,16 @@ export class OpenCounts {
     if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, creditsTaken, nowMs);
     if (code === 'VALID' && this.#keyCounts.count(key, creditsTaken, nowMs)) return;
     (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, creditsTaken, nowMs);
+  }
+
+  /** The verification was counted when it reserved; its credits count now. */
+  countCharged({ keyId, apiId, charged, counted, createdAtMs }: Reservation): void {
+    if (charged === 0) return;
+    this.#now();
+    const { tags, identityId } = counted;
+    const key = { id: keyId, apiId, identity: identityId === null ? null : { id: identityId } };
+    const open = tags === null ? this.#named(key) : this.#tagged(key, tags, true);
+    open.addCharged(charged, createdAtMs);
   }
 
   /** Open counts kept as objects. */
@@ -155,7 +174,7 @@ export class OpenCounts {
     return open;
   }
 
-  #named(key: KeyEntry): OpenCount {
+  #named(key: CountedKey): OpenCount {
     const known = this.#known(key.id);
     if (known !== null) return known;
     const open = this.#open(key.apiId, key, null);
@@ -163,12 +182,12 @@ export class OpenCounts {
     return open;
   }
 
-  #tagged(key: KeyEntry, tags: readonly string[], isValid: boolean): OpenCount {
+  #tagged(key: CountedKey, tags: readonly string[], isValid: boolean): OpenCount {
     const list = this.tagLists.find(key.apiId, tags, isValid);
     return list.openCounts.get(key.id) ?? this.#openTagged(key, this.tagLists.pay(key.apiId, list, key.id));
   }
 
-  #openTagged(key: KeyEntry, list: TagList): OpenCount {
+  #openTagged(key: CountedKey, list: TagList): OpenCount {
     const known = list.openCounts.get(key.id);
     if (known !== undefined) return known;
     const open = this.#open(key.apiId, key, list);
@@ -203,14 +222,14 @@ export class OpenCounts {
     return open;
   }
 
-  #open(apiId: string, key: KeyEntry | null, list: TagList | null): OpenCount {
+  #open(apiId: string, key: CountedKey | null, list: TagList | null): OpenCount {
     if (this.openSize >= MAX_OPEN_COUNTS) return this.#openForApi(apiId, this.#minuteMs, this.#running);
     const open = this.#newCount(apiId, key, list);
     this.#running.push(open);
     return open;
   }
 
-  #newCount(apiId: string, key: KeyEntry | null, list: TagList | null): OpenCount {
+  #newCount(apiId: string, key: CountedKey | null, list: TagList | null): OpenCount {
     return new OpenCount({
       minuteMs: this.#minuteMs,
       apiId,

@@ -60,6 +60,12 @@ export class OpenCount implements VerificationCount {
     if (nowMs > this.lastAtMs) this.lastAtMs = nowMs;
   }
 
+  /** Adds the credits of a verification that was counted before, at `usedAtMs`. */
+  addCharged(credits: number, usedAtMs: number): void {
+    this.credits = addCredits(this.credits, credits);
+    this.lastAtMs = Math.max(this.lastAtMs, usedAtMs);
+  }
+
   /** Adds what another count has counted. */
   addAll({ counts, credits, lastAtMs }: VerificationCount): void {
     for (const [column, count] of counts.entries()) this.counts[column] = (this.counts[column] ?? 0) + count;

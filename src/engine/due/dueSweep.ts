@@ -13,6 +13,7 @@ import {
   type Storage,
   StorageUnavailable,
 } from '../../storage/port/storage.ts';
+import type { ChargeCounts } from '../analytics/openCounts.ts';
 import type { EventMaker } from '../admin/change/eventMaker.ts';
 import type { PlanMoves } from '../admin/plans/planMoves.ts';
 import { findHolder, planOf } from '../planOf.ts';
@@ -46,6 +47,8 @@ export interface SweepContext {
   readonly refills: RefillPlans;
   readonly events: EventMaker;
   readonly moves: PlanMoves;
+  /** Counts what reservations have charged; null = analytics are off. */
+  readonly analytics: ChargeCounts | null;
 }
 
 /**
@@ -68,6 +71,7 @@ export class DueSweep {
   readonly #refills: RefillPlans;
   readonly #events: EventMaker;
   readonly #moves: PlanMoves;
+  readonly #analytics: ChargeCounts | null;
   readonly #step: number;
   /** The run of each owner that is being settled. */
   readonly #running = new Map<string, Promise<boolean>>();
@@ -75,11 +79,12 @@ export class DueSweep {
   readonly #next = new Map<string, Promise<boolean>>();
   #isStopped = false;
 
-  constructor({ storage, refills, events, moves }: SweepContext) {
+  constructor({ storage, refills, events, moves, analytics }: SweepContext) {
     this.#storage = storage;
     this.#refills = refills;
     this.#events = events;
     this.#moves = moves;
+    this.#analytics = analytics;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
@@ -110,7 +115,7 @@ export class DueSweep {
       failures.push(...(await this.#settleOwners(expired)));
       // What is left holds nothing, or its accounts are gone.
       const left = expired.length === 0 ? [] : await reservations.listExpired(untilMs, after, RESERVATIONS_STEP);
-      if (left.length > 0) await ledger.expireReservations(left.map((each) => this.#ending(each, [])));
+      if (left.length > 0) await this.#end(left.map((each) => this.#ending(each, [])));
       if (expired.length < RESERVATIONS_STEP) break;
       after = expired.at(-1) ?? null;
     }
@@ -238,7 +243,13 @@ export class DueSweep {
       const others = otherId === null || other === null || other.account === null ? [] : [markOf(other.account)];
       ending.push(this.#ending(reservation, [...own, ...others]));
     }
-    return (await this.#storage.ledger.expireReservations(ending)) > 0;
+    return this.#end(ending);
+  }
+
+  async #end(ending: readonly ExpiredReservation[]): Promise<boolean> {
+    const ended = await this.#storage.ledger.expireReservations(ending);
+    for (const each of ended) this.#analytics?.countCharged(each);
+    return ended.length > 0;
   }
 
   /** No event tells of a reservation that held nothing. The ledger adds what was charged. */

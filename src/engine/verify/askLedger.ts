@@ -33,7 +33,9 @@ export class AskLedger {
   async reserve(counting: Counting, terms: ReservationTerms): Promise<ReserveOutcome> {
     const adHoc = areOpen(counting) ? null : await this.#adHoc.accounts(counting.entry, counting.strict);
     const charges = ledgerCharges(counting, { adHoc, refills: this.#refills, nowMs: this.#ledger.nowMs() });
-    return this.#ledger.reserve(this.#reservingSpend(counting, charges), newReservation(counting, terms, false));
+    const wanted = newReservation(counting, terms, false);
+    const following = followingOf(counting, charges);
+    return this.#ledger.reserve(this.#reservingSpend(counting, charges), { ...wanted, following });
   }
 
   /** What a retry was answered before; null = nothing. A key whose records have changed gets `stale`: it may no longer be valid. */
@@ -130,7 +132,16 @@ function newReservation(
     ttlMs,
     onExpiry,
     idempotency: request.idempotency,
+    counted: { tags: request.tags, identityId: identity?.id ?? null },
     metered: held.flatMap((each) => (each?.metered ? each.account : [])),
+    following: [],
     isOnlyFound,
   };
+}
+
+/** Strict limits that the request names with the cost of the reservation: they count the same thing as the credits. */
+function followingOf({ request, strict }: Counting, charges: readonly Charge[]): readonly number[] {
+  const named = request.limits?.filter(({ cost }) => cost === request.creditCost) ?? [];
+  // The charges of strict limits come first.
+  return strict.flatMap(({ name }, i) => (named.some((each) => each.name === name) ? (charges[i]?.account ?? []) : []));
 }

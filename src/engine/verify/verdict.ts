@@ -125,9 +125,9 @@ export class Verdicts {
   }
 }
 
-/** A remembered answer takes nothing again. */
+/** A remembered answer takes nothing again. What is only reserved counts when the reservation ends. */
 function creditsTaken({ entry, request }: Counting, outcome: SpendOutcome): number {
-  if (outcome.status !== 'taken' || outcome.replayed) return 0;
+  if (outcome.status !== 'taken' || outcome.replayed || request.reservation !== null) return 0;
   return hasCredits(entry) ? request.creditCost : 0;
 }
 

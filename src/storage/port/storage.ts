@@ -98,9 +98,9 @@ export interface Ledger {
   endReservation(id: string, ending: UserEnding): Promise<EndOutcome>;
   /**
    * Ends reservations that have expired, each with its event, in one commit. Those that have ended already are left out, and those whose
-   * accounts have other marks. Answers how many it has ended.
+   * accounts have other marks. Answers those that it has ended.
    */
-  expireReservations(expired: readonly ExpiredReservation[]): Promise<number>;
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]>;
   /** The remembered answer under this idempotency key, after all spends that were queued before; null = none. */
   findAnswer(key: IdempotencyKey): Promise<SpendOutcome | null>;
   apply(change: Change): Promise<ChangeOutcome>;

@@ -44,6 +44,33 @@ describe('credits beside the counts', () => {
     expect(await setup.ask()).toEqual([valid(3, { credits: 7 })]);
   });
 
+  test('a reservation counts as a verification when it is made, and its credits when it is charged, under its tags', async () => {
+    const { service, apiId } = setup;
+    await service.ok('/v1/identities.createIdentity', { externalId: 'a seller' });
+    const { key, keyId } = await setup.createKey({ remaining: 100_000, externalId: 'a seller' });
+    const reserve = async (fields: Fields) =>
+      (await service.ok('/v1/reservations.create', { key, cost: 4_000, ...fields })).reservationId as string;
+    const settled = await reserve({ tags: ['model=large'] });
+    const released = await reserve({ tags: ['model=large'] });
+    const charged = await reserve({ ttlMs: 1_000, onExpiry: 'charge' });
+    expect(await setup.ask()).toEqual([valid(3)]);
+    await service.ok('/v1/reservations.settle', { reservationId: settled, cost: 2_750 });
+    await service.ok('/v1/reservations.settle', { reservationId: settled, cost: 2_750 });
+    await service.ok('/v1/reservations.release', { reservationId: released });
+    expect(await setup.ask()).toEqual([valid(3, { credits: 2_750 })]);
+    expect(await creditsBy('tag')).toEqual([
+      ['model=large', 2_750],
+      [undefined, 0],
+    ]);
+    service.clock.advance(1_000);
+    await service.engine.sweep.endExpired();
+    await service.engine.sweep.endExpired();
+    expect(await service.ok('/v1/reservations.get', { reservationId: charged })).toMatchObject({ charged: 4_000 });
+    expect(await setup.ask()).toEqual([valid(3, { credits: 6_750 })]);
+    expect(await setup.ask({ groupBy: ['key'] })).toMatchObject([{ keyId, credits: 6_750 }]);
+    expect(await setup.ask({ groupBy: ['identity'], apiId })).toMatchObject([{ credits: 6_750 }]);
+  });
+
   test('those of an identity count like those of a key, and once where both pay', async () => {
     const identity = { externalId: 'acme', remaining: 1_000 };
     const { identityId: id } = await setup.service.ok('/v1/identities.createIdentity', identity);

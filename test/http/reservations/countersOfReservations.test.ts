@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { MAX_LIVE_RESERVATIONS } from '../../../src/core/bounds.ts';
+import { reservation } from '../../postgres/conformance/samples.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';
 
 let service: TestService;
@@ -178,6 +179,48 @@ test('a reservation is durable', async () => {
   expect(await shown(keyId)).toEqual({ remaining: 90 });
 });
 
+describe('a strict limit', () => {
+  const TOKENS = { name: 'tokens', limit: 10_000, duration: 24 * HOUR, async: false };
+  /** Without taking anything. */
+  const leftOf = async (key: string, ...names: string[]): Promise<number[]> => {
+    const limits = names.map((name) => ({ name, cost: 0 }));
+    const { ratelimits } = await service.verify(key, { remaining: { cost: 0 }, ratelimits: limits });
+    return ratelimits.map((each: { remaining: number }) => each.remaining);
+  };
+
+  test('that is asked for with the cost of the reservation gets back what a settlement returns, while its window runs', async () => {
+    const requests = { name: 'requests', limit: 10, duration: 24 * HOUR, async: false };
+    const { key } = await service.createKey({
+      remaining: 100_000,
+      ratelimits: [{ ...TOKENS }, requests],
+    });
+    const asked = { key, cost: 4_000, ratelimits: [{ name: 'tokens', cost: 4_000 }, { name: 'requests' }] };
+    const { reservationId } = await reserved(asked);
+    expect(await leftOf(key, 'tokens', 'requests')).toEqual([6_000, 9]);
+    await settle(reservationId, 2_750);
+    expect(await leftOf(key, 'tokens', 'requests')).toEqual([7_250, 9]);
+    const all = await reserved(asked);
+    await settle(all.reservationId, 4_000);
+    expect(await leftOf(key, 'tokens', 'requests')).toEqual([3_250, 8]);
+    const undone = await reserved({ ...asked, cost: 3_000, ratelimits: [{ name: 'tokens', cost: 3_000 }] });
+    await release(undone.reservationId);
+    expect(await leftOf(key, 'tokens', 'requests')).toEqual([3_250, 8]);
+  });
+
+  test('of another window gets nothing back', async () => {
+    const { key } = await service.createKey({
+      remaining: 100_000,
+      ratelimits: [{ ...TOKENS, duration: HOUR }],
+    });
+    const asked = { key, cost: 4_000, ttlMs: 3 * HOUR, ratelimits: [{ name: 'tokens', cost: 4_000 }] };
+    const { reservationId } = await reserved(asked);
+    service.clock.advance(HOUR);
+    await reserved(asked);
+    await settle(reservationId, 1);
+    expect(await leftOf(key, 'tokens')).toEqual([6_000]);
+  });
+});
+
 test('a reservation of a deleted key can be settled, and charges nothing', async () => {
   const { key, keyId } = await service.createKey({ remaining: 100 });
   const { reservationId } = await reserved({ key, cost: 40 });
@@ -188,13 +231,11 @@ test('a reservation of a deleted key can be settled, and charges nothing', async
 test('a key has at most 10,000 reservations that are held; one more is a 429 that says so', async () => {
   const { key, keyId, apiId } = await service.createKey({ remaining: 20_000 });
   const { ledger } = service.storage;
-  const terms = { ttlMs: HOUR, onExpiry: 'release', idempotency: null, metered: [], isOnlyFound: false } as const;
-  const facts = { keyId, apiId, identityId: null, cost: 1, ...terms };
   const none = { charges: [], fences: [], idempotency: null };
   const first = await reserved({ key, cost: 1 });
   for (let made = 1; made < MAX_LIVE_RESERVATIONS; made += 1_000) {
     const ids = Array.from({ length: Math.min(1_000, MAX_LIVE_RESERVATIONS - made) }, (_, i) => `rsv_${made + i}`);
-    await Promise.all(ids.map((id) => ledger.reserve(none, { id, ...facts })));
+    await Promise.all(ids.map((id) => ledger.reserve(none, reservation(id, { keyId, apiId, ttlMs: HOUR }))));
   }
   const { status, body } = await reserve({ key, cost: 1 });
   expect([status, body.error.code, body.error.message]).toEqual([

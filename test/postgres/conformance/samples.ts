@@ -1,3 +1,4 @@
+import type { NewReservation } from '../../../src/core/reservation.ts';
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import type { AccountState, RefillPlan } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
@@ -29,6 +30,25 @@ export function api(id: string, fields: Partial<ApiRecord> = {}): ApiRecord {
 
 export function identity(id: string, externalId: string, fields: Partial<IdentityRecord> = {}): IdentityRecord {
   return { ...BLANK_IDENTITY, id, externalId, createdAtMs: 2_000, ...fields };
+}
+
+/** A reservation of 1 credit by key_1 for a minute, but for these fields. */
+export function reservation(id: string, fields: Partial<NewReservation> = {}): NewReservation {
+  return {
+    id,
+    keyId: 'key_1',
+    apiId: 'api_1',
+    identityId: null,
+    cost: 1,
+    ttlMs: 60_000,
+    onExpiry: 'release',
+    idempotency: null,
+    counted: { tags: null, identityId: null },
+    metered: [],
+    following: [],
+    isOnlyFound: false,
+    ...fields,
+  };
 }
 
 export function plan(id: string, name: string, fields: Partial<PlanRecord> = {}): PlanRecord {

@@ -2,6 +2,7 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { OnExpiry, Reservation, UserEnding } from '../../../core/reservation.ts';
 import type { ReservationQuery } from '../../../storage/port/reservations.ts';
+import type { ChargeCounts } from '../../analytics/openCounts.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { requireOn } from '../change/requireRight.ts';
@@ -16,9 +17,11 @@ const MAX_TRIES = 5;
 export class ReservationAdmin {
   readonly #context: AdminContext;
   readonly #reader: KeyReader;
+  readonly #analytics: ChargeCounts | null;
 
-  constructor(context: AdminContext) {
+  constructor(context: AdminContext, analytics: ChargeCounts | null) {
     this.#context = context;
+    this.#analytics = analytics;
     this.#reader = new KeyReader(context);
   }
 
@@ -71,7 +74,10 @@ export class ReservationAdmin {
       const reservation = await this.get(actor, id);
       if (reservation.state !== 'held') return reservation;
       const outcome = await this.#context.storage.ledger.endReservation(id, ending);
-      if (outcome.status === 'done') return outcome.reservation;
+      if (outcome.status === 'done') {
+        this.#analytics?.countCharged(outcome.reservation);
+        return outcome.reservation;
+      }
       if (outcome.status === 'too much') throw tooMuch(outcome.reservation, ending);
       // Refills and expiries come first: they depend on what is held.
       if (outcome.status === 'due') await this.#settle([reservation]);

@@ -1,4 +1,4 @@
-import type { EndOutcome, NewReservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
+import type { EndOutcome, NewReservation, Reservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
 import type {
   Change,
@@ -135,10 +135,10 @@ export class PostgresLedger implements Ledger {
     return this.#management.findRemembered(key);
   }
 
-  expireReservations(expired: readonly ExpiredReservation[]): Promise<number> {
+  expireReservations(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]> {
     this.#schedule();
     const locks = [...new Set(expired.flatMap(({ reservation }) => reservation.parts.map(({ account }) => account)))];
-    const run = (): Promise<number> => this.#management.reservations.expire(expired);
+    const run = () => this.#management.reservations.expire(expired);
     return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
 

@@ -96,19 +96,19 @@ export class Reservations {
     });
   }
 
-  expire(expired: readonly ExpiredReservation[]): Promise<number> {
+  expire(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]> {
     const known = expired.map(({ reservation }) => reservation);
     return this.#transact(accountsOf(known), [lockAgain(known)], (read) => {
       const view = endingView(read);
       const events: NewEvent[] = [];
-      let ended = 0;
+      const ended: Reservation[] = [];
       for (const { reservation, marks, event } of expired) {
         const outcome = end(view, reservation.id, { kind: 'expire', marks });
         if (outcome.status !== 'done') continue;
-        ended++;
+        ended.push(outcome.reservation);
         if (event !== null) events.push(withCharged(event, outcome.reservation));
       }
-      return { outcome: ended, view: ended === 0 ? null : view, events };
+      return { outcome: ended, view: ended.length === 0 ? null : view, events };
     });
   }
 

@@ -3,6 +3,7 @@ import type { Pockets } from '../../../core/pockets.ts';
 import type { Reservation } from '../../../core/reservation.ts';
 import type { AccountLine, ClosedAccount, CreditWrites } from '../../port/creditWrites.ts';
 import { type Params, placeholders, type WriteStatement } from '../query/statement.ts';
+import { answerText } from './reservationRows.ts';
 
 export const LINE_COLUMNS = [
   'account',
@@ -99,6 +100,6 @@ function reservationColumns(reservation: Reservation): Record<string, Params[num
     settled_cost: reservation.settledCost,
     idempotency_id: reservation.idempotency?.id ?? null,
     request_digest: reservation.idempotency?.requestDigest ?? null,
-    answer: JSON.stringify(reservation.answer),
+    answer: answerText(reservation),
   };
 }

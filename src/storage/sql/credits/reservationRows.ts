@@ -1,4 +1,5 @@
-import type { OnExpiry, Reservation, ReservationState } from '../../../core/reservation.ts';
+import type { Counted, OnExpiry, Reservation, ReservationState } from '../../../core/reservation.ts';
+import type { ChargeResult } from '../../../core/spend.ts';
 
 export interface ReservationRow extends Record<string, unknown> {
   readonly id: string;
@@ -21,10 +22,21 @@ export interface ReservationRow extends Record<string, unknown> {
   readonly answer: string;
 }
 
+/** The last entry of the column `answer`, beside what was answered for each charge. */
+interface CountedEntry {
+  readonly counted: Counted;
+}
+
+export function answerText({ answer, counted }: Reservation): string {
+  return JSON.stringify([...answer, { counted } satisfies CountedEntry]);
+}
+
 export const RESERVATION_COLUMNS = `id, key_id, api_id, identity_id, cost, expires_at_ms, on_expiry, created_at_ms, parts, state,
   ended_at_ms, charged, returned, remaining, settled_cost, idempotency_id, request_digest, answer`;
 
 export function toReservation(row: ReservationRow): Reservation {
+  const entries = JSON.parse(row.answer) as (ChargeResult | CountedEntry)[];
+  const counted = entries.flatMap((each) => ('counted' in each ? each.counted : []));
   return {
     id: row.id,
     keyId: row.key_id,
@@ -43,6 +55,7 @@ export function toReservation(row: ReservationRow): Reservation {
     settledCost: row.settled_cost,
     idempotency:
       row.idempotency_id === null ? null : { id: row.idempotency_id, requestDigest: row.request_digest ?? '' },
-    answer: JSON.parse(row.answer) as Reservation['answer'],
+    answer: entries.flatMap((each) => ('counted' in each ? [] : each)),
+    counted: counted[0] ?? { tags: null, identityId: row.identity_id },
   };
 }

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
-import type { EndOutcome, NewReservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
+import type { EndOutcome, NewReservation, Reservation, ReserveOutcome, UserEnding } from '../../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../../core/spend.ts';
 import {
   type Change,
@@ -136,13 +136,13 @@ export class SqliteLedger implements Ledger {
   }
 
   /** They wait together, so they share a commit. */
-  async expireReservations(expired: readonly ExpiredReservation[]): Promise<number> {
+  async expireReservations(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]> {
     const outcomes = await Promise.all(
       expired.map(({ reservation: { id }, marks, event }) =>
         this.#enqueue<EndOutcome>({ end: id, ending: { kind: 'expire', marks }, event }).toPromise(),
       ),
     );
-    return outcomes.filter(({ status }) => status === 'done').length;
+    return outcomes.flatMap((outcome) => (outcome.status === 'done' ? outcome.reservation : []));
   }
 
   peek(account: number): ReadAccount | undefined {

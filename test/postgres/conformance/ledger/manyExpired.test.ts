@@ -1,26 +1,12 @@
 import { expect, test } from 'bun:test';
 
-import type { NewReservation } from '../../../../src/core/reservation.ts';
 import type { Ledger } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
-import { api, credits, key, spendOf } from '../samples.ts';
+import { api, credits, key, reservation, spendOf } from '../samples.ts';
 import { verify } from '../events/toldEvents.ts';
 
 const HOLDS = 150;
-
-const hold = (number: number): NewReservation => ({
-  id: `rsv_${number}`,
-  keyId: 'key_1',
-  apiId: 'api_1',
-  identityId: null,
-  cost: 1,
-  idempotency: null,
-  onExpiry: 'release',
-  ttlMs: 60_000,
-  metered: [],
-  isOnlyFound: false,
-});
 
 describePort('many reservations that expire at the same time', (setup) => {
   test('every verification that comes then is answered, and all credits are back; they are ended in few commits', async () => {
@@ -33,7 +19,7 @@ describePort('many reservations that expire at the same time', (setup) => {
       ],
       accounts: [{ account, expect: 0, open: 'credits', refill: null, set: HOLDS + 20, revision: 1 }],
     });
-    for (let i = 0; i < HOLDS; i++) await storage.ledger.reserve(spendOf(credits(account, 1)), hold(i));
+    for (let i = 0; i < HOLDS; i++) await storage.ledger.reserve(spendOf(credits(account, 1)), reservation(`rsv_${i}`));
     clock.advance(60_000);
     const calls: number[] = [];
     const ledger = new Proxy(storage.ledger, {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
 import { ADAPTERS, Setup } from '../adapters.ts';
-import { balanceOf, credits, openCredits, spendOf } from '../samples.ts';
+import { balanceOf, credits, openCredits, reservation as wanted, spendOf } from '../samples.ts';
 
 let setup: Setup;
 
@@ -17,18 +17,10 @@ afterAll(() => setup.close());
 test('postgres: a reservation does not end without its event: both are one commit', async () => {
   const { storage, clock } = setup;
   const account = await openCredits(storage, 100);
-  const { reservation } = await storage.ledger.reserve(spendOf(credits(account, 40)), {
-    id: 'rsv_1',
-    keyId: 'key_1',
-    apiId: 'api_1',
-    identityId: null,
-    cost: 40,
-    ttlMs: 1_000,
-    onExpiry: 'charge',
-    idempotency: null,
-    metered: [],
-    isOnlyFound: false,
-  });
+  const { reservation } = await storage.ledger.reserve(
+    spendOf(credits(account, 40)),
+    wanted('rsv_1', { cost: 40, ttlMs: 1_000, onExpiry: 'charge' }),
+  );
   if (reservation === null) throw new Error('nothing was reserved');
   clock.advance(1_000);
   const ending = (id: string) => ({
@@ -38,10 +30,10 @@ test('postgres: a reservation does not end without its event: both are one commi
   });
   // The database takes no text with this character.
   expect(storage.ledger.expireReservations([ending('evt_\0')])).rejects.toBeInstanceOf(StorageUnavailable);
-  await storage.ledger.expireReservations([ending('evt_\0')]).catch(() => 0);
+  await storage.ledger.expireReservations([ending('evt_\0')]).catch(() => []);
   expect((await storage.reservations.find('rsv_1'))?.state).toBe('held');
   expect((await storage.ledger.read([account]))[0]?.pockets).toMatchObject({ held: 40 });
-  expect(await storage.ledger.expireReservations([ending('evt_1')])).toBe(1);
+  expect(await storage.ledger.expireReservations([ending('evt_1')])).toMatchObject([{ charged: 40 }]);
   expect((await storage.events.list({ after: 0, types: null, limit: 10 })).map(({ id }) => id)).toEqual(['evt_1']);
   expect(await balanceOf(storage, account)).toBe(60);
 });

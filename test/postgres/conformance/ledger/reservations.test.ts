@@ -12,7 +12,18 @@ import type {
 import type { Charge } from '../../../../src/core/spend.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
-import { balanceOf, change, credits, key, openCredits, openStrict, spendOf, strict, write } from '../samples.ts';
+import {
+  balanceOf,
+  change,
+  credits,
+  key,
+  openCredits,
+  openStrict,
+  reservation,
+  spendOf,
+  strict,
+  write,
+} from '../samples.ts';
 
 const MINUTE_MS = 60_000;
 const RELEASE: UserEnding = { kind: 'release' };
@@ -21,22 +32,7 @@ const settling = (cost: number, allowOverage = false): UserEnding => ({ kind: 's
 let made = 0;
 
 function wanted(cost: number, fields: Partial<NewReservation> = {}): NewReservation {
-  const facts = {
-    id: `rsv_${String(++made).padStart(6, '0')}`,
-    keyId: 'key_1',
-    apiId: 'api_1',
-    identityId: null,
-    cost,
-  };
-  return {
-    ...facts,
-    ttlMs: MINUTE_MS,
-    onExpiry: 'release',
-    idempotency: null,
-    metered: [],
-    isOnlyFound: false,
-    ...fields,
-  };
+  return reservation(`rsv_${String(++made).padStart(6, '0')}`, { cost, ...fields });
 }
 
 function reserve(
@@ -62,18 +58,21 @@ const end = ({ ledger }: Storage, { id }: { id: string }, ending: UserEnding): P
   ledger.endReservation(id, ending);
 
 /** Answers how many of them have ended. */
-const expire = (
+async function expire(
   { ledger }: Storage,
   reservations: readonly Reservation[],
   marks: readonly AccountMark[],
-): Promise<number> =>
-  ledger.expireReservations(
-    reservations.map((reservation) => ({
-      reservation,
+): Promise<number> {
+  const ended = await ledger.expireReservations(
+    reservations.map((each) => ({
+      reservation: each,
       marks,
-      event: { id: `evt_${reservation.id}`, type: 'reservation.expired', data: '{}' },
+      event: { id: `evt_${each.id}`, type: 'reservation.expired', data: '{}' },
     })),
   );
+  for (const { state } of ended) expect(state).toBe('expired');
+  return ended.length;
+}
 
 const pocketsOf = async ({ ledger }: Storage, account: number) => (await ledger.read([account]))[0]?.pockets;
 

@@ -4,7 +4,19 @@ import type { StatementLine } from '../../../../src/core/statement.ts';
 import type { LineQuery, Holder } from '../../../../src/storage/port/statements.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
-import { api, change, credits, identity, key, openCredits, plan, removal, spendOf, write } from '../samples.ts';
+import {
+  api,
+  change,
+  credits,
+  identity,
+  key,
+  openCredits,
+  plan,
+  removal,
+  reservation,
+  spendOf,
+  write,
+} from '../samples.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -24,25 +36,15 @@ async function lines(storage: Storage, accounts: readonly number[], query: Parti
 
 const net = ({ adjusted, spent }: StatementLine): number => adjusted - spent;
 
-const HOLD = {
-  id: 'rsv_1',
-  keyId: 'key_1',
-  apiId: 'api_1',
-  identityId: null,
-  cost: 40,
-  ttlMs: 20 * HOUR_MS,
-  onExpiry: 'release',
-  idempotency: null,
-  metered: [],
-  isOnlyFound: false,
-} as const;
-
 describePort('the line of a day that a spend ends', (setup) => {
   test('has what reservations hold, in its balances and by itself', async () => {
     const { storage, clock } = setup();
     clock.set(BEGIN);
     const account = await openCredits(storage, 100);
-    await storage.ledger.reserve(spendOf(credits(account, 40)), HOLD);
+    await storage.ledger.reserve(
+      spendOf(credits(account, 40)),
+      reservation('rsv_1', { cost: 40, ttlMs: 20 * HOUR_MS }),
+    );
     await storage.ledger.spend(spendOf(credits(account, 5)));
     clock.set(DAY + DAY_MS + HOUR_MS);
     // Once in a batch of plain spends, once in a general one.
