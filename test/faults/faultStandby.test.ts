@@ -4,7 +4,7 @@ import { TcpProxy } from '../../tools/cluster/proxy.ts';
 import { until } from '../../tools/cluster/wait.ts';
 import { StorageOutcomeUnknown } from '../../src/storage/port/storage.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
-import { credits, idempotency, reservation, spendOf } from '../postgres/conformance/samples.ts';
+import { credits, idempotency, newReservation, spendOf } from '../postgres/conformance/samples.ts';
 import { openCounters } from '../support/cluster/faultLab.ts';
 import { FaultNode, type NodeAnswer } from '../support/cluster/faultNode.ts';
 import { FaultPair, firstOf } from '../support/cluster/faultPair.ts';
@@ -148,7 +148,7 @@ describe('a primary that has lost its synchronous standby', () => {
     const [account = 0] = await openCounters(storage, 1, 10);
     const reserved = await storage.ledger.reserve(
       spendOf(credits(account, 4)),
-      reservation('rsv_standby', { keyId: 'key_standby', cost: 4, ttlMs: HOUR_MS }),
+      newReservation('rsv_standby', { keyId: 'key_standby', cost: 4, ttlMs: HOUR_MS }),
     );
     expect(reserved.spend.status).toBe('taken');
     await pair.standby.kill();

@@ -167,7 +167,8 @@ export class DueSweep {
   async #bring(owner: string, untilMs: number | null, depth: number): Promise<boolean> {
     const nowMs = untilMs ?? this.#storage.ledger.nowMs();
     let isWritten = false;
-    for (let [steps, tries] = [0, 0]; depth < MAX_DEPTH && steps < MAX_STEPS && tries < MAX_TRIES; steps++, tries++) {
+    const maxTries = depth < MAX_DEPTH ? MAX_TRIES : 0;
+    for (let [steps, tries] = [0, 0]; steps < MAX_STEPS && tries < maxTries; steps++, tries++) {
       const due = await this.#read(owner);
       const step = due === null ? null : nextDue(due, nowMs);
       if (due === null || step === null) return isWritten;

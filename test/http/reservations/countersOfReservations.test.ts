@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { MAX_LIVE_RESERVATIONS } from '../../../src/core/bounds.ts';
-import { reservation } from '../../postgres/conformance/samples.ts';
+import { newReservation } from '../../postgres/conformance/samples.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';
 
 let service: TestService;
@@ -235,7 +235,7 @@ test('a key has at most 10,000 reservations that are held; one more is a 429 tha
   const first = await reserved({ key, cost: 1 });
   for (let made = 1; made < MAX_LIVE_RESERVATIONS; made += 1_000) {
     const ids = Array.from({ length: Math.min(1_000, MAX_LIVE_RESERVATIONS - made) }, (_, i) => `rsv_${made + i}`);
-    await Promise.all(ids.map((id) => ledger.reserve(none, reservation(id, { keyId, apiId, ttlMs: HOUR }))));
+    await Promise.all(ids.map((id) => ledger.reserve(none, newReservation(id, { keyId, apiId, ttlMs: HOUR }))));
   }
   const { status, body } = await reserve({ key, cost: 1 });
   expect([status, body.error.code, body.error.message]).toEqual([

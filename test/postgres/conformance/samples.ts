@@ -33,7 +33,7 @@ export function identity(id: string, externalId: string, fields: Partial<Identit
 }
 
 /** A reservation of 1 credit by key_1 for a minute, but for these fields. */
-export function reservation(id: string, fields: Partial<NewReservation> = {}): NewReservation {
+export function newReservation(id: string, fields: Partial<NewReservation> = {}): NewReservation {
   return {
     id,
     keyId: 'key_1',

@@ -5,7 +5,7 @@ import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { ACTOR, DAY_MS, makeKey, toldOf, verify } from './toldEvents.ts';
-import { reservation } from '../samples.ts';
+import { newReservation } from '../samples.ts';
 
 const DAILY = {
   interval: 'daily',
@@ -265,7 +265,7 @@ describePort('events of credits', (setup) => {
     const rule = { kind: 'credits', refill: null } as const;
     const held = await storage.ledger.reserve(
       { charges: [{ account, amount: 1, rule, revision }], fences: [], idempotency: null },
-      reservation('res_1', { keyId, apiId }),
+      newReservation('res_1', { keyId, apiId }),
     );
     expect(held.reservation?.state).toBe('held');
     await verify(node, secret);

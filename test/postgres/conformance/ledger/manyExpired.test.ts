@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import type { Ledger } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
-import { api, credits, key, reservation, spendOf } from '../samples.ts';
+import { api, credits, key, newReservation, spendOf } from '../samples.ts';
 import { verify } from '../events/toldEvents.ts';
 
 const HOLDS = 150;
@@ -19,7 +19,8 @@ describePort('many reservations that expire at the same time', (setup) => {
       ],
       accounts: [{ account, expect: 0, open: 'credits', refill: null, set: HOLDS + 20, revision: 1 }],
     });
-    for (let i = 0; i < HOLDS; i++) await storage.ledger.reserve(spendOf(credits(account, 1)), reservation(`rsv_${i}`));
+    for (let i = 0; i < HOLDS; i++)
+      await storage.ledger.reserve(spendOf(credits(account, 1)), newReservation(`rsv_${i}`));
     clock.advance(60_000);
     const calls: number[] = [];
     const ledger = new Proxy(storage.ledger, {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { PlanLimit } from '../../../../src/core/records.ts';
+import type { Freshness } from '../../../../src/storage/port/freshness.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { verify } from '../events/toldEvents.ts';
@@ -28,10 +29,11 @@ describePort('a plan that another node has changed', (setup) => {
         { kind: 'insertKey', key: key('key_1', ofKey) },
       );
       // It hears of no change: the writes below do not go through it.
-      const engine = engineOn({
-        ...storage,
-        freshness: { ...storage.freshness, isFresh: () => true, onChange: () => undefined } as never,
+      const deaf: Freshness = Object.assign(Object.create(storage.freshness) as Freshness, {
+        isFresh: () => true,
+        onChange: () => undefined,
       });
+      const engine = engineOn({ ...storage, freshness: deaf, close: () => storage.close() });
       const codes = async (): Promise<string[]> => {
         const verdicts = [await verify(engine, 'digest of key_1'), await verify(engine, 'digest of key_1')];
         return verdicts.map(({ code }) => code);

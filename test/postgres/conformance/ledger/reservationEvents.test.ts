@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
 import { ADAPTERS, Setup } from '../adapters.ts';
-import { balanceOf, credits, openCredits, reservation as wanted, spendOf } from '../samples.ts';
+import { balanceOf, credits, openCredits, newReservation as wanted, spendOf } from '../samples.ts';
 
 let setup: Setup;
 

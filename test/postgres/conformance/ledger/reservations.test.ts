@@ -19,7 +19,7 @@ import {
   key,
   openCredits,
   openStrict,
-  reservation,
+  newReservation,
   spendOf,
   strict,
   write,
@@ -32,7 +32,7 @@ const settling = (cost: number, allowOverage = false): UserEnding => ({ kind: 's
 let made = 0;
 
 function wanted(cost: number, fields: Partial<NewReservation> = {}): NewReservation {
-  return reservation(`rsv_${String(++made).padStart(6, '0')}`, { cost, ...fields });
+  return newReservation(`rsv_${String(++made).padStart(6, '0')}`, { cost, ...fields });
 }
 
 function reserve(

@@ -8,7 +8,7 @@ import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { VirtualClock } from '../../../support/clock.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
-import { api, credits, key, reservation, spendOf } from '../samples.ts';
+import { api, credits, key, newReservation, spendOf } from '../samples.ts';
 
 const HOUR_MS = 3_600_000;
 const BEGIN = Date.parse('2026-03-10T12:00:00Z');
@@ -83,7 +83,7 @@ class Account {
   async #reserve(cost: number): Promise<void> {
     const id = `rsv_${++this.#number}`;
     const spend = spendOf(credits(this.#id, cost));
-    const made = await this.#storage.ledger.reserve(spend, reservation(id, { cost, ttlMs: 30 * HOUR_MS }));
+    const made = await this.#storage.ledger.reserve(spend, newReservation(id, { cost, ttlMs: 30 * HOUR_MS }));
     if (made.reservation !== null) this.#held.push(id);
   }
 

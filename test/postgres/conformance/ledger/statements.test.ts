@@ -13,7 +13,7 @@ import {
   openCredits,
   plan,
   removal,
-  reservation,
+  newReservation,
   spendOf,
   write,
 } from '../samples.ts';
@@ -43,7 +43,7 @@ describePort('the line of a day that a spend ends', (setup) => {
     const account = await openCredits(storage, 100);
     await storage.ledger.reserve(
       spendOf(credits(account, 40)),
-      reservation('rsv_1', { cost: 40, ttlMs: 20 * HOUR_MS }),
+      newReservation('rsv_1', { cost: 40, ttlMs: 20 * HOUR_MS }),
     );
     await storage.ledger.spend(spendOf(credits(account, 5)));
     clock.set(DAY + DAY_MS + HOUR_MS);

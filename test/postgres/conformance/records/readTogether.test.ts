@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { describePort } from '../adapters.ts';
-import { credits, openCredits, reservation, spendOf } from '../samples.ts';
+import { credits, openCredits, newReservation, spendOf } from '../samples.ts';
 
 describePort('a balance and what is held', (setup) => {
   test('are read together, at any moment while reservations come and go', async () => {
@@ -22,7 +22,7 @@ describePort('a balance and what is held', (setup) => {
       await Promise.all([ended, look()]);
     };
     for (let i = 0; i < 100; i++) {
-      await readDuring(ledger.reserve(spendOf(credits(account, 30)), reservation(`rsv_${i}`, { cost: 30 })));
+      await readDuring(ledger.reserve(spendOf(credits(account, 30)), newReservation(`rsv_${i}`, { cost: 30 })));
       await readDuring(ledger.endReservation(`rsv_${i}`, { kind: 'release' }));
     }
     expect([...sums]).toEqual([1_000]);
