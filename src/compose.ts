@@ -23,6 +23,7 @@ import type { Tell } from './storage/port/tell.ts';
 import type { PostgresStorage } from './storage/postgres/storage.ts';
 import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
 import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
+import { DAMAGE_PAGE } from './storage/sqlite/file/damage.ts';
 import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
@@ -106,6 +107,7 @@ export async function compose(surroundings: EmbeddedSurroundings): Promise<Embed
       broken.stop?.('The database has failed; nothing more is answered from it.');
       surroundings.onBroken(error);
     },
+    onDamage: (file, reason) => log.error(`the database is damaged; ${DAMAGE_PAGE} says what to do`, { file, reason }),
     observe: observeLedger(metrics, log),
     tell: tellOf(surroundings),
   });
@@ -170,6 +172,7 @@ export async function composeNode(surroundings: NodeSurroundings): Promise<Compo
     allowFsyncOff: config.allowFsyncOff,
     isTimeVirtual: surroundings.isTimeVirtual === true,
     upgrades: surroundings.upgrades !== false,
+    requiresData: config.requireData,
     onOutdated: (error) => {
       outdated.stop?.(error.message);
       surroundings.onOutdated?.(error);

@@ -33,7 +33,7 @@ export async function openInProcess(config: Config): Promise<InProcessService | 
   const startedAt = new Date(wallClockMs()).toISOString();
   const self = { pid: process.pid, host: hostname(), startedAt, control: null, url: null };
   try {
-    return await openFolder(config, DataFolder.own(config.data, self));
+    return await openFolder(config, DataFolder.own(config.data, self, config.requireData));
   } catch (error) {
     if (error instanceof FolderOwned) return error.owner;
     throw error;

@@ -59,6 +59,12 @@ export const VARIABLES = {
   ),
   ...PORTAL_VARIABLES,
   data: variable('DATA', text, './data', 'Folder of the embedded database; created with mode 0700.'),
+  requireData: variable(
+    'REQUIRE_DATA',
+    flag,
+    'off',
+    'Refuse to start where there is no database yet, instead of beginning a new installation: a disk that is not mounted, or a wrong address, is then an error. For every start but the first.',
+  ),
   databaseUrl: secret(
     'DATABASE_URL',
     text,

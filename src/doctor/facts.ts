@@ -109,8 +109,8 @@ export interface ReadinessFact {
 /** Why the database cannot be opened, or takes no commits. */
 export interface DatabaseFailure {
   readonly text: string;
-  /** What it refuses for good; null = something else. */
-  readonly cause: 'rights' | 'tables' | null;
+  /** What it refuses for good, or what is damaged: `counts` is analytics.db alone. null = something else. */
+  readonly cause: 'rights' | 'tables' | 'damage' | 'counts' | null;
 }
 
 /** Everything that the checks look at, read at one moment. */

@@ -137,8 +137,9 @@ function levelsOf(outcomes: readonly Outcome[]): Readonly<Record<string, CheckLe
 }
 
 /** Read at one moment: what a commit has found out is forgotten soon. */
-function databaseFailureOf({ verifier, storage: { ledger } }: Engine): DatabaseFailure | null {
+function databaseFailureOf({ verifier, storage: { ledger, damage } }: Engine): DatabaseFailure | null {
   if (verifier.stoppedBecause !== null) return { text: verifier.stoppedBecause, cause: null };
   const { commitFailure, commitRefusedFor } = ledger;
-  return commitFailure === null ? null : { text: commitFailure, cause: commitRefusedFor ?? null };
+  if (commitFailure !== null) return { text: commitFailure, cause: commitRefusedFor ?? null };
+  return damage === null ? null : { text: damage.text, cause: damage.ofCountsOnly ? 'counts' : 'damage' };
 }

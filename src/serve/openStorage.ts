@@ -64,7 +64,7 @@ async function openFolder(
   const control = controlPath(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
   const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
-  const folder = DataFolder.own(config.data, owner);
+  const folder = DataFolder.own(config.data, owner, config.requireData);
   const digester = new Digester(config.pepper);
   const surroundings = {
     config,
@@ -86,7 +86,10 @@ async function openFolder(
     composed,
     cluster: null,
     watch: () => ({
-      tasks: [...sqliteTasks(composed.storage, log), ...(composed.backups === null ? [] : [composed.backups])],
+      tasks: [
+        ...sqliteTasks(composed.storage, { log, monotonicMs }),
+        ...(composed.backups === null ? [] : [composed.backups]),
+      ],
       gauges: () => ({
         cluster: null,
         walBytes: composed.storage.walBytes,

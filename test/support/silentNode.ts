@@ -65,6 +65,7 @@ export class SilentNode {
       workspaceId: storage.workspaceId,
       freshness: ALWAYS_FRESH,
       warnings: [],
+      damage: null,
       close: () => storage.close(),
     });
     const node = new SilentNode(storage, engine, clock);

@@ -87,7 +87,15 @@ function refuseFlagsForDemo(flags: Flags): void {
 function toDemo(config: Config): Config {
   const rootKey = makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
   const origins = { ...config.origins, rootKey: 'default' as const };
-  return { ...config, data: demoFolder(), rootKey, backupFolder: null, otlpEndpoint: null, origins };
+  return {
+    ...config,
+    data: demoFolder(),
+    requireData: false,
+    rootKey,
+    backupFolder: null,
+    otlpEndpoint: null,
+    origins,
+  };
 }
 
 function demoFolder(): string {

@@ -5,6 +5,7 @@ import type { Config } from '../../config/variables.ts';
 import { ONE_PROCESS, readDisk, UNSCHEDULED } from '../../doctor/databaseFacts.ts';
 import {
   type BackupFact,
+  type DatabaseFailure,
   type FactName,
   type Facts,
   type FolderFact,
@@ -16,7 +17,15 @@ import { analyticsRefusal } from '../../storage/sqlite/analytics/inspectAnalytic
 import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
 import { refusalOf } from '../../storage/sqlite/backup/backupTarget.ts';
 import { BackupSeries } from '../../storage/sqlite/backup/series.ts';
-import { type InspectedFolder, inspectFolder, walBytesOf } from '../../storage/sqlite/file/inspectFolder.ts';
+import { missingRefusal } from '../../storage/sqlite/ledger/commitNumber.ts';
+import { damagedAnalytics, damagedDatabase } from '../../storage/sqlite/file/damage.ts';
+import {
+  findDamage,
+  type InspectedFolder,
+  inspectFolder,
+  walBytesOf,
+} from '../../storage/sqlite/file/inspectFolder.ts';
+import { isDamage } from '../../storage/sqlite/file/writeFailure.ts';
 import { wallClockMs } from '../../system.ts';
 import { isAccessible } from './isAccessible.ts';
 import type { Running } from './running.ts';
@@ -110,7 +119,7 @@ type FileFacts = Pick<DatabaseGathered, (typeof OF_FILE)[number]>;
 async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
   const { data } = config;
   const path = join(data, 'keystile.db');
-  if (!existsSync(path)) return noneKnown(OF_FILE, `there is no database in ${data} yet`);
+  if (!existsSync(path)) return withoutFile(data);
   if (!isAccessible(path, constants.R_OK)) return noneKnown(OF_FILE, `this user has no access to ${path}`);
   let found: InspectedFolder;
   try {
@@ -119,8 +128,8 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
     return unread(path, error);
   }
   const { schema, copyRefusal, useRefusal, records, ids } = found;
-  const refusal = analyticsRefusal(data);
-  const databaseFailure = refusal === null ? null : { text: refusal, cause: null };
+  // A running service tells of damage itself.
+  const databaseFailure = refusedAnalytics(data) ?? (running.owner === null ? damageOf(data) : null);
   const known = { databaseFailure, schema, copyRefusal, useRefusal };
   if (records === null) return { ...noneKnown(OF_FILE, 'the database has the schema of another version'), ...known };
   return {
@@ -131,6 +140,27 @@ async function fileFacts(config: Config, running: Running): Promise<FileFacts> {
     // A change from the future shows that the clock was set back. How far it is ahead, nothing here tells.
     machineClockMs: Math.max(0, records.newestChangeMs - wallClockMs()),
   };
+}
+
+/** A folder without a database is new, or has lost it. */
+function withoutFile(data: string): FileFacts {
+  const unknown = noneKnown(OF_FILE, `there is no database in ${data}`);
+  const missing = missingRefusal(data);
+  return missing === null ? unknown : { ...unknown, databaseFailure: { text: missing, cause: 'damage' } };
+}
+
+function refusedAnalytics(data: string): DatabaseFailure | null {
+  const refusal = analyticsRefusal(data);
+  return refusal === null ? null : { text: refusal.text, cause: refusal.isDamaged ? 'counts' : null };
+}
+
+/** Reads both files from end to end. */
+function damageOf(data: string): DatabaseFailure | null {
+  const [path, analyticsPath] = [join(data, 'keystile.db'), join(data, 'analytics.db')];
+  const ofDatabase = findDamage(path);
+  if (ofDatabase !== null) return { text: damagedDatabase(path, ofDatabase), cause: 'damage' };
+  const ofAnalytics = existsSync(analyticsPath) ? findDamage(analyticsPath) : null;
+  return ofAnalytics === null ? null : { text: damagedAnalytics(analyticsPath, ofAnalytics), cause: 'counts' };
 }
 
 /** A running service tells of its own backups. Of one that is stopped, the folder tells. */
@@ -155,8 +185,6 @@ async function backupFacts(
 function unread(path: string, error: unknown): FileFacts {
   const { code = '', message } = error as { code?: string; message: string };
   const unknown = noneKnown(OF_FILE, `${path} cannot be read without changing it (${code || message})`);
-  const isDamaged =
-    code.startsWith('SQLITE_NOTADB') || code.startsWith('SQLITE_CORRUPT') || code.startsWith('SQLITE_IOERR');
-  const text = `${path} is damaged (${message}). Restore a backup.`;
-  return isDamaged ? { ...unknown, databaseFailure: { text, cause: null } } : unknown;
+  if (!isDamage(error)) return unknown;
+  return { ...unknown, databaseFailure: { text: damagedDatabase(path, `${code}: ${message}`), cause: 'damage' } };
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
+import { StorageDamaged } from '../../storage/port/storage.ts';
 import { dropFirst } from '../../core/dropFirst.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
@@ -211,16 +212,30 @@ export class KeyCache {
     this.#batches.add(batch);
     void this.#readAsked();
     try {
-      const found = await this.#records.findKeysByDigest(digests);
-      await this.#plans.readOf(found);
-      for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, batch);
+      await this.#read(digests, batch);
     } catch (error) {
+      // Only the keys on a damaged page fail, and none of those that were read with them.
+      if (error instanceof StorageDamaged) for (const digest of digests) await this.#readAlone(digest, batch);
       // Waiting lookups fail too: otherwise they would wait for one time limit after the other.
-      for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
+      else for (const digest of [...digests, ...this.#asking.splice(0)]) this.#finish(digest)?.reject(error as Error);
     } finally {
       this.#batches.delete(batch);
     }
     void this.#readAsked();
+  }
+
+  async #read(digests: readonly string[], batch: LookupBatch): Promise<void> {
+    const found = await this.#records.findKeysByDigest(digests);
+    await this.#plans.readOf(found);
+    for (const [i, digest] of digests.entries()) this.#receive(digest, found[i] ?? null, batch);
+  }
+
+  async #readAlone(digest: string, batch: LookupBatch): Promise<void> {
+    try {
+      await this.#read([digest], batch);
+    } catch (error) {
+      this.#finish(digest)?.reject(error as Error);
+    }
   }
 
   #receive(digest: string, found: KeyWithIdentity | PoisonedKey | null, batch: LookupBatch): void {

@@ -10,7 +10,9 @@ const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 
 /** Why this node cannot answer verifications; empty = it can. */
 export function reasonsNotReady({ verifier, storage }: Engine): readonly string[] {
-  return [verifier.stoppedBecause, storage.ledger.commitFailure].filter((reason) => reason !== null);
+  const { damage, ledger } = storage;
+  const damaged = damage?.ofCountsOnly === false ? damage.text : null;
+  return [verifier.stoppedBecause, ledger.commitFailure, damaged].filter((reason) => reason !== null);
 }
 
 /** Answers while the process runs. Existing clients read these names of services. */

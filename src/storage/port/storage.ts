@@ -35,6 +35,8 @@ export interface Storage {
   readonly workspaceId: string;
   /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */
   readonly warnings: readonly string[];
+  /** What has been found damaged of the database so far; null = nothing. */
+  readonly damage: DamageFound | null;
   /** Every answered request is durable when this returns. */
   close(): Promise<void>;
 }
@@ -194,6 +196,17 @@ export class StorageUnavailable extends Error {
     super(message);
     this.refusedFor = refusedFor;
   }
+}
+
+/** What is asked for is on a damaged page. Nothing was done. What is on other pages can be read. */
+export class StorageDamaged extends StorageUnavailable {}
+
+/** Damage of the database that a read has met, or that was looked for and found. */
+export interface DamageFound {
+  /** What is damaged, and where it is written what to do. */
+  readonly text: string;
+  /** Counts of verifications are missing, and no record or balance: every request can still be decided. */
+  readonly ofCountsOnly: boolean;
 }
 
 /** Why a database refuses however often it is asked: this role lacks a right, or its tables are those of another program. */

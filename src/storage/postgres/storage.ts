@@ -71,6 +71,8 @@ export interface PostgresOptions {
   readonly allowFsyncOff?: boolean;
   /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades?: boolean;
+  /** Refuses a database without tables, instead of making them. */
+  readonly requiresData?: boolean;
   /** Tells what a migration does. */
   readonly tell?: Tell;
   /** Called while it runs, when a newer program has migrated the database in a way that this one cannot work with. */
@@ -93,6 +95,8 @@ export class PostgresStorage implements Storage {
   readonly ledger: PostgresLedger;
   readonly localCounts: PostgresLocalCounts;
   readonly freshness: PostgresFreshness;
+  /** PostgreSQL looks for damage of its files itself. */
+  readonly damage = null;
   readonly seenChange = new SeenChange();
   readonly workspaceId: string;
   readonly durability: Durability;
@@ -184,6 +188,7 @@ export class PostgresStorage implements Storage {
         migrations: MIGRATIONS,
         newWorkspaceId: options.newWorkspaceId,
         upgrades: options.upgrades !== false,
+        requiresData: options.requiresData === true,
         inTime: (work) => withDeadline(client, MIGRATE_WITHIN_MS, work),
         register:
           options.upgrades === false

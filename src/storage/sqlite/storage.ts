@@ -1,4 +1,3 @@
-import { Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 
 import { ALWAYS_FRESH } from '../port/freshness.ts';
@@ -10,6 +9,7 @@ import type { Webhooks } from '../port/webhooks.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
+import type { DamageFound } from '../port/storage.ts';
 import type { Tell } from '../port/tell.ts';
 import { SqlEvents } from '../sql/events/events.ts';
 import { SqlReservations } from '../sql/credits/reservations.ts';
@@ -20,12 +20,15 @@ import { SqlImports } from '../sql/imports/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
+import { readsAnalytics } from './analytics/analyticsFile.ts';
 import { openAnalytics } from './analytics/openAnalytics.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
-import { CommitNumberFile, refuseLostCommits } from './ledger/commitNumber.ts';
+import { CommitNumberFile, missingRefusal, refuseLostCommits } from './ledger/commitNumber.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
 import { DirectLog } from './writer/directLog.ts';
-import { toWriteFailure } from './file/writeFailure.ts';
+import { Damage, DAMAGE_PAGE } from './file/damage.ts';
+import { ReadConnection } from './file/readConnection.ts';
+import { isDamage, toWriteFailure } from './file/writeFailure.ts';
 import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
 import { refuseMoved } from './file/movedNote.ts';
@@ -56,6 +59,8 @@ export interface SqliteOptions {
   readonly addedFlushMs: number;
   /** Called once when the disk or the file has failed. From then on, no answer may say `valid`. */
   readonly onBroken: (error: Error) => void;
+  /** Called once for each file of which a page was found damaged. The service goes on with what is on other pages. */
+  readonly onDamage: (path: string, reason: string) => void;
   readonly observe: LedgerObserver;
   /** Tells what a migration does. */
   readonly tell?: Tell;
@@ -80,8 +85,9 @@ export class SqliteStorage implements Storage {
   readonly restored: RestoredNote | null;
   /** Holds the service while it is moved to another database. */
   readonly move: ServiceHold;
-  readonly #db: Database;
-  readonly #paths: readonly string[];
+  readonly files: { readonly path: string; readonly analyticsPath: string };
+  readonly damaged: Damage;
+  readonly #db: ReadConnection;
   readonly #writer: SqliteThread;
   readonly #direct: DirectLog;
   readonly #commitNumber: CommitNumberFile;
@@ -92,16 +98,20 @@ export class SqliteStorage implements Storage {
     { db, folderId }: OpenedDatabase,
     writer: SqliteThread,
     direct: DirectLog,
-    options: SqliteOptions,
+    { damage, ...options }: SqliteOptions & { readonly damage: Damage },
   ) {
     this.#db = db;
+    this.damaged = damage;
     this.#writer = writer;
     this.#direct = direct;
     const { databasePath: path, analyticsPath } = options.folder;
-    this.#paths = [path, analyticsPath];
-    this.#reader = new LazyThread({ role: 'reader', path, analyticsPath });
-    this.#countsThread = new LazyThread({ role: 'counts', path: analyticsPath, addedFlushMs: options.addedFlushMs });
-    const reader = new SqliteReader(db, () => this.#reader.get());
+    this.files = { path, analyticsPath };
+    this.#reader = new LazyThread({ role: 'reader', ...this.files });
+    this.#countsThread = new LazyThread(
+      { role: 'counts', path: analyticsPath, addedFlushMs: options.addedFlushMs },
+      (failure) => damage.note(analyticsPath, failure),
+    );
+    const reader = new SqliteReader(db, () => this.#reader.get(), damage);
     this.records = new SqlRecords({
       reader,
       lookups: reader,
@@ -149,24 +159,37 @@ export class SqliteStorage implements Storage {
 
   static async open(options: SqliteOptions): Promise<SqliteStorage> {
     const opened = openDatabase(options);
+    const { databasePath: path, analyticsPath } = options.folder;
+    const damage = new Damage({ databasePath: path, analyticsPath, readsAnalytics, tell: options.onDamage });
     let writer: SqliteThread | null = null;
     let direct: DirectLog | null = null;
     try {
-      const { folder, addedFlushMs, onBroken } = options;
-      writer = await SqliteThread.start({ role: 'writer', path: folder.databasePath, addedFlushMs }, onBroken);
-      direct = new DirectLog({ path: folder.databasePath, addedFlushMs });
-      return new SqliteStorage(opened, writer, direct, options);
+      const { addedFlushMs, onBroken } = options;
+      writer = await SqliteThread.start({ role: 'writer', path, addedFlushMs }, (failure) => {
+        damage.note(path, failure);
+        onBroken(failure);
+      });
+      direct = new DirectLog({ path, addedFlushMs });
+      const storage = new SqliteStorage(opened, writer, direct, { ...options, damage });
+      opened.db.watch(damage);
+      return storage;
     } catch (error) {
       direct?.close();
       await writer?.close();
       opened.db.close();
-      throw error;
+      throw isDamage(error) ? notOpened(path, error) : error;
     }
+  }
+
+  get damage(): DamageFound | null {
+    return this.damaged.found;
   }
 
   /** Size of the longer write-ahead log. It grows while another program has a read transaction open. */
   get walBytes(): number {
-    const sizes = this.#paths.map((path) => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
+    const sizes = Object.values(this.files).map(
+      (path) => statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+    );
     return Math.max(...sizes);
   }
 
@@ -189,16 +212,19 @@ export class SqliteStorage implements Storage {
 }
 
 interface OpenedDatabase {
-  readonly db: Database;
+  readonly db: ReadConnection;
   readonly folderId: string;
 }
 
 function openDatabase(options: SqliteOptions): OpenedDatabase {
   const { folder, acceptLostCommits, nowMs, tell = () => {} } = options;
   const path = folder.databasePath;
-  let db: Database | null = null;
+  // Before a new file is made: a start that is refused leaves nothing behind.
+  const missing = folder.isNew && !acceptLostCommits ? missingRefusal(folder.path) : null;
+  if (missing !== null) throw new FolderError(missing);
+  let db: ReadConnection | null = null;
   try {
-    db = new Database(path, { create: true, readwrite: true });
+    db = new ReadConnection(path, { create: true, readwrite: true });
     if (isBeforeFirstRelease(db)) {
       throw new FolderError(
         `The database in ${folder.path} was written by a program before 0.1.0, and this program cannot read it. Nothing was changed. ` +
@@ -230,8 +256,12 @@ function openDatabase(options: SqliteOptions): OpenedDatabase {
     return { db, folderId };
   } catch (error) {
     db?.close();
-    if (error instanceof FolderError) throw error;
-    const { kind, message } = toWriteFailure(error);
-    throw new FolderError(`The database ${path} cannot be opened (${message}).`, kind === 'full');
+    throw error instanceof FolderError ? error : notOpened(path, error);
   }
+}
+
+function notOpened(path: string, error: unknown): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  const advice = kind === 'damaged' ? ` It is damaged; ${DAMAGE_PAGE} says what to do.` : '';
+  return new FolderError(`The database ${path} cannot be opened (${message}).${advice}`, kind === 'full');
 }

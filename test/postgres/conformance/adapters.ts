@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, describe, setDefaultTimeout } from 'bun:test';
+import { afterAll, afterEach, beforeEach, describe, expect, setDefaultTimeout } from 'bun:test';
 import { cpSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -91,6 +91,7 @@ function openSqlite(folder: DataFolder, clock: VirtualClock): Promise<SqliteStor
     onBroken: (error) => {
       throw error;
     },
+    onDamage: (path, reason) => expect.unreachable(`${path}: ${reason}`),
     observe: { committed() {}, applyFailed() {}, noteFailed() {}, refused() {} },
   });
 }

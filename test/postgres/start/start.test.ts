@@ -130,6 +130,16 @@ describe('a database that cannot serve is one sentence that says why', () => {
     ]);
   });
 
+  test.concurrent('empty, where data is required: no table is made', async () => {
+    const database = nameOf(await server.createDatabase());
+    await expectRefused(
+      starts.urlOf({ database }),
+      /^The database is empty, and KEYSTILE_REQUIRE_DATA is on: no new installation is begun\. Check KEYSTILE_DATABASE_URL\. For a first start, turn KEYSTILE_REQUIRE_DATA off\.$/m,
+      { KEYSTILE_REQUIRE_DATA: 'on' },
+    );
+    expect(await server.query(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`, database)).toEqual([]);
+  });
+
   // A PostgreSQL that is too old cannot be run here: the package has one version of it.
 
   test.concurrent('someone holds the lock of the first root key for too long', async () => {

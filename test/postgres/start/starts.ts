@@ -42,8 +42,12 @@ export class Starts {
 }
 
 /** The start fails with this sentence and nothing else, and with the code that says: try later, or mend the configuration. */
-export async function expectRefused(KEYSTILE_DATABASE_URL: string, sentence: RegExp): Promise<void> {
-  const { code, stdout, stderr } = await runToEnd({ settings: { KEYSTILE_DATABASE_URL } });
+export async function expectRefused(
+  KEYSTILE_DATABASE_URL: string,
+  sentence: RegExp,
+  settings: Record<string, string> = {},
+): Promise<void> {
+  const { code, stdout, stderr } = await runToEnd({ settings: { ...settings, KEYSTILE_DATABASE_URL } });
   expect(stderr).toMatch(sentence);
   expect(stderr.trimEnd().split('\n').length).toBe(1);
   for (const part of [PASSWORD, 'hunter']) expect(stderr + stdout).not.toContain(part);

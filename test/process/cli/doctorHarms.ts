@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 
 import { EXPIRED, RENEWED } from '../../support/certificates.ts';
+import { damageLastPage } from '../../support/damagePage.ts';
 import { SELF_SIGNED } from '../../support/selfSigned.ts';
 import { keystile } from './cliRun.ts';
 
@@ -34,11 +35,34 @@ export type Harm = (data: string) => Promise<Record<string, string>> | Record<st
 /** Each check that a folder, a setting or a port of this machine can break, broken for real. */
 export const HARMS: readonly (readonly [name: string, tells: string, command: string, Harm])[] = [
   ['configuration', 'KEYSTILE_STALE_MAX', 'serve --show-config', () => ({ KEYSTILE_STALE_MAX: 'soon' })],
-  ['database', 'is damaged', 'df -h', (data) => writeFileSync(join(data, 'keystile.db'), 'no database'.repeat(500))],
+  [
+    'database',
+    'keystile.db is damaged (SQLITE_NOTADB: file is not a database)',
+    'backup restore FILE --force',
+    (data) => writeFileSync(join(data, 'keystile.db'), 'no database'.repeat(500)),
+  ],
+  [
+    'database',
+    'keystile.db is damaged (Tree ',
+    'backup restore FILE --force',
+    (data) => void damageLastPage(join(data, 'keystile.db'), 'pockets'),
+  ],
+  [
+    'database',
+    'has no keystile.db, but commit number 1 was already confirmed',
+    'backup restore FILE --force',
+    (data) => rmSync(join(data, 'keystile.db')),
+  ],
+  [
+    'database',
+    'analytics.db is damaged (Tree ',
+    'mkdir damaged && mv ',
+    (data) => void damageLastPage(join(data, 'analytics.db'), 'key_counts'),
+  ],
   [
     'database',
     'analytics.db cannot be opened (SQLITE_NOTADB',
-    'df -h',
+    'mkdir damaged && mv ',
     (data) => writeFileSync(join(data, 'analytics.db'), 'no database'.repeat(500), { mode: 0o600 }),
   ],
   [
@@ -80,7 +104,7 @@ export const HARMS: readonly (readonly [name: string, tells: string, command: st
     'The service does not start.',
     'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
     (data) => {
-      rmSync(join(data, 'keystile.db'));
+      for (const name of ['keystile.db', 'commit-number']) rmSync(join(data, name));
       return { KEYSTILE_BACKUP_FOLDER: join(data, 'backups') };
     },
   ],

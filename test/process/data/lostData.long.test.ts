@@ -120,9 +120,14 @@ describe('a database that has lost commits is not served until an operator accep
   test('the database removed altogether', async () => {
     using folder = copyOf(stopped);
     copyDatabase(folder.join('nothing'), folder.join('data'));
+    const before = readdirSync(folder.join('data')).toSorted();
     const { code, stdout, stderr } = await start(folder);
     expect([code, stdout]).toEqual([78, '']);
-    expect(stderr).toMatch(LOST);
+    expect(stderr).toMatch(
+      /^The data folder \S+ has no keystile\.db, but commit number \d+ was already confirmed to a client\. .*KEYSTILE_ACCEPT_LOST_COMMITS=true\.\n$/,
+    );
+    // No new database is left in the place of the old one.
+    expect(readdirSync(folder.join('data')).toSorted()).toEqual(before);
   });
 
   test('the WAL deleted after a crash; with the WAL put back, nothing is lost', async () => {
@@ -159,7 +164,10 @@ describe('a database that this program cannot read is left as it is', () => {
     using folder = new TempFolder();
     mkdirSync(folder.join('data'));
     writeFileSync(folder.join('data/keystile.db'), 'not a database at all\n'.repeat(1000));
-    await expectUntouched(folder, /^The database \S+\/keystile\.db cannot be opened \(SQLITE_NOTADB: [^\n]+\)\.\n$/);
+    await expectUntouched(
+      folder,
+      /^The database \S+\/keystile\.db cannot be opened \(SQLITE_NOTADB: [^\n]+\)\. It is damaged; docs\/incidents\.md#the-database-is-damaged says what to do\.\n$/,
+    );
   });
 
   test('a database of a newer program: one sentence with both versions', async () => {

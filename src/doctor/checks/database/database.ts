@@ -1,4 +1,4 @@
-import { defineCheck, psql, quoted } from '../../check.ts';
+import { defineCheck, type Finding, psql, quoted } from '../../check.ts';
 
 /** What to do where the database refuses for good, and what shows why. */
 const REFUSALS = {
@@ -12,14 +12,27 @@ const REFUSALS = {
   },
 };
 
+function damaged(cause: 'damage' | 'counts', data: string): Pick<Finding, 'fix' | 'command'> {
+  if (cause === 'damage')
+    return {
+      fix: 'Stop the service, and restore the newest backup. docs/incidents.md#the-database-is-damaged says how, and what to do without a backup.',
+      command: 'keystile backup restore FILE --force',
+    };
+  return {
+    fix: 'Stop the service, move analytics.db and the files that begin with its name away, and start the service, which then begins without counts.',
+    command: `mkdir damaged && mv ${quoted(data)}/analytics.db* damaged/`,
+  };
+}
+
 export const database = defineCheck({
   name: 'database',
-  meaning: 'The database answers, and no commit fails.',
+  meaning: 'The database answers, no commit fails, and no damage was found in it.',
   severity: 'problem',
   needs: ['databaseFailure', 'config'],
   find({ databaseFailure, config }) {
     if (databaseFailure === null) return null;
     const { cause } = databaseFailure;
+    if (cause === 'damage' || cause === 'counts') return { text: databaseFailure.text, ...damaged(cause, config.data) };
     if (cause !== null) return { text: `A node cannot use the database: ${databaseFailure.text}`, ...REFUSALS[cause] };
     const text = `The database cannot be used, and spends are refused: ${databaseFailure.text}`;
     if (config.databaseUrl === null)

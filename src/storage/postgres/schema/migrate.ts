@@ -48,6 +48,8 @@ export interface MigrateOptions {
   readonly newWorkspaceId: () => string;
   /** Whether an older schema is migrated to the version of this program. Otherwise it is refused, and missing indexes are left to who may. */
   readonly upgrades: boolean;
+  /** Refuses a database without tables, instead of making them. */
+  readonly requiresData?: boolean;
   readonly patience?: Patience;
   /** Rejects when the work takes too long. */
   readonly inTime?: (work: Promise<void>) => Promise<void>;
@@ -103,6 +105,7 @@ async function migrateOnce(
   const own = migrations.length;
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = usableVersion(known, options);
+    if (version === 0 && options.requiresData === true) throw withoutData();
     if (version < own) await bringTo(client, version, options);
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
@@ -192,6 +195,13 @@ function beforeFirstRelease(): WrongServer {
   return new WrongServer(
     'The database was written by a program before 0.1.0, and this program cannot read it. Nothing was changed. ' +
       'Set KEYSTILE_DATABASE_URL to another database, and create or import the keys again.',
+  );
+}
+
+function withoutData(): WrongServer {
+  return new WrongServer(
+    'The database is empty, and KEYSTILE_REQUIRE_DATA is on: no new installation is begun. ' +
+      'Check KEYSTILE_DATABASE_URL. For a first start, turn KEYSTILE_REQUIRE_DATA off.',
   );
 }
 

@@ -45,6 +45,14 @@ const SCHEMA = `
     ('key_counts', 'key_counts_of_key', '10000000 1000 500 1');
   `;
 
+const TABLES = [...SCHEMA.matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name ?? '');
+const OF_ANALYTICS = new RegExp(`\\b(?:${TABLES.join('|')})\\b`);
+
+/** Whether a statement reads this file. None reads both. */
+export function readsAnalytics(sql: string): boolean {
+  return OF_ANALYTICS.test(sql);
+}
+
 /** Every file of ours has this number, "KEYA". Those of programs before 0.1.0 have none, and may have other columns. */
 const APPLICATION_ID = 0x4b455941;
 

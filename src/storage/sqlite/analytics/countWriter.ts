@@ -57,6 +57,7 @@ export class SqliteCountWriter implements CountWriter {
     try {
       return await work();
     } catch (error) {
+      if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The analytics cannot be written (${toWriteFailure(error).message}).`);
     }
   }

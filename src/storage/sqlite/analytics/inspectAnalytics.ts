@@ -7,7 +7,7 @@ import { isDamage, toWriteFailure } from '../file/writeFailure.ts';
 import { readAnalyticsVersion } from './analyticsFile.ts';
 
 /** Why a start refuses analytics.db of this folder, and what to do; null = it does not. Changes no file. */
-export function analyticsRefusal(folder: string): string | null {
+export function analyticsRefusal(folder: string): { readonly text: string; readonly isDamaged: boolean } | null {
   const path = join(folder, 'analytics.db');
   // A start makes a new one.
   if (!existsSync(path)) return null;
@@ -16,9 +16,9 @@ export function analyticsRefusal(folder: string): string | null {
     readAnalyticsVersion(db, path);
     return null;
   } catch (error) {
-    if (error instanceof FolderError) return error.message;
+    if (error instanceof FolderError) return { text: error.message, isDamaged: false };
     // Such as a log that only a start can read.
-    return isDamage(error) ? unopened(path, error).message : null;
+    return isDamage(error) ? { text: unopened(path, error).message, isDamaged: true } : null;
   }
 }
 

@@ -1,6 +1,6 @@
 import { ANALYTICS_VERSION } from '../analytics/analyticsFile.ts';
 import { isKnownDatabase, SCHEMA_VERSION } from '../file/migrate.ts';
-import { WriteFailure } from '../file/writeFailure.ts';
+import { endsWriting, WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
 import { BackupError } from './backupError.ts';
 
@@ -36,7 +36,7 @@ export async function inspectCopy(name: string, paths: CopyPaths): Promise<CopyC
   try {
     return await inspect(name, paths);
   } catch (error) {
-    if (error instanceof WriteFailure && error.kind === 'broken') throw damaged(name, error.message);
+    if (error instanceof WriteFailure && endsWriting(error.kind)) throw damaged(name, error.message);
     throw error;
   }
 }

@@ -3,8 +3,9 @@ import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
 import { flushFolder } from '../file/dataFolder.ts';
-import { isDamagedFile } from '../file/inspectFolder.ts';
-import { toWriteFailure, type WriteFailure } from '../file/writeFailure.ts';
+import { DAMAGE_PAGE } from '../file/damage.ts';
+import { findDamage } from '../file/inspectFolder.ts';
+import { endsWriting, toWriteFailure, type WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
 import { BackupError } from './backupError.ts';
 import { refuseTarget } from './backupTarget.ts';
@@ -144,7 +145,8 @@ export function adviceFor({ kind, message }: WriteFailure, analyticsPath: string
     return 'Check that this user may write in the folder of the backup, and read the data folder.';
   if (/\bSQLITE_(READONLY|CANTOPEN)/.test(message))
     return 'Run the command as the user of the data folder: reading its databases needs the right to write there.';
-  if (kind === 'broken' && isDamagedFile(analyticsPath))
+  if (endsWriting(kind) && findDamage(analyticsPath) !== null)
     return `The file ${analyticsPath} is damaged. It holds counts only. Stop the service, move the file and those that begin with its name away, start the service, which then begins without counts, and make the backup again.`;
+  if (kind === 'damaged') return `The database is damaged; ${DAMAGE_PAGE} says what to do.`;
   return 'Check the disk and the data folder.';
 }

@@ -81,12 +81,15 @@ export class DataFolder {
     this.#lock = lock;
   }
 
-  static own(path: string, owner: Owner): DataFolder {
+  /** `requiresData`: there must be a database in it already. Otherwise nothing is made. */
+  static own(path: string, owner: Owner, requiresData = false): DataFolder {
+    if (requiresData && !existsSync(join(path, 'keystile.db'))) throw withoutData(path);
     // Files in the data folder are for this user alone.
     process.umask(0o077);
     makeFolder(path);
-    const isNew = !existsSync(join(path, 'keystile.db'));
     const lock = takeLock(path, OWN_PATIENCE_MS);
+    // Behind the lock: an owner that has just ended may have made it.
+    const isNew = !existsSync(join(path, 'keystile.db'));
     const folder = new DataFolder(path, isNew, lock);
     try {
       folder.nameOwner(owner);
@@ -117,6 +120,13 @@ export class DataFolder {
     this.#lock.run('ROLLBACK');
     this.#lock.close();
   }
+}
+
+function withoutData(path: string): FolderError {
+  return new FolderError(
+    `There is no keystile.db in the data folder ${path}, and KEYSTILE_REQUIRE_DATA is on: no new installation is begun. ` +
+      'Check KEYSTILE_DATA, and that its disk is mounted. For a first start, turn KEYSTILE_REQUIRE_DATA off.',
+  );
 }
 
 /** The process that owns the folder now, or null when none does. */

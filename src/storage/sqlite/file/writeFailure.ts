@@ -1,6 +1,6 @@
 /**
- * What a failed statement means for the ledger. Only `broken` is final: afterwards it is unknown whether what is in memory is on
- * disk, and a second flush can report success for pages that the kernel has already dropped.
+ * What a failed statement means for the ledger. Only `broken` and, for a write, `damaged` are final (`endsWriting`). After `broken` it is
+ * unknown whether what is in memory is on disk, and a second flush can report success for pages that the kernel has already dropped.
  */
 export type WriteFailureKind =
   /** No space: nothing was written. Writing works again when there is space. */
@@ -11,8 +11,15 @@ export type WriteFailureKind =
   | 'unopened'
   /** An item of the batch breaks a constraint or was made from an older record. */
   | 'refused'
+  /** A page of the file is not what it must be. What is on other pages can still be read; nothing is written to such a file any more. */
+  | 'damaged'
   /** The disk or the file failed. */
   | 'broken';
+
+/** After such a failure of a write, no further write is tried. */
+export function endsWriting(kind: WriteFailureKind): kind is 'damaged' | 'broken' {
+  return kind === 'broken' || kind === 'damaged';
+}
 
 /** Codes of the system and of SQLite. A commit opens no file, so after these nothing was committed. */
 const UNOPENED = /^(EMFILE|ENFILE|SQLITE_CANTOPEN)/;
@@ -27,15 +34,22 @@ export class WriteFailure extends Error {
   }
 }
 
+/** A page of the file cannot be what was written, or the file is no database. */
+const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
+
 /** The file or the disk is damaged. It does not matter which thread has read it. */
 export function isDamage(error: unknown): boolean {
-  const code = (error as { code?: string } | null)?.code ?? '';
-  return /^SQLITE_(IOERR|CORRUPT|NOTADB)/.test(code);
+  const { kind } = toWriteFailure(error);
+  return kind === 'damaged' || codeOf(error).startsWith('SQLITE_IOERR');
+}
+
+function codeOf(error: unknown): string {
+  return (error as { code?: string } | null)?.code ?? '';
 }
 
 export function toWriteFailure(error: unknown): WriteFailure {
   if (error instanceof WriteFailure) return error;
-  const code = (error as { code?: string } | null)?.code ?? '';
+  const code = codeOf(error);
   const said = error instanceof Error ? error.message : String(error);
   // Errors of the system begin with their code.
   const message = code === '' || said.startsWith(code) ? said : `${code}: ${said}`;
@@ -45,6 +59,7 @@ export function toWriteFailure(error: unknown): WriteFailure {
   if (code.startsWith('SQLITE_CONSTRAINT') || code === 'SQLITE_MISMATCH' || code === 'SQLITE_TOOBIG') {
     return new WriteFailure('refused', message);
   }
+  if (DAMAGED.test(code)) return new WriteFailure('damaged', message);
   // Everything else, too: an unknown failure of a commit must never count as harmless.
   return new WriteFailure('broken', message);
 }

@@ -65,6 +65,16 @@ export class CommitNumberFile {
   }
 }
 
+/** Why a start refuses a folder without a database; null = it begins a new installation there. */
+export function missingRefusal(folder: string): string | null {
+  const noted = readNote(folder)?.number ?? 0;
+  if (noted === 0) return null;
+  return (
+    `The data folder ${folder} has no keystile.db, but commit number ${noted} was already confirmed to a client. ` +
+    'Put the file back (is its disk mounted?), restore a backup, or lose everything and begin a new installation once with KEYSTILE_ACCEPT_LOST_COMMITS=true.'
+  );
+}
+
 export function refuseLostCommits(folder: string, number: number): void {
   const noted = readNote(folder)?.number ?? 0;
   if (number >= noted) return;

@@ -1,6 +1,6 @@
 import type { Batch } from './batch.ts';
 import type { DirectLog } from '../writer/directLog.ts';
-import { toWriteFailure } from '../file/writeFailure.ts';
+import { endsWriting, toWriteFailure } from '../file/writeFailure.ts';
 import type { Commit } from '../writer/commit.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
@@ -60,7 +60,7 @@ export class CommitPath {
     } catch (error) {
       const failure = toWriteFailure(error);
       if (failure.kind === 'busy') return false;
-      if (failure.kind === 'broken') this.#writer.breakDown(failure);
+      if (endsWriting(failure.kind)) this.#writer.breakDown(failure);
       throw failure;
     }
     this.#inARow++;

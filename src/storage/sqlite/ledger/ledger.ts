@@ -13,6 +13,7 @@ import {
   type Ledger,
   PRUNE_GRACE_MS,
   type ReadAccount,
+  StorageDamaged,
   StorageOutcomeUnknown,
   StorageUnavailable,
   type WindowName,
@@ -26,7 +27,7 @@ import { BatchQueue } from './batchQueue.ts';
 import { CommitPath } from './commitPath.ts';
 import { readDueOwners } from './dueOwners.ts';
 import type { DirectLog } from '../writer/directLog.ts';
-import { isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
+import { endsWriting, isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import type { LedgerOptions } from './ledgerOptions.ts';
 import { LogApplier } from '../recovery/applyLog.ts';
 import { replayLog } from '../recovery/replayLog.ts';
@@ -243,6 +244,7 @@ export class SqliteLedger implements Ledger {
     try {
       return batch.decide(item.work);
     } catch (error) {
+      if (error instanceof StorageDamaged) return error;
       if (isDamage(error)) this.#writer.breakDown(toWriteFailure(error));
       const reason = error instanceof Error ? error.message : String(error);
       return failedAlone(item.work, reason) ?? new Error(reason);
@@ -276,7 +278,7 @@ export class SqliteLedger implements Ledger {
 
   async #fail(items: readonly Item[], failure: WriteFailure): Promise<void> {
     if (failure.kind === 'refused') return this.#halve(items, failure);
-    if (failure.kind !== 'broken') return this.#refuse(items, NOT_DONE[failure.kind]);
+    if (!endsWriting(failure.kind)) return this.#refuse(items, NOT_DONE[failure.kind]);
     this.#state = 'broken';
     failAll(items, new StorageOutcomeUnknown(`The database has failed (${failure.message}).`));
   }

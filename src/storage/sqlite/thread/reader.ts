@@ -1,9 +1,10 @@
 import type { Database } from 'bun:sqlite';
 
-import { StorageUnavailable } from '../../port/storage.ts';
+import { StorageDamaged, StorageUnavailable } from '../../port/storage.ts';
 import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/query/queries.ts';
 import type { KeyRow } from '../../sql/keys/keyRows.ts';
 import type { SqlReader, Statement } from '../../sql/query/statement.ts';
+import type { Damage } from '../file/damage.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { SqliteThread } from './threadClient.ts';
 
@@ -11,12 +12,14 @@ import type { SqliteThread } from './threadClient.ts';
 export class SqliteReader implements SqlReader {
   readonly #db: Database;
   readonly #reader: () => Promise<SqliteThread>;
+  readonly #damage: Damage;
   readonly #byDigest;
   readonly #byFormerDigest;
 
-  constructor(db: Database, reader: () => Promise<SqliteThread>) {
+  constructor(db: Database, reader: () => Promise<SqliteThread>, damage: Damage) {
     this.#db = db;
     this.#reader = reader;
+    this.#damage = damage;
     this.#byDigest = db.query(`${KEY_SELECT} WHERE k.secret_digest = $1 AND ${IS_LIVE}`);
     this.#byFormerDigest = db.query(`${FORMER_KEY_SELECT} WHERE f.digest = $1 AND ${IS_LIVE}`);
   }
@@ -36,6 +39,8 @@ export class SqliteReader implements SqlReader {
     try {
       return (await (await this.#reader()).call('query', statement)) as T[];
     } catch (error) {
+      const failure = this.#damage.noteRead(error, statement.sql);
+      if (failure instanceof StorageDamaged) throw failure;
       throw new StorageUnavailable(`The listing could not be read (${toWriteFailure(error).message}).`);
     }
   }

@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 
 import { attachAnalytics } from '../file/openDatabase.ts';
-import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
+import { endsWriting, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { writeDurably } from '../file/dataFolder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadMessages.ts';
 import { Writer } from '../writer/writer.ts';
@@ -89,13 +89,15 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
     reply = { ok: true, value: carryOut(event.data) };
   } catch (error) {
     const failure = toWriteFailure(error);
-    if (failure.kind === 'broken' && broken === null) {
+    // Who only reads goes on with what is on other pages.
+    const isLast = failure.kind === 'broken' || (writer !== null && endsWriting(failure.kind));
+    if (isLast && broken === null) {
       broken = failure;
       // Close the files before anyone hears of it: another thread may take over before this one has ended.
       writer?.letGo();
       reader?.close();
     }
-    reply = { ok: false, kind: failure.kind, message: failure.message };
+    reply = { ok: false, kind: failure.kind, message: failure.message, isLast };
   }
   self.postMessage(reply);
 };

@@ -72,7 +72,7 @@ export class SqliteThread {
     const waiter = this.#waiters.shift();
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(new WriteFailure(reply.kind, reply.message));
-    if (!reply.ok && reply.kind === 'broken') this.#fail(new WriteFailure('broken', reply.message));
+    if (!reply.ok && reply.isLast) this.#fail(new WriteFailure(reply.kind, reply.message));
   }
 
   /** Asks nothing more of this thread. Everyone who waits for it fails. */

@@ -39,4 +39,10 @@ export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: P
 
 export type ThreadReply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly kind: WriteFailureKind; readonly message: string };
+  | {
+      readonly ok: false;
+      readonly kind: WriteFailureKind;
+      readonly message: string;
+      /** The thread has closed its files and does nothing more. */
+      readonly isLast: boolean;
+    };
