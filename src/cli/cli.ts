@@ -1,7 +1,7 @@
 import { AppError, repeatable } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
-import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
+import { AddressError } from '../core/databaseUrl.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { DataError } from '../storage/sql/move/dataError.ts';
 import { BackupError } from '../storage/sqlite/backup/backupError.ts';

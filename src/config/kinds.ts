@@ -1,5 +1,6 @@
 import { parseBlock } from '../core/address.ts';
 import { isTimeZone } from '../core/calendar.ts';
+import { AddressError, parseAddress } from '../core/databaseUrl.ts';
 
 /** A parsed value, or the problem of the text. `item` is the wrong item of a list. */
 export type Parsed<T> = { readonly value: T } | { readonly problem: string; readonly item?: string };
@@ -134,6 +135,20 @@ export const publicUrl: Kind<string> = {
     const url = URL.canParse(value) ? new URL(value) : null;
     if (url === null || !/^https?:$/.test(url.protocol)) return wrong('must be a URL with http or https');
     return { value: value.replace(/\/+$/, '') };
+  },
+};
+
+/** Kept as it was written: the adapter takes it apart. No part of it is repeated, because it may hold a password. */
+export const databaseUrl: Kind<string> = {
+  label: 'postgres:// URL',
+  parse(value) {
+    try {
+      parseAddress(value);
+      return { value };
+    } catch (error) {
+      if (error instanceof AddressError) return wrong(error.problem);
+      throw error;
+    }
   },
 };
 

@@ -6,6 +6,7 @@ import {
   addressBlocks,
   choice,
   count,
+  databaseUrl,
   duration,
   encryptionKeys,
   fileOf,
@@ -67,7 +68,7 @@ export const VARIABLES = {
   ),
   databaseUrl: secret(
     'DATABASE_URL',
-    text,
+    databaseUrl,
     'postgres://user:password@host:5432/database. Runs this process as one of several nodes on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are copies; the node uses the one that accepts writes.',
   ),
   databasePool: variable(

@@ -1,7 +1,7 @@
 import type { Config } from '../config/variables.ts';
 import { AppError } from '../core/errors.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
-import { AddressError } from '../storage/postgres/connection/databaseUrl.ts';
+import { AddressError } from '../core/databaseUrl.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { CannotStart } from './cannotStart.ts';

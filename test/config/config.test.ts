@@ -95,6 +95,18 @@ describe('reading the configuration', () => {
     );
   });
 
+  test('the address of a database of another kind is told with the other problems, and no part of it is repeated', () => {
+    const wrong = 'must look like postgres://user:password@host:5432/database.';
+    expect(problems({ KEYSTILE_PORT: 'x', KEYSTILE_DATABASE_URL: 'mysql://root:s3cret@db/keys' })).toEqual([
+      'KEYSTILE_PORT must be a port, 0 to 65535, got "x".',
+      `KEYSTILE_DATABASE_URL ${wrong}`,
+    ]);
+    expect(read({}, { databaseUrl: 'mysql://root:s3cret@db/keys' }).problems).toEqual([`--database-url ${wrong}`]);
+    expect(problems({ KEYSTILE_DATABASE_URL: 'postgres://u:s3cret@db/x?sslmode=prefer' })).toEqual([
+      'KEYSTILE_DATABASE_URL has an sslmode that is none of disable, require, verify-ca, verify-full.',
+    ]);
+  });
+
   test('a private key or a secret in the place of a path is refused, and not repeated', () => {
     const pem = '-----BEGIN PRIVATE KEY-----\nMIIB+s3cret\n-----END PRIVATE KEY-----';
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: pem })).toEqual([

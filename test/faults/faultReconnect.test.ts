@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { until } from '../../tools/cluster/wait.ts';
 import { StorageUnavailable } from '../../src/storage/port/storage.ts';
-import { parseAddress } from '../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../src/core/databaseUrl.ts';
 import { Connector } from '../../src/storage/postgres/connection/connector.ts';
 import { Session } from '../../src/storage/postgres/connection/session.ts';
 import { FaultLab } from '../support/cluster/faultLab.ts';

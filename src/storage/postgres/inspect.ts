@@ -5,7 +5,7 @@ import { findUseRefusal, type UseRefusal } from '../sql/move/importedNote.ts';
 import type { SqlReader, Statement } from '../sql/query/statement.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
 import { causeOf } from './connection/databaseError.ts';
-import { parseAddress } from './connection/databaseUrl.ts';
+import { parseAddress } from '../../core/databaseUrl.ts';
 import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connection/durability.ts';
 import type { Ask } from './connection/pool.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';

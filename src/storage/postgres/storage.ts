@@ -16,7 +16,7 @@ import { SqlImports } from '../sql/imports/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
-import { parseAddress } from './connection/databaseUrl.ts';
+import { parseAddress } from '../../core/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, withDeadline } from './connection/connector.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { Client } from 'pg';
 
-import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { ConnectionLost } from '../../../src/storage/postgres/connection/databaseError.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';

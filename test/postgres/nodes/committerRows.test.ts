@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { PRUNE_GRACE_MS } from '../../../src/storage/port/storage.ts';
 import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { ConnectionLost } from '../../../src/storage/postgres/connection/databaseError.ts';
-import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import type { Batch } from '../../../src/storage/postgres/ledger/batch.ts';
 import { Committer } from '../../../src/storage/postgres/ledger/committer.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { until } from '../../../tools/cluster/wait.ts';
-import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { Connector, destroy, inOneWrite } from '../../../src/storage/postgres/connection/connector.ts';
 import { openStorage } from '../../support/cluster/faultLab.ts';
 import { SELF_SIGNED } from '../../support/selfSigned.ts';

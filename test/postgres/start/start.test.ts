@@ -33,7 +33,7 @@ describe('an address that cannot be right is refused before anything is asked', 
   test.concurrent('encrypted perhaps', () =>
     expectRefused(
       starts.urlOf({ query: '?sslmode=prefer' }),
-      /^sslmode in KEYSTILE_DATABASE_URL must be one of disable, req/,
+      /^KEYSTILE_DATABASE_URL has an sslmode that is none of disable, req/,
     ));
 
   test.concurrent('with certificates from a file that is not there', () =>

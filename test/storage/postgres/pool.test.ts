@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from 'bun:test';
 
 import { freePort } from '../../../tools/cluster/ports.ts';
-import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Pool } from '../../../src/storage/postgres/connection/pool.ts';
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 
 import { freePort } from '../../../tools/cluster/ports.ts';
 import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
-import { parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Session } from '../../../src/storage/postgres/connection/session.ts';
 import { seeded } from '../../support/cluster/faultLab.ts';

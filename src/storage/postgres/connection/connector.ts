@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { Client, type ClientConfig, types } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { AddressError, type DatabaseAddress } from './databaseUrl.ts';
+import { AddressError, type DatabaseAddress } from '../../../core/databaseUrl.ts';
 import { ConnectionLost, reasonOf } from './databaseError.ts';
 import { OldServer, WrongServer } from './wrongServer.ts';
 
@@ -194,7 +194,7 @@ function readRootFile(path: string): string {
     return readFileSync(path, 'utf8');
   } catch (error) {
     const code = (error as { code?: string }).code ?? String(error);
-    throw new AddressError(`sslrootcert in KEYSTILE_DATABASE_URL names ${path}, which cannot be read (${code}).`);
+    throw new AddressError(`names the sslrootcert ${path}, which cannot be read (${code})`);
   }
 }
 

@@ -4,7 +4,7 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import { DataError } from '../../sql/move/dataError.ts';
 import { Connector } from '../connection/connector.ts';
 import { adviceOnRefusal, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
-import { parseAddress } from '../connection/databaseUrl.ts';
+import { parseAddress } from '../../../core/databaseUrl.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** Sorting or counting a large table takes long. A reader of the export may be slow, and the transaction waits for it. */

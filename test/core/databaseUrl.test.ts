@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { AddressError, parseAddress } from '../../../src/storage/postgres/connection/databaseUrl.ts';
+import { AddressError, parseAddress } from '../../src/core/databaseUrl.ts';
 
 describe('the address of the database', () => {
   test('names user, password, host, port and database, with special characters as %xx', () => {

@@ -14,6 +14,13 @@ export interface DatabaseAddress {
 /** An address that cannot be used; the message says why, without repeating what may be a secret. */
 export class AddressError extends Error {
   override readonly name = 'AddressError';
+  /** The message without the name of the setting and the full stop. */
+  readonly problem: string;
+
+  constructor(problem: string) {
+    super(`KEYSTILE_DATABASE_URL ${problem}.`);
+    this.problem = problem;
+  }
 }
 
 const SHAPE = /^postgres(?:ql)?:\/\/(?:([^:@/?]*)(?::([^@/?]*))?@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
@@ -31,22 +38,22 @@ const TLS_MODES: Readonly<Record<string, DatabaseAddress['tls']>> = {
 export function parseAddress(url: string): DatabaseAddress {
   const found = SHAPE.exec(url);
   if (found === null) {
-    throw new AddressError('KEYSTILE_DATABASE_URL must look like postgres://user:password@host:5432/database.');
+    throw new AddressError('must look like postgres://user:password@host:5432/database');
   }
   const [, user = '', password, hosts = '', database = '', query = ''] = found;
   // This may be part of a password with unescaped characters: no message repeats it as a host or a name.
   if ((hosts + database + query).includes('@') || database.includes('/')) {
-    throw new AddressError('KEYSTILE_DATABASE_URL has an @, / or ? in its password: write them as %40, %2F and %3F.');
+    throw new AddressError('has an @, / or ? in its password: write them as %40, %2F and %3F');
   }
   const parameters = new URLSearchParams(query);
   for (const name of parameters.keys()) checkParameter(name);
   const tls = TLS_MODES[parameters.get('sslmode') ?? 'disable'];
   if (tls === undefined) {
-    throw new AddressError(`sslmode in KEYSTILE_DATABASE_URL must be one of ${Object.keys(TLS_MODES).join(', ')}.`);
+    throw new AddressError(`has an sslmode that is none of ${Object.keys(TLS_MODES).join(', ')}`);
   }
   const target = parameters.get('target_session_attrs') ?? 'read-write';
   if (target !== 'read-write' && target !== 'primary') {
-    throw new AddressError('target_session_attrs in KEYSTILE_DATABASE_URL must be read-write or primary.');
+    throw new AddressError('has target_session_attrs other than read-write and primary');
   }
   return {
     hosts: hosts.split(',').map(parseHost),
@@ -66,14 +73,14 @@ const PARAMETERS = ['sslmode', 'sslrootcert', 'target_session_attrs', 'applicati
 function checkParameter(name: string): void {
   if (PARAMETERS.includes(name)) return;
   throw new AddressError(
-    `KEYSTILE_DATABASE_URL has the unknown parameter ${name.slice(0, 40)}; known parameters are ${PARAMETERS.join(', ')}.`,
+    `has the unknown parameter ${name.slice(0, 40)}; known parameters are ${PARAMETERS.join(', ')}`,
   );
 }
 
 function seconds(text: string | null): number {
   const value = text === null ? DEFAULT_CONNECT_TIMEOUT_SECONDS : Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= 60) return value;
-  throw new AddressError('connect_timeout in KEYSTILE_DATABASE_URL must be 1 to 60 seconds.');
+  throw new AddressError('has a connect_timeout that is not 1 to 60 seconds');
 }
 
 function parseHost(text: string): { host: string; port: number } {
@@ -81,7 +88,7 @@ function parseHost(text: string): { host: string; port: number } {
   const port = found?.[2] === undefined ? DEFAULT_PORT : Number(found[2]);
   const host = found?.[1]?.replaceAll(/[[\]]/g, '') ?? '';
   if (found === null || host === '' || port < 1 || port > 65535) {
-    throw new AddressError('KEYSTILE_DATABASE_URL needs hosts like db.example.com:5432, separated by commas.');
+    throw new AddressError('needs hosts like db.example.com:5432, separated by commas');
   }
   return { host: decode(host), port };
 }
@@ -90,6 +97,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new AddressError('KEYSTILE_DATABASE_URL has a % that is not followed by two hexadecimal digits.');
+    throw new AddressError('has a % that is not followed by two hexadecimal digits');
   }
 }
