@@ -35,21 +35,26 @@ export interface Settings {
   readonly config: Config;
   /** Variables that were ignored, one sentence each. */
   readonly notes: readonly string[];
+  /** Where each value comes from, for a person. */
+  readonly sources: Readonly<Record<Setting, string>>;
   /** The environment, completed by the file that --env-file names. */
   readonly environment: Io['environment'];
 }
 
 /** Reads the configuration from flags, environment and env file. One failure reports all problems. */
 export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
-  const environment = withEnvFile(io.environment, flags.text('env-file'));
+  const path = flags.text('env-file');
+  const completed = path === undefined ? {} : fromEnvFile(io.environment, path);
+  const environment = { ...io.environment, ...completed };
   const { [KEY_VARIABLE]: _key, [PROFILE_VARIABLE]: _profile, ...forConfig } = environment;
   const reading = readConfig({
     environment: forConfig,
     flags: await settingFlags(io, flags),
-    readFile: (path) => readFileSync(path, 'utf8'),
+    ...(path === undefined ? {} : { envFile: { path, names: new Set(Object.keys(completed)) } }),
+    readFile: (file) => readFileSync(file, 'utf8'),
   });
   if (reading.config === null) throw new WrongSettings(reading.problems);
-  return { config: reading.config, notes: reading.notes, environment };
+  return { config: reading.config, notes: reading.notes, sources: reading.sources, environment };
 }
 
 /** In an error of a command, a setting is named as it was given: by the flag, or by the profile that has the URL. */
@@ -86,17 +91,19 @@ async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Settin
   return given;
 }
 
-/** The real environment takes precedence, also when it sets NAME_FILE and the env file sets NAME, or the other way round. */
-function withEnvFile(environment: Io['environment'], path: string | undefined): Io['environment'] {
-  if (path === undefined) return environment;
+/**
+ * What the file adds to the environment. The environment takes precedence, also when it sets NAME_FILE and the file sets NAME, or the other
+ * way round.
+ */
+function fromEnvFile(environment: Io['environment'], path: string): Readonly<Record<string, string>> {
   const written = parseEnvFile(path);
   if (PROFILE_VARIABLE in written)
     throw misused(`${PROFILE_VARIABLE} has no effect in the file of --env-file. Set it in the environment.`);
-  const fromFile = Object.entries(written).filter(([name]) => {
+  const added = Object.entries(written).filter(([name]) => {
     const twin = name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`;
     return environment[name] === undefined && environment[twin] === undefined;
   });
-  return { ...environment, ...Object.fromEntries(fromFile) };
+  return Object.fromEntries(added);
 }
 
 /** Not every command takes every setting as a flag. */

@@ -10,6 +10,8 @@ export interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Settings given as flags. They take precedence over the environment. */
   readonly flags: Readonly<Partial<Record<Setting, string>>>;
+  /** Which of the variables a file completed, for a person who looks for a value. */
+  readonly envFile?: { readonly path: string; readonly names: ReadonlySet<string> };
   readFile(path: string): string;
 }
 
@@ -20,6 +22,16 @@ export interface ConfigReading {
   readonly problems: readonly string[];
   /** One sentence for each variable that is ignored. */
   readonly notes: readonly string[];
+  /** Where each value comes from, for a person: `default`, `environment`, `--port`, or a file. */
+  readonly sources: Readonly<Record<Setting, string>>;
+}
+
+/** A text that was given for a setting. `from` is the name that it was given under. */
+interface Given {
+  readonly text: string;
+  readonly from: string;
+  readonly origin: Origin;
+  readonly source: string;
 }
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
@@ -30,10 +42,11 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   const environment = usable(sources.environment, problems, notes);
   const config: Partial<Record<Setting, unknown>> = {};
   const origins: Partial<Record<Setting, Origin>> = {};
+  const givenFrom: Partial<Record<Setting, string>> = {};
   for (const setting of SETTINGS) {
-    const given =
-      findText(setting, sources, environment, problems) ?? findStandard(setting, sources.environment, notes);
+    const given = findText(setting, sources, environment, problems) ?? findStandard(setting, sources, notes);
     origins[setting] = given?.origin ?? 'default';
+    givenFrom[setting] = given?.source ?? 'default';
     const text = given?.text ?? VARIABLES[setting].fallback;
     if (text === null) config[setting] = null;
     else {
@@ -52,14 +65,20 @@ export function readConfig(sources: ConfigSources): ConfigReading {
   // They may hold the token of another collector: the one that the other standard variable names.
   if (origins.otlpHeaders === 'standard' && origins.otlpEndpoint !== 'standard') {
     config.otlpHeaders = null;
-    origins.otlpHeaders = 'default';
+    origins.otlpHeaders = givenFrom.otlpHeaders = 'default';
     const reason = 'it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and KEYSTILE_OTLP_ENDPOINT names the collector';
     const note = `OTEL_EXPORTER_OTLP_HEADERS is ignored: ${reason}. If it needs headers, set KEYSTILE_OTLP_HEADERS.`;
     if (config.otlpEndpoint != null) notes.push(namedAsGiven(note, origins));
   }
-  const found = contradictions({ ...config, origins } as Partial<Config>);
-  problems.push(...found.map((problem) => namedAsGiven(problem, origins)));
-  return { config: problems.length === 0 ? ({ ...config, origins } as Config) : null, problems, notes };
+  const contradicting = contradictions({ ...config, origins } as Partial<Config>);
+  problems.push(...contradicting.map((problem) => namedAsGiven(problem, origins)));
+  const found = problems.length === 0 ? ({ ...config, origins } as Config) : null;
+  return { config: found, problems, notes, sources: givenFrom as Record<Setting, string> };
+}
+
+/** Where a variable was set. */
+function placeOf(name: string, { envFile }: ConfigSources): string {
+  return envFile?.names.has(name) === true ? envFile.path : 'environment';
 }
 
 /** A setting that was given as a flag is named by the flag. */
@@ -106,19 +125,28 @@ function findText(
   sources: ConfigSources,
   environment: Readonly<Record<string, string>>,
   problems: string[],
-): { text: string; from: string; origin: Origin } | null {
+): Given | null {
   const flag = sources.flags[setting];
-  if (flag !== undefined) return { text: flag, from: flagName(setting), origin: 'flag' };
-  const { name } = VARIABLES[setting];
+  const name = VARIABLES[setting].name;
+  if (flag !== undefined) return { text: flag, from: flagName(setting), origin: 'flag', source: flagName(setting) };
   const direct = environment[name];
   const path = environment[`${name}_FILE`];
-  if (path === undefined) return direct === undefined ? null : { text: direct, from: name, origin: 'environment' };
+  if (path === undefined)
+    return direct === undefined
+      ? null
+      : { text: direct, from: name, origin: 'environment', source: placeOf(name, sources) };
   if (direct !== undefined) {
     problems.push(`${name} and ${name}_FILE are both set. Set only one of them.`);
     return null;
   }
   try {
-    return { text: sources.readFile(path).trim(), from: `${name}_FILE`, origin: 'file' };
+    const text = sources.readFile(path).trim();
+    return {
+      text,
+      from: `${name}_FILE`,
+      origin: 'file',
+      source: `${path} (${name}_FILE, ${placeOf(`${name}_FILE`, sources)})`,
+    };
   } catch (error) {
     problems.push(unreadable(name, path, (error as { code?: string }).code ?? 'it cannot be opened'));
     return null;
@@ -135,16 +163,13 @@ function unreadable(name: string, path: string, reason: string): string {
  * The variable that other programs read, too. Empty means not set, as for them. A wrong value may be right for another program: it is
  * ignored, and told.
  */
-function findStandard(
-  setting: Setting,
-  environment: ConfigSources['environment'],
-  notes: string[],
-): { text: string; from: string; origin: Origin } | null {
+function findStandard(setting: Setting, sources: ConfigSources, notes: string[]): Given | null {
   const { standard: name, kind }: Variable<unknown, string | null> = VARIABLES[setting];
-  const given = name === undefined ? '' : (environment[name] ?? '');
+  const given = name === undefined ? '' : (sources.environment[name] ?? '');
   if (name === undefined || given === '') return null;
   const parsed = kind.parse(given);
-  if ('value' in parsed) return { text: given, from: name, origin: 'standard' };
+  if ('value' in parsed)
+    return { text: given, from: name, origin: 'standard', source: `${name}, ${placeOf(name, sources)}` };
   notes.push(
     `${name} is ignored: it ${parsed.problem}${gotOf(setting, parsed.item ?? given)}. Set ${VARIABLES[setting].name} instead.`,
   );

@@ -15,6 +15,16 @@ export function showConfig(config: Config): Record<string, string> {
   return shown;
 }
 
+/** The same, each with where it comes from. */
+export function showSources(
+  config: Config,
+  sources: Readonly<Record<Setting, string>>,
+): Record<string, { readonly value: string; readonly from: string }> {
+  const shown = Object.entries(showConfig(config));
+  const fromByName = new Map(SETTINGS.map((setting) => [VARIABLES[setting].name, sources[setting]]));
+  return Object.fromEntries(shown.map(([name, value]) => [name, { value, from: fromByName.get(name) ?? 'default' }]));
+}
+
 /** A setting in effect, for a person to read. */
 export interface ShownSetting {
   readonly name: string;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
 import { makeSecret } from '../../core/secret.ts';
-import { showConfig } from '../../config/show.ts';
+import { showSources } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
 import { Digester, realSystem } from '../../system.ts';
@@ -14,7 +14,7 @@ import { LOAD } from '../load.ts';
 import { programName } from '../output/programName.ts';
 import type { Flags } from '../flags.ts';
 import { readSettings, SETTING_FLAGS } from '../settings.ts';
-import { jsonLine, record } from '../output/show.ts';
+import { jsonLine, table } from '../output/show.ts';
 
 export const serve: Command = {
   name: 'serve',
@@ -22,7 +22,10 @@ export const serve: Command = {
   operands: [],
   flags: {
     demo: { value: null, meaning: 'Fill a temporary database with sample data and traffic, to look around.' },
-    'show-config': { value: null, meaning: 'Print the configuration with secrets as ***, and exit.' },
+    'show-config': {
+      value: null,
+      meaning: 'Print the configuration and where each value comes from, with secrets as ***, and exit.',
+    },
   },
   examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
   async run({ io, flags, isJson }) {
@@ -31,12 +34,13 @@ export const serve: Command = {
     const isDemo = flags.has('demo');
     // Before the settings are read: one that needs another is not to be completed.
     if (isDemo) refuseFlagsForDemo(flags);
-    const { config: given, notes } = await readSettings(io, flags);
+    const { config: given, notes, sources } = await readSettings(io, flags);
     for (const note of notes) io.err(`${note}\n`);
     if (isDemo) refuseForDemo(given);
     if (flags.has('show-config')) {
-      const shown = showConfig(given);
-      io.out(isJson ? jsonLine(shown) : record(Object.entries(shown)));
+      const shown = showSources(given, sources);
+      const rows = Object.entries(shown).map(([name, { value, from }]) => [name, value, from]);
+      io.out(isJson ? jsonLine(shown) : table(['SETTING', 'VALUE', 'FROM'], rows));
       return EXIT.OK;
     }
     const config = isDemo ? toDemo(given) : given;

@@ -43,15 +43,35 @@ describe('keystile serve', () => {
     expect([code, JSON.parse(out)]).toEqual([
       0,
       expect.objectContaining({
-        KEYSTILE_HOST: '0.0.0.0',
-        KEYSTILE_PORT: '2222',
-        KEYSTILE_DATA: '/flag',
-        KEYSTILE_ROOT_KEY: '***',
-        KEYSTILE_LOCATION: 'here',
+        KEYSTILE_HOST: { value: '0.0.0.0', from: folder.join('prod.env') },
+        KEYSTILE_PORT: { value: '2222', from: 'environment' },
+        KEYSTILE_DATA: { value: '/flag', from: '--data' },
+        KEYSTILE_ROOT_KEY: { value: '***', from: folder.join('prod.env') },
+        KEYSTILE_LOCATION: { value: 'here', from: folder.join('prod.env') },
+        KEYSTILE_TIMEZONE: { value: 'UTC', from: 'default' },
       }),
     ]);
-    expect((await keystile(words, { environment })).out).toMatch(/^KEYSTILE_ROOT_KEY +\*\*\*$/m);
-    expect(out).not.toContain(ROOT_KEY);
+    const shown = (await keystile(words, { environment })).out;
+    expect(shown).toMatch(/^KEYSTILE_ROOT_KEY +\*\*\* +\S+\/prod\.env$/m);
+    expect(shown + out).not.toContain(ROOT_KEY);
+  });
+
+  test('--show-config names the file of a secret, what named it, and a variable that other programs read too', async () => {
+    using folder = new TempFolder();
+    const [envFile, secret, token] = [folder.join('prod.env'), folder.join('root'), folder.join('token')];
+    writeFileSync(envFile, `KEYSTILE_ROOT_KEY_FILE=${secret}\n`);
+    writeFileSync(secret, ROOT_KEY);
+    writeFileSync(token, 'for_metrics_only');
+    const environment = { KEYSTILE_METRICS_TOKEN_FILE: token, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+    const { out } = await keystile(['serve', '--show-config', '--json', '--env-file', envFile], { environment });
+    expect(JSON.parse(out)).toMatchObject({
+      KEYSTILE_ROOT_KEY: { value: '***', from: `${secret} (KEYSTILE_ROOT_KEY_FILE, ${envFile})` },
+      KEYSTILE_METRICS_TOKEN: { value: '***', from: `${token} (KEYSTILE_METRICS_TOKEN_FILE, environment)` },
+      KEYSTILE_OTLP_ENDPOINT: {
+        value: 'http://127.0.0.1:4318',
+        from: 'OTEL_EXPORTER_OTLP_ENDPOINT, environment',
+      },
+    });
   });
 
   test('a missing env file is named, and its bad lines are shown by number only', async () => {
@@ -72,6 +92,6 @@ describe('keystile serve', () => {
     const environment = { KEYSTILE_PORT: 'tcp://10.0.0.1:7878', KEYSTILE_SERVICE_HOST: '10.0.0.1' };
     const { code, out, err } = await keystile(['serve', '--show-config'], { environment });
     expect([code, err.split('\n').length]).toEqual([0, 3]);
-    expect(out).toMatch(/^KEYSTILE_PORT +7878$/m);
+    expect(out).toMatch(/^KEYSTILE_PORT +7878 +default$/m);
   });
 });
