@@ -5,6 +5,7 @@ const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, e
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface LogOptions {
+  /** The lowest level that is written. */
   readonly level: LogLevel;
   readonly format: 'text' | 'json';
   nowMs(): number;
@@ -13,9 +14,12 @@ export interface LogOptions {
 
 /** Structured messages: a constant text and fields. No value of a field can forge a line. */
 export class Log {
+  /** The lowest level that is written. */
+  level: LogLevel;
   readonly #options: LogOptions;
 
   constructor(options: LogOptions) {
+    this.level = options.level;
     this.#options = options;
   }
 
@@ -36,7 +40,7 @@ export class Log {
   }
 
   #log(level: LogLevel, message: string, fields: LogFields): void {
-    if (RANK[level] < RANK[this.#options.level]) return;
+    if (RANK[level] < RANK[this.level]) return;
     const time = new Date(this.#options.nowMs()).toISOString();
     if (this.#options.format === 'json') {
       return this.#options.write(quoted({ time, level, message, ...fields }));

@@ -53,8 +53,12 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   try {
     return await namingFlags(command.flagNames ?? {}, () => command.run(call));
   } catch (error) {
-    if (command.takesSettings === false || error instanceof WrongSettings) throw error;
-    throw namingSettings(toCliError(error), flags, () => (takesProfile ? usedProfile(io, flags) : null));
+    const isNamed = command.takesSettings === false || error instanceof WrongSettings;
+    const profile = (): string | null => (takesProfile ? usedProfile(io, flags) : null);
+    const failure = isNamed ? toCliError(error) : namingSettings(toCliError(error), flags, profile);
+    if (command.tellFailure === undefined || call.isJson) throw failure;
+    command.tellFailure(call, failure);
+    return failure.exitCode;
   }
 }
 

@@ -1,3 +1,4 @@
+import type { CliError } from './cliError.ts';
 import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
@@ -35,6 +36,8 @@ export interface Command {
   readonly isDestructive?: true;
   /** The flag or argument of each field of the request, for the errors of the service. */
   readonly flagNames?: FlagNames;
+  /** Tells a failure in another way than in sentences for a person. */
+  readonly tellFailure?: (call: Call, failure: CliError) => void;
   /** Returns the exit code. */
   run(call: Call): Promise<number>;
 }

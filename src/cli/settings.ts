@@ -37,24 +37,44 @@ export interface Settings {
   readonly notes: readonly string[];
   /** Where each value comes from, for a person. */
   readonly sources: Readonly<Record<Setting, string>>;
+  /** The configuration as it is now: the files that it came from may have changed. Throws what is wrong with it. */
+  readonly readAgain: () => Config;
   /** The environment, completed by the file that --env-file names. */
   readonly environment: Io['environment'];
 }
 
 /** Reads the configuration from flags, environment and env file. One failure reports all problems. */
 export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
+  const given = await settingFlags(io, flags);
+  const read = (): Omit<Settings, 'readAgain'> => readFrom(io, flags, given);
+  return { ...read(), readAgain: () => read().config };
+}
+
+function readFrom(io: Io, flags: Flags, given: Partial<Record<Setting, string>>): Omit<Settings, 'readAgain'> {
   const path = flags.text('env-file');
   const completed = path === undefined ? {} : fromEnvFile(io.environment, path);
   const environment = { ...io.environment, ...completed };
   const { [KEY_VARIABLE]: _key, [PROFILE_VARIABLE]: _profile, ...forConfig } = environment;
   const reading = readConfig({
     environment: forConfig,
-    flags: await settingFlags(io, flags),
+    flags: given,
     ...(path === undefined ? {} : { envFile: { path, names: new Set(Object.keys(completed)) } }),
     readFile: (file) => readFileSync(file, 'utf8'),
   });
   if (reading.config === null) throw new WrongSettings(reading.problems);
   return { config: reading.config, notes: reading.notes, sources: reading.sources, environment };
+}
+
+/** What is written for a setting, right or wrong. It is asked where the configuration as a whole cannot be read. */
+export function writtenFor(setting: Setting, io: Io, flags: Flags): string | undefined {
+  const { name } = VARIABLES[setting];
+  const path = flags.text('env-file');
+  try {
+    const ofFile = path === undefined ? {} : parseEnvFile(path);
+    return givenFlag(flags, setting) ?? io.environment[name] ?? ofFile[name];
+  } catch {
+    return givenFlag(flags, setting) ?? io.environment[name];
+  }
 }
 
 /** In an error of a command, a setting is named as it was given: by the flag, or by the profile that has the URL. */

@@ -118,7 +118,7 @@ export const VARIABLES = {
     'LOG_LEVEL',
     choice('debug', 'info', 'warn', 'error'),
     'info',
-    'The lowest level of messages that are written.',
+    'The lowest level of messages that are written. SIGHUP reads it again from the file of `--env-file`.',
   ),
   logFormat: variable(
     'LOG_FORMAT',

@@ -6,13 +6,14 @@ import type { RootKeyRecord } from '../core/records.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';
-import { Log } from '../log.ts';
+import { Log, type LogFields } from '../log.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { monotonicMs, wallClockMs } from '../system.ts';
 import { Background } from './background.ts';
 import { banner, type BannerFacts } from './banner.ts';
 import { EXIT } from './exitCodes.ts';
 import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
+import { reload, watchTerminal } from './reload.ts';
 import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
@@ -20,6 +21,7 @@ import { boundedHealth, type OuterGauges, processGauges, readGauges } from './ga
 import { listenApi, type Listening, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
 import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
+import { VERSION } from '../version.ts';
 import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
@@ -33,6 +35,8 @@ export interface ServeOutput {
   readonly isTerminal: boolean;
   /** The banner is printed to a terminal: a person sees it, and nothing keeps it. */
   readonly showsSecrets: boolean;
+  /** The settings as they are now, for SIGHUP. Throws what is wrong with them. */
+  readConfig(): Config;
   /** How the user can call the command line, such as `npx keystile`. */
   readonly program: string;
 }
@@ -48,24 +52,45 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   });
   // A JSON log is read by machines and starts with the configuration. On a terminal, the banner stays the last thing shown.
   log[config.logFormat === 'json' ? 'info' : 'debug']('configuration', showConfig(config));
+  const isForPerson = output.isTerminal && config.logFormat === null;
+  const note: LifeLog = (message, fields) =>
+    log[isForPerson ? 'debug' : 'info'](message, { ...fields, version: VERSION });
+  let isEnding = false;
+  const end = (reason: string): void => {
+    if (isEnding) return;
+    isEnding = true;
+    note('the service stops', { reason });
+    ended.resolve(EXIT.OK);
+  };
   // Signal handlers come before the banner: a person who has seen the banner may send a signal.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => ended.resolve(EXIT.OK));
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal));
   const size = connectionsThatFit(config, log);
   const certificates =
     config.tlsCert === null ? null : (await import('./openCertificates.ts')).openCertificates(config, log);
-  const onBroken = (error: Error): void => {
-    if (error instanceof WrongServer) {
-      log.error('the database was migrated past this program: the service stops', { reason: error.message });
-      return ended.resolve(EXIT.CANNOT_START);
-    }
-    log.error('the database has failed: the service stops', { reason: error.message });
-    ended.resolve(EXIT.DISK_FAILED);
+  const hasLostTerminal = watchTerminal();
+  process.on('SIGHUP', () =>
+    hasLostTerminal() ? end('SIGHUP') : reload({ config, readConfig: () => output.readConfig(), certificates, log }),
+  );
+  const fail = (message: string, exitCode: number, error: unknown): void => {
+    const reason = error instanceof Error ? (exitCode === EXIT.FAILED && error.stack) || error.message : String(error);
+    log.error(`${message}: the service stops`, { reason, exitCode, version: VERSION });
+    ended.resolve(exitCode);
   };
+  const onBroken = (error: Error): void =>
+    error instanceof WrongServer
+      ? fail('the database was migrated past this program', EXIT.CANNOT_START, error)
+      : fail('the database has failed', EXIT.DISK_FAILED, error);
   const telemetry = config.otlpEndpoint === null ? null : await openTelemetry(config, log);
-  const running = await start({ config, output, log, size, certificates, telemetry, isDemo }, onBroken);
+  const running = await start({ config, output, log, note, size, certificates, telemetry, isDemo }, onBroken);
+  // What nobody has caught leaves the service in a state that nobody knows.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(event, (error: unknown) => fail('there is a bug in Keystile', EXIT.FAILED, error));
   const code = await ended.promise;
   // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
-  if (code === EXIT.OK) await running.stop();
+  if (code === EXIT.OK) {
+    await running.stop();
+    note('the service has stopped', { exitCode: code });
+  }
   return code;
 }
 
@@ -84,10 +109,14 @@ async function start(
   }
 }
 
+/** Notes the start and the stop, which a person at a terminal sees anyway. */
+type LifeLog = (message: string, fields: LogFields) => void;
+
 interface StartContext {
   readonly config: Config;
   readonly output: ServeOutput;
   readonly log: Log;
+  readonly note: LifeLog;
   readonly size: ConnectionBounds;
   readonly certificates: CertificateFiles | null;
   readonly telemetry: Telemetry | null;
@@ -96,7 +125,7 @@ interface StartContext {
 }
 
 async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
-  const { config, output, log, size, certificates, telemetry, storage, isDemo } = context;
+  const { config, output, log, note, size, certificates, telemetry, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
   const startedAtMs = wallClockMs();
@@ -161,6 +190,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
+  note('the service has started', { url, data: storage.where });
   const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url, program: output.program }) : null;
   if (demo !== null) output.print(demo.describe());
   return {

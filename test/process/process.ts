@@ -89,6 +89,11 @@ export class Child {
     return this.#process.exitCode ?? -1;
   }
 
+  /** As a person closes the window. */
+  closeTerminal(): void {
+    this.#process.terminal?.close();
+  }
+
   /** To this process alone. */
   signal(signal: NodeJS.Signals): void {
     this.#process.kill(signal);
@@ -153,9 +158,13 @@ function childEnvironment(settings: Readonly<Record<string, string>>): Record<st
   };
 }
 
-/** A start that is expected to end by itself. */
+/** A start that is expected to end by itself. A line of the log that tells why is shown as its reason, as a terminal shows it. */
 export async function runToEnd(launch: Launch): Promise<{ code: number; stdout: string; stderr: string }> {
   await using child = new Child(launch);
   const code = await child.exited();
-  return { code, stdout: child.stdout, stderr: child.stderr };
+  const shown = child.stderr.replaceAll(
+    /^\{.*"message":"the service (?:cannot start|has failed)".*\}$/gm,
+    (line) => (JSON.parse(line) as { reason: string }).reason,
+  );
+  return { code, stdout: child.stdout, stderr: shown };
 }

@@ -112,7 +112,7 @@ test.concurrent('npm killed with SIGKILL takes the service with it; nothing that
 });
 
 describe('the process itself', () => {
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     test.concurrent(`${signal}: a doubled signal and an idle keep-alive connection hold up nothing, exit code 0`, async () => {
       using folder = new TempFolder();
       await using server = await Server.start(folder);

@@ -7,14 +7,17 @@ import { makeSecret } from '../../core/secret.ts';
 import { showSources } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
-import { Digester, realSystem } from '../../system.ts';
+import { Log } from '../../log.ts';
+import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
 import { CliError, failed, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
 import { programName } from '../output/programName.ts';
 import type { Flags } from '../flags.ts';
-import { readSettings, SETTING_FLAGS } from '../settings.ts';
-import { jsonLine, table } from '../output/show.ts';
+import type { Io } from '../io.ts';
+import { readSettings, SETTING_FLAGS, writtenFor } from '../settings.ts';
+import { jsonLine, table, visible } from '../output/show.ts';
 
 export const serve: Command = {
   name: 'serve',
@@ -28,14 +31,26 @@ export const serve: Command = {
     },
   },
   examples: ['keystile serve --port 7879 --data /var/lib/keystile', 'keystile serve --env-file prod.env --show-config'],
+  tellFailure({ io, flags }, { exitCode, lines }) {
+    const log = exitCode === EXIT.USAGE ? null : logOf(io, flags);
+    const message = exitCode === EXIT.FAILED ? 'the service has failed' : 'the service cannot start';
+    for (const reason of lines) {
+      if (log === null) io.err(`${visible(reason)}\n`);
+      else log.error(message, { reason, exitCode, version: VERSION });
+    }
+  },
   async run({ io, flags, isJson }) {
     if (isJson && !flags.has('show-config'))
       throw misused('serve takes --json only with --show-config. For a JSON log, use --log-format json.');
     const isDemo = flags.has('demo');
     // Before the settings are read: one that needs another is not to be completed.
     if (isDemo) refuseFlagsForDemo(flags);
-    const { config: given, notes, sources } = await readSettings(io, flags);
-    for (const note of notes) io.err(`${note}\n`);
+    const { config: given, notes, sources, readAgain } = await readSettings(io, flags);
+    const log = flags.has('show-config') ? null : logOf(io, flags);
+    for (const note of notes) {
+      if (log === null) io.err(`${note}\n`);
+      else log.warn(note);
+    }
     if (isDemo) refuseForDemo(given);
     if (flags.has('show-config')) {
       const shown = showSources(given, sources);
@@ -51,6 +66,7 @@ export const serve: Command = {
         logLine: (line: string) => io.err(`${line}\n`),
         isTerminal: io.isTerminal,
         showsSecrets: io.showsSecrets,
+        readConfig: isDemo ? () => config : readAgain,
         program: programName(io.environment),
       };
       return await serveUntilStopped(config, output, isDemo);
@@ -62,6 +78,19 @@ export const serve: Command = {
     }
   },
 };
+
+/** The log before the service has one, in its format. Null: a person reads sentences. */
+function logOf(io: Io, flags: Flags): Log | null {
+  const written = writtenFor('logFormat', io, flags);
+  const format = ['text', 'json'].find((each) => each === written) ?? (io.isTerminal ? null : 'json');
+  if (format === null) return null;
+  return new Log({
+    level: 'info',
+    format: format as 'text' | 'json',
+    nowMs: wallClockMs,
+    write: (line) => io.err(`${line}\n`),
+  });
+}
 
 /** Settings of a real installation that a demo cannot follow. */
 function refuseForDemo(config: Config): void {

@@ -13,6 +13,8 @@ export interface Ran {
 export interface RunSetup {
   readonly environment?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Standard error is a terminal. */
+  readonly isTerminal?: boolean;
   /** What the user types when asked. Absent: standard input is not a terminal. */
   readonly typed?: string;
   /** What the user answers to a question. Absent: standard input is not a terminal. */
@@ -28,7 +30,7 @@ export async function keystile(words: readonly string[], setup: RunSetup = {}): 
     environment: setup.environment ?? {},
     out: (text) => void (written.out += text),
     err: (text) => void (written.err += text),
-    isTerminal: false,
+    isTerminal: setup.isTerminal ?? false,
     showsSecrets: false,
     readStdin: async () => setup.stdin ?? '',
     askSecret: setup.typed === undefined ? null : async () => setup.typed ?? '',

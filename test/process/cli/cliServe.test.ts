@@ -11,7 +11,10 @@ setDefaultTimeout(20_000);
 describe('keystile serve', () => {
   test('all problems of the configuration are reported together, one on each line, before anything is created', async () => {
     const environment = { KEYSTILE_PRT: '1', KEYSTILE_LOG_LEVEL: 'loud', KEYSTILE_TIMEZONE: 'Mars/Olympus' };
-    const { code, out, err } = await keystile(['serve', '--port', '70000', '--max-waiting=0'], { environment });
+    const { code, out, err } = await keystile(['serve', '--port', '70000', '--max-waiting=0'], {
+      environment,
+      isTerminal: true,
+    });
     expect([code, out]).toEqual([78, '']);
     expect(err.split('\n').sort()).toEqual([
       '',
@@ -24,7 +27,10 @@ describe('keystile serve', () => {
   });
 
   test('a root key that is too short is refused without being shown', async () => {
-    const { code, err } = await keystile(['serve'], { environment: { KEYSTILE_ROOT_KEY: 'hunter2' } });
+    const { code, err } = await keystile(['serve'], {
+      environment: { KEYSTILE_ROOT_KEY: 'hunter2' },
+      isTerminal: true,
+    });
     expect([code, err]).toEqual([
       78,
       'KEYSTILE_ROOT_KEY must have at least 24 characters, all of them printable ASCII.\n',
@@ -77,11 +83,11 @@ describe('keystile serve', () => {
   test('a missing env file is named, and its bad lines are shown by number only', async () => {
     using folder = new TempFolder();
     const path = folder.join('bad.env');
-    expect((await keystile(['serve', '--env-file', path])).err).toBe(
+    expect((await keystile(['serve', '--env-file', path], { isTerminal: true })).err).toBe(
       `The file ${path} of --env-file cannot be read (ENOENT).\n`,
     );
     writeFileSync(path, 'KEYSTILE_PORT=1\nthe secret is hunter2\n');
-    expect(await keystile(['serve', '--env-file', path])).toEqual({
+    expect(await keystile(['serve', '--env-file', path], { isTerminal: true })).toEqual({
       code: 78,
       out: '',
       err: `Line 2 of ${path} must have the form NAME=value.\n`,
