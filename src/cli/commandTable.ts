@@ -17,7 +17,7 @@ import { keyGet } from './commands/key.get.ts';
 import { keyList } from './commands/key.list.ts';
 import { keyUpdate } from './commands/key.update.ts';
 import { keyVerify } from './commands/key.verify.ts';
-import { nodes } from './commands/nodes.ts';
+import { nodes, nodesForget } from './commands/nodes.ts';
 import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
 import { rootKeyRevoke } from './commands/rootKey.revoke.ts';
@@ -40,6 +40,7 @@ export const COMMANDS: readonly Command[] = [
   serve,
   health,
   nodes,
+  nodesForget,
   backupCreate,
   backupVerify,
   backupRestore,

@@ -111,6 +111,20 @@ export async function listNodes(
   }
 }
 
+/** Removes a node that is gone from the list. */
+export async function forgetNode(
+  config: Config,
+  databaseUrl: string,
+  id: string,
+): ReturnType<PostgresStorage['forgetNode']> {
+  const node = await openNode(config, databaseUrl);
+  try {
+    return await node.storage.forgetNode(id);
+  } finally {
+    await node.close();
+  }
+}
+
 /** A command that finds an older database migrates it as a start does, and says so: that can take long. */
 function tellOnError(message: string, fields: LogFields): void {
   const write = (line: string): void => void process.stderr.write(`${line}\n`);

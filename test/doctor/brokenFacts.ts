@@ -90,7 +90,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   nodes: [
     { nodes: [NODE, { ...NODE, id: 'node_2', isGone: true, seenAtMs: 400_000 }] },
     'node_2, last seen 10 minutes',
-    'keystile nodes',
+    'keystile nodes forget node_2',
   ],
   freshness: [{ nodes: [{ ...NODE, freshnessAgeMs: 1_001 }] }, 'eu (1001 ms)', 'keystile nodes'],
   'local-counts': [{ nodes: [{ ...NODE, syncLagMs: 10_001 }] }, 'eu (10 seconds ago)', 'keystile nodes'],

@@ -1,4 +1,7 @@
+import { GONE_AFTER_MS } from '../../core/health.ts';
+import { repeatable } from '../../core/errors.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
+import { failed } from '../cliError.ts';
 import type { Command } from '../command.ts';
 import type { ListedNode } from '../inProcess.ts';
 import { LOAD } from '../load.ts';
@@ -22,6 +25,37 @@ export const nodes: Command = {
     const { listNodes } = await LOAD.inProcess();
     const listed = await listNodes(config, config.databaseUrl);
     io.out(isJson ? jsonLine({ nodes: listed.nodes }) : nodeTable(listed.nodes, listed.nowMs));
+    return EXIT.OK;
+  },
+};
+
+export const nodesForget: Command = {
+  name: 'nodes forget',
+  dataFlags: ['database-url'],
+  summary: 'Remove a node that is not coming back from the list of nodes.',
+  description: `It is no problem of the status any more. A node that was seen within the last ${GONE_AFTER_MS / 1000} seconds is refused. One that comes back is in the list again.`,
+  operands: ['NODE'],
+  operandMeaning: 'the id of the node, as keystile nodes shows it',
+  flags: {},
+  examples: ['keystile nodes forget node_1Jm8ZtYh4mRr6GjK8uTx3S'],
+  async run({ io, flags, operands: [id = ''], isJson }) {
+    const { config } = await readSettings(io, flags);
+    if (config.databaseUrl === null)
+      throw failed(
+        'The embedded database has one node, which is no other than the service. Set KEYSTILE_DATABASE_URL.',
+      );
+    const { forgetNode } = await LOAD.inProcess();
+    const outcome = await forgetNode(config, config.databaseUrl, id);
+    if (outcome === 'unknown')
+      throw failed(
+        `There is no node ${repeatable(id)} in the list. Nothing was changed. keystile nodes shows the list.`,
+      );
+    if (outcome === 'alive')
+      throw failed(
+        `The node ${repeatable(id)} was seen within the last ${GONE_AFTER_MS / 1000} seconds. Nothing was changed. ` +
+          'Stop it: a node that stops leaves the list by itself.',
+      );
+    io.out(isJson ? jsonLine({ forgotten: id }) : 'forgotten\n');
     return EXIT.OK;
   },
 };

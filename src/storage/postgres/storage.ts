@@ -26,7 +26,15 @@ import { PostgresFreshness } from './freshness/freshness.ts';
 import { SeenChange } from './freshness/seenChange.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
-import { listNodes, type NodeRecord, oldestTransactionMs, register, sayGoodbye, sayHello } from './freshness/nodes.ts';
+import {
+  forgetNode,
+  listNodes,
+  type NodeRecord,
+  oldestTransactionMs,
+  register,
+  sayGoodbye,
+  sayHello,
+} from './freshness/nodes.ts';
 import { Pool } from './connection/pool.ts';
 import { refuseUnusable } from './move/notes.ts';
 import { PostgresWriter } from './management/writer.ts';
@@ -278,6 +286,10 @@ export class PostgresStorage implements Storage {
 
   listNodes(): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
     return listNodes(this.#pool);
+  }
+
+  forgetNode(id: string): ReturnType<typeof forgetNode> {
+    return forgetNode(this.#pool, id);
   }
 
   async close(): Promise<void> {

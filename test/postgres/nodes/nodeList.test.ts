@@ -58,5 +58,29 @@ test('keystile nodes shows every location; a stopped node leaves the list, a kil
     [...LOCATIONS, 'killed'].sort().map((location) => ({ location, isGone: location === 'killed' })),
   );
   expect(await run(setup, 'nodes')).toMatch(/^killed .* \d+ s ago, gone /m);
-  await setup.postgres.query(`DELETE FROM nodes WHERE location = 'killed'`);
+
+  // One that is not coming back is forgotten, and no other.
+  const id = before.get('killed')?.id ?? '';
+  expect(JSON.parse(await run(setup, 'nodes', 'forget', id, '--json'))).toEqual({ forgotten: id });
+  expect([...(await listed(setup)).keys()]).toEqual([...LOCATIONS].sort());
+});
+
+test('a node that was seen a moment ago is not forgotten, and one that nobody knows is told', async () => {
+  const setup = await sharedSetup();
+  const forget = (id: string) =>
+    keystile(['nodes', 'forget', id], {
+      environment: { KEYSTILE_DATABASE_URL: setup.postgres.url(), KEYSTILE_ALLOW_FSYNC_OFF: 'on' },
+    });
+  const alive = (await listed(setup)).get('eu')?.id ?? '';
+  expect(await forget(alive)).toEqual({
+    code: 1,
+    out: '',
+    err: `The node "${alive}" was seen within the last 10 seconds. Nothing was changed. Stop it: a node that stops leaves the list by itself.\n`,
+  });
+  expect(await forget('node_unknown')).toEqual({
+    code: 1,
+    out: '',
+    err: 'There is no node "node_unknown" in the list. Nothing was changed. keystile nodes shows the list.\n',
+  });
+  expect([...(await listed(setup)).keys()]).toEqual([...LOCATIONS].sort());
 });

@@ -13,8 +13,8 @@ export const goneNodes = defineCheck({
     );
     return {
       text: `Not seen any more, without having been stopped: ${some(named)}.`,
-      fix: 'Look at the log of the node and at its way to the database, and start it again. A node that is not coming back leaves the list after two days.',
-      command: 'keystile nodes',
+      fix: 'Look at the log of the node and at its way to the database, and start it again. A node that is not coming back leaves the list by the command, or after two days.',
+      command: `keystile nodes forget ${gone[0]?.id ?? 'NODE'}`,
     };
   },
 });

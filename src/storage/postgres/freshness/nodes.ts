@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 
+import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 
@@ -76,6 +77,15 @@ export async function register(
 
 export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
   await asUnavailable(pool.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
+}
+
+/** Removes a node from the list, unless it was seen a moment ago. A node that comes back writes itself down again. */
+export async function forgetNode(pool: Pick<Pool, 'query'>, id: string): Promise<'forgotten' | 'alive' | 'unknown'> {
+  const text = 'DELETE FROM nodes WHERE id = $1 AND seen_at_ms < ledger_now_v1(NULL) - $2';
+  const { rowCount } = await asUnavailable(pool.query({ text, values: [id, GONE_AFTER_MS] }));
+  if (rowCount === 1) return 'forgotten';
+  const known = await asUnavailable(pool.query({ text: 'SELECT 1 FROM nodes WHERE id = $1', values: [id] }));
+  return known.rowCount === 1 ? 'alive' : 'unknown';
 }
 
 /** With the database's time, to compare `seenAtMs` with. */
