@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 
+import { examine } from '../../../src/doctor/examine.ts';
+import { noneKnown } from '../../../src/doctor/facts.ts';
+import { OUTSIDE } from '../../../src/doctor/statusReader.ts';
+import { BROKEN } from '../../doctor/brokenFacts.ts';
+import { WELL } from '../../doctor/facts.ts';
 import { ALERT_TESTS, ALERTS, DASHBOARD, INCIDENTS, type Panel } from './files.ts';
 
 const NAMES = ALERTS.map(({ alert }) => alert);
@@ -21,6 +26,20 @@ describe('the alerts', () => {
     // What one scrape decides is a fact that does not come and go.
     const atOnce = ALERTS.filter((rule) => rule.for === undefined).map(({ alert }) => alert);
     expect(atOnce).toEqual(['KeystileBug', 'KeystileRestarts', 'KeystileDurabilityOff']);
+  });
+
+  test('each problem that a running service finds about itself has one, and its test fires it', () => {
+    const unseen = noneKnown(OUTSIDE, 'only keystile doctor looks at it');
+    const problems = Object.entries(BROKEN).flatMap(([name, [facts]]) => {
+      const outcome = examine({ ...WELL, ...facts, ...unseen }).find((each) => each.name === name);
+      return outcome?.result === 'problem' ? name : [];
+    });
+    expect(problems.length).toBeGreaterThan(10);
+    const checksIn = (text: string): string[] =>
+      [...text.matchAll(/keystile_check\{[^}]*\bcheck=~?"([^"]+)"/g)].flatMap(([, names = '']) => names.split('|'));
+    expect([...new Set(ALERTS.flatMap(({ expr }) => checksIn(expr)))].sort()).toEqual(problems.sort());
+    const [, firing = ''] = ALERT_TESTS.split('  - name: KeystileDown\n');
+    expect([...new Set(checksIn(firing))].sort()).toEqual(problems.sort());
   });
 
   test('each is fired by a test of promtool', () => {
