@@ -1,6 +1,7 @@
 import { commandsTable } from './commandsTable.ts';
 import { configurationTable } from './configurationTable.ts';
 import { ERRORS } from '../../src/core/errors.ts';
+import { grantsTo } from '../../src/storage/postgres/schema/tableRights.ts';
 import { drawSpeed } from '../bench/plotSpeed.ts';
 import { readSpeed, speedTable } from '../bench/speed.ts';
 
@@ -9,6 +10,7 @@ export const GENERATED: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationTable,
   'docs/cli.md': commandsTable,
   'docs/errors.md': errorsTable,
+  'docs/scaling.md': () => ['```', ...grantsTo('keystile'), '```'].join('\n'),
   'README.md': () => speedTable(readSpeed()),
 };
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { SCHEMA_NAMES } from '../../../src/storage/postgres/schema/schema.ts';
+import { grantsTo } from '../../../src/storage/postgres/schema/tableRights.ts';
+import { openStorage } from '../../support/cluster/faultLab.ts';
 import { KeystileNode } from '../../../tools/cluster/node.ts';
 import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { expectRefused, Starts } from './starts.ts';
@@ -15,7 +17,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await server.query(
-    'DROP ROLE IF EXISTS start_without_rights, start_not_owner, start_some_rights, start_no_schema, start_enough_rights',
+    'DROP ROLE IF EXISTS start_one_less, start_without_rights, start_not_owner, start_some_rights, start_no_schema, start_enough_rights',
   );
 });
 
@@ -77,13 +79,32 @@ test.concurrent('the rights on all tables and functions are looked at, and on no
   expect(functions).toEqual(SCHEMA_NAMES.functions.toSorted());
 });
 
-test.concurrent('what others have in the same schema does not matter', async () => {
+/** A database where nobody but the owner has a right. */
+async function closed(): Promise<string> {
   const database = await starts.prepared();
+  await server.query('REVOKE ALL ON SCHEMA public FROM PUBLIC', database);
+  await server.query('REVOKE ALL ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC', database);
+  return database;
+}
+
+test.concurrent('each right that docs/scaling.md grants is needed', async () => {
+  const database = await closed();
+  const role = 'start_one_less';
+  await server.query(`CREATE ROLE ${role} LOGIN`);
+  const grants = grantsTo(role);
+  const open = () => openStorage(starts.urlOf({ user: role, database })).then(async (storage) => storage.close());
+  for (const left of grants) {
+    for (const grant of grants) if (grant !== left) await server.query(grant, database);
+    expect([left, await open().then(String, (error: Error) => error.name)]).toEqual([left, 'WrongServer']);
+    await server.query(`DROP OWNED BY ${role}`, database);
+  }
+});
+
+test.concurrent('the rights that docs/scaling.md grants are enough, and what others have in the same schema does not matter', async () => {
+  const database = await closed();
   const role = 'start_enough_rights';
   await server.query(`CREATE ROLE ${role} LOGIN`);
-  await server.query(`GRANT CREATE ON SCHEMA public TO ${role}`, database);
-  await server.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`, database);
-  await server.query(`GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA public TO ${role}`, database);
+  for (const grant of grantsTo(role)) await server.query(grant, database);
   await server.query(`CREATE TABLE of_others (id integer)`, database);
   await server.query(`CREATE FUNCTION ledger_post() RETURNS integer LANGUAGE sql AS 'SELECT 1'`, database);
   await server.query(`REVOKE EXECUTE ON FUNCTION ledger_post() FROM PUBLIC`, database);
@@ -94,7 +115,17 @@ test.concurrent('what others have in the same schema does not matter', async () 
     });
     const { apiId } = (await node.call('/v1/apis.createApi', { name: 'enough' })).body as { apiId: string };
     const { key } = (await node.call('/v1/keys.createKey', { apiId, remaining: 5 })).body as { key: string };
-    expect((await node.call('/v1/keys.verifyKey', { key })).body).toMatchObject({ remaining: 4 });
+    const ratelimits = [{ name: 'own', limit: 9, duration: 60_000, async: false }];
+    const asked = { key, idempotencyKey: 'order-0001', ratelimits };
+    expect((await node.call('/v1/keys.verifyKey', asked)).body).toMatchObject({ valid: true, remaining: 4 });
+    for (const [path, body] of [
+      ['/v1/webhooks.listWebhooks', {}],
+      ['/v1/ratelimits.limit', { namespace: 'mail', identifier: 'a', limit: 5, duration: 60_000, async: false }],
+      ['/v1/events.listEvents', {}],
+      ['/v1/audit.listEntries', {}],
+      ['/v1/apis.deleteApi', { apiId }],
+    ] as const)
+      expect([path, (await node.call(path, body)).status]).toEqual([path, 200]);
   }
   await server.query(`DROP OWNED BY ${role}`, database);
 });

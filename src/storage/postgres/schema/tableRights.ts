@@ -25,16 +25,34 @@ export interface SchemaNames {
   readonly functions: readonly string[];
 }
 
+/** What a node does with its tables, and with those that it empties. What a start asks for and what the documentation grants is made from it. */
+const OF_TABLES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+const EMPTIED = ['idempotency_0', 'idempotency_1'];
+const SEQUENCES = ['account_numbers'];
+
+/** The rights of a role that does not own the tables, as statements for their owner. A start makes what is missing, so it needs CREATE. */
+export function grantsTo(role: string): readonly string[] {
+  return [
+    `GRANT USAGE, CREATE ON SCHEMA public TO ${role};`,
+    `GRANT ${OF_TABLES.join(', ')} ON ALL TABLES IN SCHEMA public TO ${role};`,
+    `GRANT TRUNCATE ON ${EMPTIED.join(', ')} TO ${role};`,
+    `GRANT USAGE ON SEQUENCE ${SEQUENCES.join(', ')} TO ${role};`,
+    `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA public TO ${role};`,
+  ];
+}
+
+const lacksAny = OF_TABLES.map((right) => `NOT has_table_privilege(to_regclass(name), '${right}')`).join(' OR ');
+const listed = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+
 /** What a role that does not own the tables can lack: each right that a node uses, on what is there. */
 const LACKING = `SELECT what FROM (
     SELECT 1 AS rank, 'read and write the table ' || name AS what, name FROM unnest($1::text[]) AS t (name)
-      WHERE NOT (has_table_privilege(to_regclass(name), 'SELECT') AND has_table_privilege(to_regclass(name), 'INSERT')
-        AND has_table_privilege(to_regclass(name), 'UPDATE') AND has_table_privilege(to_regclass(name), 'DELETE'))
+      WHERE ${lacksAny}
     UNION ALL
-    SELECT 2, 'truncate the table ' || name, name FROM unnest($1::text[]) AS t (name)
-      WHERE name ~ '^idempotency_[01]$' AND NOT has_table_privilege(to_regclass(name), 'TRUNCATE')
+    SELECT 2, 'truncate the table ' || name, name FROM unnest(ARRAY[${listed(EMPTIED)}]) AS t (name)
+      WHERE NOT has_table_privilege(to_regclass(name), 'TRUNCATE')
     UNION ALL
-    SELECT 3, 'use the sequence ' || name, name FROM unnest(ARRAY['account_numbers']) AS t (name)
+    SELECT 3, 'use the sequence ' || name, name FROM unnest(ARRAY[${listed(SEQUENCES)}]) AS t (name)
       WHERE NOT has_sequence_privilege(to_regclass(name), 'USAGE, UPDATE')
     UNION ALL
     SELECT 4, 'call the function ' || proname, proname::text FROM pg_proc
