@@ -16,6 +16,7 @@ const FORWARDED_SIGNALS = /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP'])
 // With Ctrl-C, the launcher receives a signal from the terminal and a moment later a second one from npm.
 const SAME_SIGNAL_WITHIN_MS = 1_000;
 const PARENT_CHECK_MS = 1_000;
+const ILLEGAL_INSTRUCTION = 128 + 4;
 
 const BUN_FLAGS = [
   `--config=${fromProjectRoot('bunfig.toml')}`,
@@ -26,10 +27,26 @@ const BUN_FLAGS = [
 ];
 
 /** @param {string[]} bunArguments */
-export function runBun(bunArguments) {
+export async function runBun(bunArguments) {
   // Bun.serve shows error pages with source code unless NODE_ENV is production.
   const env = { ...process.env, NODE_ENV: process.env.NODE_ENV || 'production' };
-  return runToEnd(findBun(), [...BUN_FLAGS, ...bunArguments], { stdio: 'inherit', env });
+  const ending = await runToEnd(findBun(), [...BUN_FLAGS, ...bunArguments], { stdio: 'inherit', env });
+  refuseOldProcessor(ending);
+  return ending;
+}
+
+/**
+ * A processor that lacks an instruction ends Bun at once, and Bun says nothing itself.
+ *
+ * @param {Pick<Ending, 'code'>} ending
+ */
+export function refuseOldProcessor({ code }) {
+  if (code !== ILLEGAL_INSTRUCTION) return;
+  throw new Complaint(
+    'The processor of this machine has ended Bun (illegal instruction). On x64, Bun needs SSE4.2 and POPCNT: Intel since 2008, AMD since 2011. ' +
+      'A virtual machine may hide them: give it the processor of its host (such as `host` instead of `kvm64`). docs/deployment.md names the processors.',
+    code,
+  );
 }
 
 /**
