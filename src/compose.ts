@@ -220,6 +220,7 @@ function assemble<S extends Storage>(
     countsVerifications: config.analytics,
     eventRetentionMs: config.eventRetention,
     statementRetentionMs: config.statementRetention,
+    auditRetentionMs: config.auditRetention,
     secretBox: surroundings.secretBox,
     outgoing: new HttpOutgoing({
       allowsPrivate: config.webhookAllowPrivate,

@@ -116,6 +116,10 @@ export function newEncryptionKey(): Uint8Array {
   return randomBytes(32);
 }
 
+export function sha256Of(text: string): string {
+  return Bun.SHA256.hash(text, 'hex');
+}
+
 /** Reads ASCII text from packed memory. Every verification reads ids this way. */
 export function textReader(memory: ArrayBuffer): (start: number, end: number) => string {
   const bytes = Buffer.from(memory);
@@ -131,6 +135,7 @@ export function realSystem(digester: Digester): System {
     olderDigests: (secret) => digester.older(secret),
     digestOfSha256: (sha256) => digester.ofSha256(sha256),
     olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+    sha256: sha256Of,
     textReader,
   };
 }

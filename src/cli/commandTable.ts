@@ -1,7 +1,7 @@
 import type { Command } from './command.ts';
 import { apiCreate } from './commands/api.create.ts';
 import { apiList } from './commands/api.list.ts';
-import { audit } from './commands/audit.ts';
+import { audit, auditExport } from './commands/audit.ts';
 import { health } from './commands/health.ts';
 import { backupCreate } from './commands/backup/create.ts';
 import { backupRestore } from './commands/backup/restore.ts';
@@ -66,6 +66,7 @@ export const COMMANDS: readonly Command[] = [
   keyVerify,
   importKeys,
   audit,
+  auditExport,
   usage,
   top,
   webhookCreate,

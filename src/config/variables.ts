@@ -260,6 +260,12 @@ export const VARIABLES = {
     '761d',
     'How long the lines of statements are kept for `usage.getStatement`. The default is 25 months.',
   ),
+  auditRetention: variable(
+    'AUDIT_RETENTION',
+    duration(DAY_MS, 3650 * DAY_MS),
+    null,
+    'How long entries of the audit log are kept. Default: for ever. `keystile audit export` writes them down before they go.',
+  ),
   ...BACKUP_VARIABLES,
   ...TELEMETRY_VARIABLES,
   acceptLostCommits: variable(

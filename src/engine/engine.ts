@@ -73,6 +73,8 @@ export interface EngineOptions {
   readonly eventRetentionMs: number;
   /** How long statements are kept. */
   readonly statementRetentionMs: number;
+  /** null = the audit log is kept for ever. */
+  readonly auditRetentionMs: number | null;
   /** Where the customers' page is, and where it may lead back to. */
   readonly portal: PortalPlaces;
   /** Sends events to webhooks. */
@@ -130,6 +132,7 @@ export class Engine {
   readonly status: StatusAdmin;
   readonly eventRetentionMs: number;
   readonly statementRetentionMs: number;
+  readonly auditRetentionMs: number | null;
 
   constructor(options: EngineOptions) {
     const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
@@ -153,6 +156,7 @@ export class Engine {
     const sender = new SendChange({
       ledger: storage.ledger,
       events,
+      sha256: system.sha256,
       forget: (change) => this.#forget(change),
       learn: (mark, nowMs) => refills.learn(mark, nowMs),
     });
@@ -203,6 +207,7 @@ export class Engine {
     this.eventLog = new EventLog(storage.events);
     this.eventRetentionMs = options.eventRetentionMs;
     this.statementRetentionMs = options.statementRetentionMs;
+    this.auditRetentionMs = options.auditRetentionMs;
     this.usage = new UsageAdmin(context);
     this.status = new StatusAdmin(options.readStatus);
     const webhookContext = { ...context, outgoing: options.outgoing, secretBox: options.secretBox };

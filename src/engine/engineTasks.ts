@@ -1,6 +1,6 @@
 import type { Clocks } from '../core/clocks.ts';
 import { PRUNE_GRACE_MS } from '../storage/port/storage.ts';
-import type { Task, TaskLog } from '../storage/port/tasks.ts';
+import type { Task, TaskLog, Turn } from '../storage/port/tasks.ts';
 import { analyticsTasks } from './analytics/analyticsTasks.ts';
 import type { Engine } from './engine.ts';
 import { LocalCountSaving } from './local/saveLocalCounts.ts';
@@ -18,6 +18,8 @@ const KEPT_RESERVATION_MS = 3 * 24 * 60 * 60 * 1000;
 const KEPT_EMPTY_MS = 60 * 60 * 1000;
 /** A payment that is reported again within this time tops up once, however short the retention of statements is. */
 const MIN_CALL_RETENTION_MS = 35 * 24 * 60 * 60 * 1000;
+/** After each step of removing audit entries, so many times as long as it took. */
+const AUDIT_REST = 4;
 /** A wall clock that moves by this much against the monotonic clock was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
@@ -82,6 +84,11 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
     { name: 'forgetting limits that were told of', everyMs: PRUNE_EVERY_MS, run: () => pruneLimits(engine) },
     { name: 'removing old reservations', everyMs: PRUNE_EVERY_MS, run: () => pruneReservations(engine) },
     { name: 'removing old statements', everyMs: PRUNE_EVERY_MS, run: () => pruneStatements(engine) },
+    {
+      name: 'removing old audit entries',
+      everyMs: PRUNE_EVERY_MS,
+      run: (turn) => pruneAuditEntries(engine, turn, clocks.monotonicMs),
+    },
     clockWatch(clocks, log),
   ];
   return { tasks, syncLagMs: () => saving.lagMs };
@@ -106,6 +113,20 @@ async function pruneStatements({ storage: { statements, ledger }, statementReten
   for (;;) {
     const nowMs = ledger.nowMs();
     if (await statements.prune(nowMs - statementRetentionMs, nowMs - callRetentionMs)) return;
+  }
+}
+
+/** The first time there can be years of them: it rests after each step, and ends with the process. */
+async function pruneAuditEntries(
+  { storage: { auditEntries, ledger }, auditRetentionMs }: Engine,
+  turn: Turn,
+  monotonicMs: () => number,
+): Promise<void> {
+  if (auditRetentionMs === null) return;
+  for (;;) {
+    const startedAtMs = monotonicMs();
+    if (await auditEntries.prune(ledger.nowMs() - auditRetentionMs)) return;
+    if (!(await turn.rest((monotonicMs() - startedAtMs) * AUDIT_REST))) return;
   }
 }
 

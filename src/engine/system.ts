@@ -9,6 +9,8 @@ export interface System {
   /** The same for a secret of which only the SHA-256 is known, in base64. */
   readonly digestOfSha256: (sha256: string) => string;
   readonly olderDigestsOfSha256: (sha256: string) => readonly string[];
+  /** The SHA-256 of a text, in hexadecimal. */
+  readonly sha256: (text: string) => string;
   readonly textReader: TextReader;
 }
 

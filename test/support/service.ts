@@ -8,7 +8,7 @@ import { makeFrontContext } from '../../src/http/front/frontContext.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
-import { Digester, textReader } from '../../src/system.ts';
+import { Digester, sha256Of, textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 import { FrontClient } from './frontClient.ts';
 
@@ -125,6 +125,7 @@ export class TestService {
         olderDigests: (secret) => digester.older(secret),
         digestOfSha256: (sha256) => digester.ofSha256(sha256),
         olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+        sha256: sha256Of,
         textReader,
       },
     });

@@ -50,13 +50,14 @@ export class SilentNode {
   static async start(url: string, clock: VirtualClock): Promise<SilentNode> {
     const storage = await open(url, clock);
     const { records, ledger, localCounts, analytics, imports, events, webhooks } = storage;
-    const { reservations, statements, told } = storage;
+    const { auditEntries, reservations, statements, told } = storage;
     const engine = engineOn({
       records,
       ledger,
       localCounts,
       analytics,
       imports,
+      auditEntries,
       events,
       webhooks,
       reservations,

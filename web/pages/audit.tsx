@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import type { AuditEntry } from '../../sdk/src/generated/api.ts';
+import { describeLongValue } from '../../src/core/longValue.ts';
 import { may } from '../client.ts';
 import { listEntries } from '../paged.ts';
 import { Time } from '../ui/show.tsx';
@@ -66,13 +67,13 @@ function Difference({ of: { before = {}, after = {} } }: { readonly of: AuditEnt
             {name in before && (
               <dd class="removed">
                 <span class="hidden">before: </span>
-                {JSON.stringify((before as Record<string, unknown>)[name])}
+                {valueText((before as Record<string, unknown>)[name])}
               </dd>
             )}
             {name in after && (
               <dd class="added">
                 <span class="hidden">after: </span>
-                {JSON.stringify((after as Record<string, unknown>)[name])}
+                {valueText((after as Record<string, unknown>)[name])}
               </dd>
             )}
           </div>
@@ -80,4 +81,9 @@ function Difference({ of: { before = {}, after = {} } }: { readonly of: AuditEnt
       </dl>
     </details>
   );
+}
+
+/** Of a long value the log keeps only how long it was, and its digest. */
+function valueText(value: unknown): string {
+  return describeLongValue(value) ?? JSON.stringify(value);
 }

@@ -287,7 +287,7 @@ export type AuditListEntriesRequest = {
   readonly end?: number | undefined;
 };
 
-/** Fields of a record under their names in the API. Which ones depends on the record. */
+/** Fields of a record under their names in the API. Which ones depends on the record. Of a value whose JSON is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length. */
 export type ChangedFields = Readonly<Record<string, unknown>>;
 
 /** Something that the service looks at. */

@@ -14,7 +14,7 @@ import { Id, strict, Text, UnixMs, Whole } from '../shapes/schema/schemas.ts';
 const ChangedFields = component(
   'ChangedFields',
   Type.Object({}, { additionalProperties: true }),
-  'Fields of a record under their names in the API. Which ones depends on the record.',
+  'Fields of a record under their names in the API. Which ones depends on the record. Of a value whose JSON is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length.',
   { enabled: true },
 );
 
@@ -77,7 +77,7 @@ export const listEntries = defineRoute({
   method: 'GET',
   summary: 'List the changes, newest first: who changed what, when, from where, and by which request.',
   description:
-    'All filters that are given must fit. `start` is included, `end` is not. Verifications are not in the audit log.',
+    'All filters that are given must fit. `start` is included, `end` is not. Verifications are not in the audit log. Entries are kept for ever, or for `KEYSTILE_AUDIT_RETENTION`.',
   rights: ['root.*.read_audit'],
   request: strict({
     limit: PageLimit,

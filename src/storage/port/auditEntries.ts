@@ -25,6 +25,11 @@ export interface StoredEntry extends AuditEntry {
   readonly atMs: number;
 }
 
+export interface AuditEntries {
+  /** Removes some of the entries that were written up to `untilMs`, the oldest first. True: none of them is left. */
+  prune(untilMs: number): Promise<boolean>;
+}
+
 export interface EntryQuery {
   readonly limit: number;
   /** Number of the last entry of the previous page. */

@@ -5,7 +5,7 @@ import type { EndOutcome, NewReservation, Reservation, ReserveOutcome, UserEndin
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
-import type { AuditEntry } from './auditEntries.ts';
+import type { AuditEntries, AuditEntry } from './auditEntries.ts';
 import type { Events, NewEvent } from './events.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
@@ -26,6 +26,7 @@ export interface Storage {
   readonly freshness: Freshness;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly auditEntries: AuditEntries;
   readonly events: Events;
   readonly webhooks: Webhooks;
   readonly reservations: Reservations;

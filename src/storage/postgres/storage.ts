@@ -1,3 +1,4 @@
+import type { AuditEntries } from '../port/auditEntries.ts';
 import type { Events } from '../port/events.ts';
 import type { Reservations } from '../port/reservations.ts';
 import type { Statements } from '../port/statements.ts';
@@ -7,6 +8,7 @@ import type { Imports } from '../port/imports.ts';
 import type { Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import type { Tell } from '../port/tell.ts';
+import { SqlAuditEntries } from '../sql/auditEntries.ts';
 import { SqlEvents } from '../sql/events/events.ts';
 import { SqlReservations } from '../sql/credits/reservations.ts';
 import { SqlStatements } from '../sql/credits/statements.ts';
@@ -95,6 +97,7 @@ export class PostgresStorage implements Storage {
   readonly records: Records;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly auditEntries: AuditEntries;
   readonly events: Events;
   readonly webhooks: Webhooks;
   readonly reservations: Reservations;
@@ -151,6 +154,7 @@ export class PostgresStorage implements Storage {
     });
     this.imports = new SqlImports(reader);
     const sqlWriter = new PostgresWriter(this.#pool);
+    this.auditEntries = new SqlAuditEntries(sqlWriter);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.reservations = new SqlReservations(reader, sqlWriter);

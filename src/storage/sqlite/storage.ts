@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 
 import { ALWAYS_FRESH } from '../port/freshness.ts';
+import type { AuditEntries } from '../port/auditEntries.ts';
 import type { Events } from '../port/events.ts';
 import type { Reservations } from '../port/reservations.ts';
 import type { Statements } from '../port/statements.ts';
@@ -11,6 +12,7 @@ import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import type { DamageFound } from '../port/storage.ts';
 import type { Tell } from '../port/tell.ts';
+import { SqlAuditEntries } from '../sql/auditEntries.ts';
 import { SqlEvents } from '../sql/events/events.ts';
 import { SqlReservations } from '../sql/credits/reservations.ts';
 import { SqlStatements } from '../sql/credits/statements.ts';
@@ -70,6 +72,7 @@ export class SqliteStorage implements Storage {
   readonly records: Records;
   readonly analytics: Analytics;
   readonly imports: Imports;
+  readonly auditEntries: AuditEntries;
   readonly events: Events;
   readonly webhooks: Webhooks;
   readonly reservations: Reservations;
@@ -121,6 +124,7 @@ export class SqliteStorage implements Storage {
     this.imports = new SqlImports(reader);
     const hold = new MoveHold();
     const sqlWriter = new SqliteWriter(writer, hold);
+    this.auditEntries = new SqlAuditEntries(sqlWriter);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);
     this.reservations = new SqlReservations(reader, sqlWriter);

@@ -1,6 +1,6 @@
 import { Engine, type EngineOptions } from '../../../src/engine/engine.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import { textReader } from '../../../src/system.ts';
+import { sha256Of, textReader } from '../../../src/system.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
 export function engineOn(storage: Storage, options: Partial<EngineOptions> = {}): Engine {
@@ -13,6 +13,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
       olderDigests: () => [],
       digestOfSha256: (sha256) => sha256,
       olderDigestsOfSha256: () => [],
+      sha256: sha256Of,
       textReader,
     },
     defaultTimezone: 'UTC',
@@ -25,6 +26,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
     countsVerifications: true,
     eventRetentionMs: 30 * 86_400_000,
     statementRetentionMs: 761 * 86_400_000,
+    auditRetentionMs: null,
     outgoing: { refusal: async () => null, send: async () => ({ failure: 'This engine sends nothing.' }) },
     secretBox: null,
     readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),

@@ -79,6 +79,38 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await actions('--limit', '1', '--target', keyId, '--all')).toEqual(['key.update', 'key.create']);
     });
 
+    test('an export has all entries of a filter, a line for each, as JSON or CSV; what was too long is a digest', async () => {
+      const meta = { text: 'x'.repeat(2000) };
+      await here.ok('key', 'update', keyId, '--meta', JSON.stringify(meta));
+      const listed = await entries('--target', keyId, '--all');
+      expect(
+        (await here.ok('audit', 'export', '--target', keyId))
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as Entry),
+      ).toEqual(listed);
+      const rows = (await here.ok('audit', 'export', '--target', keyId, '--csv')).trimEnd().split('\r\n');
+      expect(rows[0]).toBe('id,time,actor,action,target,before,after,origin,requestId,via');
+      expect(rows.length).toBe(listed.length + 1);
+      const [newest] = listed;
+      const after = {
+        meta: { sha256: new Bun.CryptoHasher('sha256').update(JSON.stringify(meta)).digest('hex'), bytes: 2011 },
+      };
+      expect(newest).toMatchObject({ after });
+      const cell = `"${JSON.stringify(after).replaceAll('"', '""')}"`;
+      expect(rows[1]).toBe(
+        `${newest?.id},${newest?.time},${newest?.actor},key.update,${keyId},"{""meta"":{}}",${cell},127.0.0.1,${(newest as Entry & { requestId: string }).requestId},`,
+      );
+      expect(await here.ok('audit', '--target', keyId, '--limit', '1')).toContain(
+        `meta: {} -> (not kept: 2011 bytes, SHA-256 ${after.meta.sha256.slice(0, 8)}...)`,
+      );
+      expect(await here.ok('audit', 'export', '--since', '2100-01-01')).toBe('');
+      expect(await here.run(['audit', 'export', '--csv', '--json'])).toMatchObject({
+        code: 2,
+        out: '',
+      });
+    });
+
     test('a name cannot write to the terminal', async () => {
       await here.ok('key', 'update', keyId, '--name', 'a\u001b[2Jb\u202ec');
       const shown = await here.ok('audit', '--target', keyId, '--limit', '1');

@@ -3,7 +3,7 @@ import { readConfig } from '../../../src/config/read.ts';
 import { makeFrontContext } from '../../../src/http/front/frontContext.ts';
 import { Log } from '../../../src/log.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
-import { Digester, textReader } from '../../../src/system.ts';
+import { Digester, sha256Of, textReader } from '../../../src/system.ts';
 import { FrontClient, type SentRequest } from '../frontClient.ts';
 
 export interface FaultNodeOptions {
@@ -59,6 +59,7 @@ export class FaultNode implements AsyncDisposable {
         olderDigests: (secret) => digester.older(secret),
         digestOfSha256: (sha256) => digester.ofSha256(sha256),
         olderDigestsOfSha256: (sha256) => digester.olderOfSha256(sha256),
+        sha256: sha256Of,
         textReader,
       },
     });

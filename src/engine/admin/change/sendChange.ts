@@ -4,10 +4,12 @@ import { inLockOrder } from '../../../storage/port/lockOrder.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
 import { recordChangeOf } from '../../../storage/port/writeEffects.ts';
 import type { EventMaker } from './eventMaker.ts';
+import { shortenedEntry } from './shortenedEntry.ts';
 
 export interface SendContext {
   readonly ledger: Ledger;
   readonly events: EventMaker;
+  readonly sha256: (text: string) => string;
   /** Drops what this node has cached of changed records. */
   readonly forget: (change: RecordChange) => void;
   /** The ledger did not take a change, because the account has this mark. */
@@ -24,10 +26,12 @@ export class SendChange {
 
   /** The cache is dropped also when the outcome is unknown: the change may have happened. */
   async send(change: Change): Promise<ChangeOutcome> {
-    const { ledger, events: maker, forget, learn } = this.#context;
+    const { ledger, events: maker, sha256, forget, learn } = this.#context;
     try {
-      const events = [...maker.ofEntries(change.entries ?? []), ...(change.events ?? [])];
-      const outcome = await ledger.apply({ ...change, events, writes: inLockOrder(change.writes) });
+      const audited = change.entries ?? [];
+      const events = [...maker.ofEntries(audited), ...(change.events ?? [])];
+      const entries = audited.map((entry) => shortenedEntry(entry, sha256));
+      const outcome = await ledger.apply({ ...change, entries, events, writes: inLockOrder(change.writes) });
       if (outcome.status === 'stale' && outcome.mark !== undefined) learn(outcome.mark, outcome.nowMs);
       return outcome;
     } finally {

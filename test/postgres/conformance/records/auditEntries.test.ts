@@ -150,11 +150,26 @@ describePort('entries', (setup) => {
     expect(await actionsOf(storage, { before: 0 })).toEqual([]);
   });
 
-  test('entries are not pruned', async () => {
+  test('entries stay until they are pruned by name: the oldest first, in bounded steps, up to an instant', async () => {
     const { storage, clock } = setup();
-    await apply(storage, [{ kind: 'insertKey', key: key('key_1') }], entry('old'));
+    const old = Array.from({ length: 501 }, (_, i) => entry(`old ${i}`));
+    await apply(storage, [{ kind: 'insertKey', key: key('key_1') }], ...old);
+    const oldAtMs = clock.nowMs();
+    clock.advance(1);
+    await apply(storage, [], entry('kept'));
     clock.advance(400 * 86_400_000);
     await storage.ledger.prune();
-    expect(await actionsOf(storage)).toEqual(['old']);
+    expect((await actionsOf(storage, { limit: 600 })).length).toBe(502);
+    expect(await storage.auditEntries.prune(oldAtMs - 1)).toBe(true);
+    expect(await storage.auditEntries.prune(oldAtMs)).toBe(false);
+    expect((await actionsOf(storage, { limit: 600 })).length).toBe(2);
+    expect(await storage.auditEntries.prune(oldAtMs)).toBe(true);
+    expect(await actionsOf(storage)).toEqual(['kept']);
+    // A number is never given twice.
+    await storage.auditEntries.prune(clock.nowMs());
+    await setup().reopen();
+    await apply(setup().storage, [], entry('later'));
+    const [newest] = (await setup().storage.records.listEntries(ALL)).entries;
+    expect(newest?.number).toBeGreaterThan(502);
   });
 });

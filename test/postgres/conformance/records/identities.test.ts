@@ -151,8 +151,14 @@ describePort('identities', (setup) => {
       storage,
       ...owners.map((id) => ({ kind: 'insertIdentity' as const, identity: identity(id, `of ${id}`, twelve) })),
     );
-    const events = new EventMaker(engineOn(storage).system);
-    const sender = new SendChange({ ledger: storage.ledger, events, forget: () => {}, learn: () => {} });
+    const { system } = engineOn(storage);
+    const sender = new SendChange({
+      ledger: storage.ledger,
+      events: new EventMaker(system),
+      sha256: system.sha256,
+      forget: () => {},
+      learn: () => {},
+    });
     const changes = new ApplyChange(sender, async () => {});
     const joining = Array.from({ length: 12 }, (_, i) => {
       const order = i % 2 === 0 ? owners : owners.toReversed();

@@ -1,0 +1,25 @@
+import { MAX_AUDITED_BYTES } from './bounds.ts';
+
+const UTF8 = new TextEncoder();
+
+/** What the audit log keeps of a value that is too long for it: which one it was, and how long its JSON is. */
+export interface LongValue {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** null: it is kept as it is. `json`: the value as JSON. */
+export function longValueOf(json: string, sha256: (text: string) => string): LongValue | null {
+  // No character takes more than three bytes of UTF-8.
+  if (json.length * 3 <= MAX_AUDITED_BYTES) return null;
+  const bytes = UTF8.encode(json).length;
+  return bytes <= MAX_AUDITED_BYTES ? null : { sha256: sha256(json), bytes };
+}
+
+/** "(not kept: 16384 bytes, SHA-256 0f3a9c1b...)", for a value that an entry of the audit log has instead of a long one; null = it is another value. */
+export function describeLongValue(value: unknown): string | null {
+  if (typeof value !== 'object' || value === null || Object.keys(value).join() !== 'sha256,bytes') return null;
+  const { sha256, bytes } = value as Partial<LongValue>;
+  if (typeof sha256 !== 'string' || !/^[0-9a-f]{64}$/.test(sha256) || typeof bytes !== 'number') return null;
+  return `(not kept: ${bytes} bytes, SHA-256 ${sha256.slice(0, 8)}...)`;
+}
