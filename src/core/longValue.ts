@@ -1,5 +1,3 @@
-import { MAX_AUDITED_BYTES } from './bounds.ts';
-
 const UTF8 = new TextEncoder();
 
 /** What the audit log keeps of a value that is too long for it: which one it was, and how long its JSON is. */
@@ -8,12 +6,13 @@ export interface LongValue {
   readonly bytes: number;
 }
 
-/** null: it is kept as it is. `json`: the value as JSON. */
-export function longValueOf(json: string, sha256: (text: string) => string): LongValue | null {
+/** null: its JSON has at most `maxBytes`. */
+export function longValueOf(value: unknown, maxBytes: number, sha256: (text: string) => string): LongValue | null {
+  const json = JSON.stringify(value);
   // No character takes more than three bytes of UTF-8.
-  if (json.length * 3 <= MAX_AUDITED_BYTES) return null;
+  if (json.length * 3 <= maxBytes) return null;
   const bytes = UTF8.encode(json).length;
-  return bytes <= MAX_AUDITED_BYTES ? null : { sha256: sha256(json), bytes };
+  return bytes <= maxBytes ? null : { sha256: sha256(json), bytes };
 }
 
 /** "(not kept: 16384 bytes, SHA-256 0f3a9c1b...)", for a value that an entry of the audit log has instead of a long one; null = it is another value. */

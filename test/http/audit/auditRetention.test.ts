@@ -1,9 +1,22 @@
 import { expect, test } from 'bun:test';
 
 import { engineTasks } from '../../../src/engine/engineTasks.ts';
+import { shortenedEntry } from '../../../src/engine/admin/change/shortenedEntry.ts';
+import type { AuditEntry } from '../../../src/storage/port/auditEntries.ts';
 import { describeLongValue } from '../../../src/core/longValue.ts';
 import { TestService } from '../../support/service.ts';
 import { entriesAbout } from './entries.ts';
+
+const NO_ENTRY: AuditEntry = {
+  actor: 'rk_1',
+  action: 'role.update',
+  target: 'role_1',
+  before: null,
+  after: null,
+  origin: null,
+  requestId: null,
+  via: null,
+};
 
 const DAY_MS = 86_400_000;
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex');
@@ -72,6 +85,32 @@ test('of a long value the log keeps which one it was and its length; the event h
     long,
     { text: 'short' },
   ]);
+  await service.close();
+});
+
+test('of a list the short values stay, and a list of any length is bounded', async () => {
+  const service = await TestService.start();
+  const meta = { text: 'x'.repeat(3000) };
+  const kept = { sha256: sha256(JSON.stringify(meta)), bytes: 3011 };
+  const resources = [
+    { type: 'mailbox', id: 'mailbox_1', name: 'a', meta },
+    { type: 'mailbox', id: 'mailbox_2', name: 'b' },
+  ];
+  const limit = { namespace: 'mail', identifier: 'a', limit: 5, duration: 60_000, resources };
+  await service.ok('/v1/ratelimits.limit', limit);
+  const told = (await service.ok('/v1/audit.listEntries', { action: 'ratelimit.limit' })).entries[0].after.resources;
+  expect(told).toMatchObject([{ id: 'mailbox_1', meta: kept }, { id: 'mailbox_2' }]);
+  const entry = {
+    ...NO_ENTRY,
+    after: JSON.stringify({ ids: Array.from({ length: 1000 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
+  };
+  const { after } = shortenedEntry(entry, sha256);
+  expect(describeLongValue((JSON.parse(after ?? '') as { ids: unknown }).ids)).toMatch(/^\(not kept: \d{5} bytes/);
+  const few = {
+    ...NO_ENTRY,
+    after: JSON.stringify({ ids: Array.from({ length: 100 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
+  };
+  expect(shortenedEntry(few, sha256)).toEqual(few);
   await service.close();
 });
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { join } from 'node:path';
 
+import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
 import { sqliteTasks } from '../../../src/storage/sqlite/tasks.ts';
 import { damageLastPage } from '../../support/damagePage.ts';
 import { TestService } from '../../support/service.ts';
@@ -144,6 +145,20 @@ test('a damaged analytics.db is a problem, and keeps nobody from verifying', asy
       command: `mkdir damaged && mv ${service.folder}/analytics.db* damaged/`,
     },
   ]);
+});
+
+test('damage of analytics.db that is met while counts are written is remembered, and ends nothing', async () => {
+  await service.stop();
+  damageLastPage(join(service.folder, ANALYTICS), 'key_uses');
+  await service.open();
+  await verifyAll(first.key);
+  await service.engine.countWriting.flush();
+  const { analytics } = service.engine.storage;
+  const failure = await analytics.fold().catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(StorageUnavailable);
+  expect(service.storage.damage).toMatchObject({ ofCountsOnly: true });
+  expect((await verifyAll(first.key)).map(({ body }) => body.valid)).toEqual([true]);
+  expect([(await readiness()).status, service.broken]).toEqual([200, []]);
 });
 
 test('damage that a start meets refuses the start with the page that says what to do', async () => {

@@ -142,10 +142,10 @@ describe('the words of errors: trouble with standalone limits', () => {
   test('a limit that was decided, and whose resources cannot be written down', async () => {
     await limit({ async: true });
     await service.fillDisk();
-    const meta = { filler: 'x'.repeat(15_000) };
-    expect(
-      shownError(await limit({ async: true, resources: [{ type: 'project', id: 'p', name: 'n', meta }] })),
-    ).toMatchSnapshot();
+    // More than a page: the entry keeps what names the resources.
+    const resources = Array.from({ length: 10 }, (_, i) => ({ type: 'project', id: `p${i}`, name: 'x'.repeat(250) }));
+    const twice = resources.map((resource) => ({ ...resource, meta: { filler: 'x'.repeat(500) } }));
+    expect(shownError(await limit({ async: true, resources: twice }))).toMatchSnapshot();
     await service.storage.setMaxPages(null);
     expect((await limit({ async: true })).body.remaining).toBe(2);
   });

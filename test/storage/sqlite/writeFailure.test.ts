@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { isDamage, toWriteFailure, WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
+import { endsWriting, isDamage, toWriteFailure, WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const failureOf = (code: string): WriteFailure => toWriteFailure(Object.assign(new Error('it failed'), { code }));
@@ -19,6 +19,21 @@ test.each([
   ['', 'broken'],
 ] as const)('%s is %s', (code, kind) => {
   expect(failureOf(code).kind).toBe(kind);
+});
+
+test.each([
+  ['SQLITE_CORRUPT', 'damaged', true],
+  ['SQLITE_CORRUPT_INDEX', 'damaged', true],
+  ['SQLITE_NOTADB', 'damaged', true],
+  ['SQLITE_IOERR_READ', 'damaged', true],
+  ['SQLITE_IOERR_SHORT_READ', 'damaged', true],
+  ['SQLITE_IOERR_FSYNC', 'broken', true],
+  ['SQLITE_IOERR_WRITE', 'broken', true],
+  ['SQLITE_IOERR_NOMEM', 'broken', true],
+  ['SQLITE_ERROR', 'broken', false],
+] as const)('%s is %s, and ends writing', (code, kind, isOfDisk) => {
+  const error = Object.assign(new Error('of SQLite'), { code });
+  expect([toWriteFailure(error).kind, isDamage(error), endsWriting(kind)]).toEqual([kind, isOfDisk, true]);
 });
 
 test('a file that SQLite cannot open is neither damage nor a failed disk', () => {

@@ -34,8 +34,8 @@ export class WriteFailure extends Error {
   }
 }
 
-/** A page of the file cannot be what was written, or the file is no database. */
-const DAMAGED = /^SQLITE_(CORRUPT|NOTADB)/;
+/** A page of the file cannot be what was written, the file is no database, or the disk cannot read a sector of it. */
+const DAMAGED = /^SQLITE_(?:CORRUPT|NOTADB|IOERR_(?:READ|SHORT_READ|CORRUPTFS|DATA)$)/;
 
 /** The file or the disk is damaged. It does not matter which thread has read it. */
 export function isDamage(error: unknown): boolean {
