@@ -118,6 +118,17 @@ test('numbers and times are those of the reader', async () => {
   await german.page.context().close();
 });
 
+test('the audit log tells of a long value how long it was, and which', async () => {
+  const meta = { text: 'x'.repeat(5000) };
+  const { apiId: audited } = (await server.ok('/v1/apis.createApi', { name: 'audited' })) as { apiId: string };
+  const { keyId } = (await server.ok('/v1/keys.createKey', { apiId: audited, meta })) as { keyId: string };
+  await at.goTo('/audit');
+  const row = page.getByRole('row').filter({ hasText: keyId });
+  await row.locator('summary').click();
+  const digest = new Bun.CryptoHasher('sha256').update(JSON.stringify(meta)).digest('hex').slice(0, 8);
+  await row.getByText(`(not kept: 5011 bytes, SHA-256 ${digest}...)`).waitFor();
+});
+
 test('a screen of 3840 pixels is used without scrolling sideways', async () => {
   await page.setViewportSize({ width: 3840, height: 2160 });
   for (const name of await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts()) {
