@@ -193,10 +193,13 @@ export class AccountBook {
     return amount;
   }
 
-  /** Gives the account another refill rule: a new period begins, also where both rules have the same running boundary. */
+  /**
+   * Gives the account another refill rule: a new period begins, also where both rules have the same running boundary. A mark that is ahead of
+   * a clock that was set back stays: its boundary is not applied again.
+   */
   reschedule(mark: number | undefined, dueAtMs: number | undefined, nowMs: number): this {
-    if (mark !== undefined && mark !== this.#mark) this.#begin(nowMs, mark);
-    else if (mark !== undefined && mark < nowMs) this.#begin(nowMs, nowMs);
+    const next = mark === this.#mark ? nowMs : mark;
+    if (next !== undefined && next !== this.#mark && this.#mark <= nowMs) this.#begin(nowMs, next);
     if (dueAtMs !== undefined) this.#refillDueMs = dueAtMs;
     return this;
   }

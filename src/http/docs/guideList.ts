@@ -70,6 +70,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0020-a-customer-acts-with-a-root-key-cut-down',
     'adr/0021-a-moved-service-stays-held',
     'adr/0022-identities-are-rows',
+    'adr/0023-what-is-due-comes-first',
   ],
 };
 
