@@ -48,6 +48,11 @@ export function may(operation: Operation, id?: string): boolean {
   return id === undefined ? holdsRightSomewhere(rights, operation) : holdsRight(rights, operation, id);
 }
 
+/** What a webhook that is bound to these apis gets may be read; absent: all events. */
+export function mayReadEventsOf(apiIds: readonly string[] = ['*']): boolean {
+  return apiIds.every((apiId) => may('event.read_event', apiId));
+}
+
 /** Asks the service. When the session has ended, the sign-in form opens over the page and nothing is lost. */
 export async function ask<T>(call: () => Promise<T>): Promise<T> {
   try {

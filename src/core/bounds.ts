@@ -110,6 +110,8 @@ export const MIN_NOTIFIED_WINDOW_MS = 60_000;
 export const MAX_NOTICES = 10_000;
 
 export const MAX_WEBHOOKS = 100;
+/** Apis that one webhook can be bound to. */
+export const MAX_APIS_PER_WEBHOOK = 100;
 export const MAX_WEBHOOK_URL_LENGTH = 2_048;
 /** Deliveries of one webhook that wait. Further events stay in the outbox until there is room. */
 export const MAX_PENDING_DELIVERIES = 1_000;

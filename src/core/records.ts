@@ -276,6 +276,8 @@ export interface WebhookRecord {
   readonly url: string;
   /** The types of events that it gets; null = all. */
   readonly types: readonly string[] | null;
+  /** It gets events of these apis alone, and none that belong to no api; null = all events. */
+  readonly apiIds: readonly string[] | null;
   readonly enabled: boolean;
   /** When the service paused it, because its target failed for too long; null = it is not paused. */
   readonly pausedAtMs: number | null;

@@ -125,7 +125,7 @@ export function coversRight(rights: readonly string[], right: string): boolean {
 
 /** Operations that concern no single record. A right to them on one id would have no effect, so only `*` is a valid id. */
 function needsWildcard(operation: string): boolean {
-  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^service\.read_status$|^event\.read_event$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
+  return /^rbac\.(create_|.*_key$)|^root\.read_audit$|^service\.read_status$|^webhook\.create_webhook$|^api\.create_api$|^identity\.create_identity$|^plan\.create_plan$|^ratelimit\.create_namespace$/.test(
     operation,
   );
 }

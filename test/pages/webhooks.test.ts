@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 
-import { DashboardVisit } from '../browser/dashboardVisit.ts';
+import { DashboardVisit, HOSTILE } from '../browser/dashboardVisit.ts';
 import { until } from '../../tools/cluster/wait.ts';
 
 /** A path that looks like markup. */
@@ -41,6 +41,26 @@ afterEach(() => {
 
 const hasArrived = (count: number): Promise<void> =>
   until(`${count} events have arrived`, async () => got.length === count);
+
+test('a webhook is bound to an api that is chosen by its name, and unbound again', async () => {
+  const { apiId } = (await at.server.ok('/v1/apis.createApi', { name: HOSTILE })) as { apiId: string };
+  await at.open('Webhooks');
+  await at.openDialog('Create a webhook');
+  await page.getByLabel('Address').fill(`http://127.0.0.1:${sink.port}/bound`);
+  await page.getByLabel(HOSTILE).check();
+  await at.expectAccessible();
+  await at.isSent('Create');
+  await page.getByText(`Gets all events of ${apiId}.`).waitFor();
+  await at.openDialog('Edit');
+  await page.getByLabel(HOSTILE).uncheck();
+  await at.isSent('Save');
+  await page.getByText('Gets all events.').waitFor();
+  const { webhooks } = (await at.server.ok('/v1/webhooks.listWebhooks', {})) as { webhooks: { id: string }[] };
+  await at.openDialog('Delete');
+  await page.getByLabel('to confirm').fill(webhooks[0]?.id ?? '');
+  await at.isSent('Delete');
+  await page.getByText('There are no webhooks yet.').waitFor();
+});
 
 test('a webhook is created, gets a test event, gets it again, is changed and deleted', async () => {
   await at.open('Webhooks');

@@ -1,7 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 
 import type { Delivery, Webhook } from '../../sdk/src/generated/api.ts';
-import { keystile, may } from '../client.ts';
+import { keystile, may, mayReadEventsOf } from '../client.ts';
 import { nowMs } from '../clock.ts';
 import { listDeliveries } from '../paged.ts';
 import { Form } from '../ui/form.tsx';
@@ -36,11 +36,16 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
             // The event is awaited on the first page.
             return { rows: deliveries, ...page, isChanging: cursor === undefined && isActive(webhook) && !isSent };
           }}
-          columns={may('webhook.update_webhook', webhookId) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}
+          columns={maySendAgain(webhook) ? [...COLUMNS, sendAgain(webhookId, reload)] : COLUMNS}
         />
       )}
     </details>
   );
+}
+
+/** What is sent again is read by whoever has the target. */
+function maySendAgain({ id, apis }: Webhook): boolean {
+  return may('webhook.update_webhook', id) && mayReadEventsOf(apis);
 }
 
 export function isActive({ enabled, pausedBecause }: Webhook): boolean {

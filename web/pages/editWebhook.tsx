@@ -7,8 +7,11 @@ import { CheckList } from '../ui/edit/checkList.tsx';
 import { type EditedField, EditForm } from '../ui/edit/editForm.tsx';
 import { flagField, linesOf, lineField } from '../ui/edit/fields.tsx';
 import { DialogButton, TextField } from '../ui/form.tsx';
+import { Showing } from '../ui/show.tsx';
+import { OFFERED, useApis } from './useApis.ts';
 
 const EVENTS = 'events';
+const APIS = 'apis';
 
 /** Which events a webhook gets: all, or the chosen ones. The form gets their names on lines; none for all. */
 function EventsInput({ text }: { readonly text: string }) {
@@ -23,6 +26,33 @@ function EventsInput({ text }: { readonly text: string }) {
   );
 }
 
+/** Of which apis a webhook gets events: of the chosen ones, or of everything. The form gets their ids on lines. */
+function ApisInput({ text }: { readonly text: string }) {
+  const bound = linesOf(text);
+  const [chosen, setChosen] = useState<readonly string[]>(bound);
+  const apis = useApis('');
+  return (
+    <fieldset>
+      <legend>Apis</legend>
+      <p class="hint">None chosen: events of everything, also of customers and plans.</p>
+      <input type="hidden" name={APIS} value={chosen.join('\n')} />
+      <Showing loaded={apis}>
+        {(all) => (
+          <>
+            <CheckList
+              options={[...new Set([...all.map(({ id }) => id), ...bound])]}
+              wordsOf={(id) => all.find((api) => api.id === id)?.name ?? id}
+              chosen={chosen}
+              onChoose={setChosen}
+            />
+            {all.length >= OFFERED && <p class="hint">Only the first {OFFERED} apis are listed.</p>}
+          </>
+        )}
+      </Showing>
+    </fieldset>
+  );
+}
+
 /** null: all of them. */
 function eventsOf(text: string): readonly EventType[] | null {
   const types = linesOf(text) as EventType[];
@@ -32,7 +62,7 @@ function eventsOf(text: string): readonly EventType[] | null {
 export const NEW_WEBHOOK = { url: '' };
 
 /** What a webhook has from the beginning. */
-export const WHERE_AND_WHAT: readonly EditedField<Pick<Webhook, 'url' | 'events'>>[] = [
+export const WHERE_AND_WHAT: readonly EditedField<Pick<Webhook, 'url' | 'events' | 'apis'>>[] = [
   {
     ...lineField<Pick<Webhook, 'url'>>({ name: 'url', label: 'Address' }, ({ url }) => url),
     input: (text) => (
@@ -52,6 +82,13 @@ export const WHERE_AND_WHAT: readonly EditedField<Pick<Webhook, 'url' | 'events'
     text: ({ events = [] }) => EVENT_TYPE_NAMES.filter((type) => events.includes(type)).join('\n'),
     input: (text) => <EventsInput text={text} />,
     toPatch: (text) => ({ events: eventsOf(text) }),
+  },
+  {
+    name: APIS,
+    label: 'Apis',
+    text: ({ apis = [] }) => apis.join('\n'),
+    input: (text) => <ApisInput text={text} />,
+    toPatch: (text) => ({ apis: text === '' ? null : linesOf(text) }),
   },
 ];
 

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Webhook, WebhooksCreateWebhookRequest } from '../../sdk/src/generated/api.ts';
 
 import { allOf } from '../allOf.ts';
-import { keystile, may } from '../client.ts';
+import { keystile, may, mayReadEventsOf } from '../client.ts';
 import { CreateForm } from '../ui/edit/createForm.tsx';
 import { DeleteButton, DialogButton, Form, numberOf, TextField } from '../ui/form.tsx';
 import { Badge, Copyable, Empty, Showing } from '../ui/show.tsx';
@@ -67,7 +67,7 @@ interface Shown {
 }
 
 function OneWebhook(shown: Shown) {
-  const { url, events } = shown.of;
+  const { url, events, apis } = shown.of;
   const [awaited, setAwaited] = useState<string | null>(null);
   return (
     <>
@@ -75,7 +75,10 @@ function OneWebhook(shown: Shown) {
         <bdi>{url}</bdi>
       </h2>
       <WebhookState of={shown.of} />
-      <p>{events === undefined ? 'Gets all events.' : `Gets ${events.join(', ')}.`}</p>
+      <p>
+        {events === undefined ? 'Gets all events' : `Gets ${events.join(', ')}`}
+        {apis === undefined ? '.' : ` of ${apis.join(', ')}.`}
+      </p>
       <Deliveries of={shown.of} awaited={awaited} />
       <WebhookActions {...shown} onSent={setAwaited} />
     </>
@@ -94,6 +97,26 @@ function WebhookState({ of: webhook }: { readonly of: Webhook }) {
   );
 }
 
+function RotateSecret({ of: { id: webhookId }, reload, onSecret }: Shown) {
+  return (
+    <DialogButton label="Rotate the secret" title="Give the webhook another signing secret">
+      {(close) => (
+        <Form
+          button="Rotate"
+          onSend={async (data) => {
+            const overlapMs = (numberOf(data, 'hours') ?? 0) * 3_600_000;
+            onSecret((await keystile.webhooks.rotateSecret({ webhookId, overlapMs })).secret);
+            close();
+            reload();
+          }}
+        >
+          <TextField label="The old secret also signs for hours" name="hours" type="number" min={0} defaultValue="24" />
+        </Form>
+      )}
+    </DialogButton>
+  );
+}
+
 function WebhookActions({
   of: webhook,
   reload,
@@ -106,27 +129,7 @@ function WebhookActions({
       {may('webhook.update_webhook', webhookId) && (
         <>
           <EditWebhook of={webhook} reload={reload} />
-          <DialogButton label="Rotate the secret" title="Give the webhook another signing secret">
-            {(close) => (
-              <Form
-                button="Rotate"
-                onSend={async (data) => {
-                  const overlapMs = (numberOf(data, 'hours') ?? 0) * 3_600_000;
-                  onSecret((await keystile.webhooks.rotateSecret({ webhookId, overlapMs })).secret);
-                  close();
-                  reload();
-                }}
-              >
-                <TextField
-                  label="The old secret also signs for hours"
-                  name="hours"
-                  type="number"
-                  min={0}
-                  defaultValue="24"
-                />
-              </Form>
-            )}
-          </DialogButton>
+          {mayReadEventsOf(webhook.apis) && <RotateSecret of={webhook} reload={reload} onSecret={onSecret} />}
           <Form
             button="Send a test event"
             done="Queued. Its delivery shows what became of it."

@@ -2613,6 +2613,8 @@ export type Webhook = {
   readonly url: string;
   /** The types of events that are sent. Absent when all are. */
   readonly events?: readonly string[] | undefined;
+  /** The apis whose events are sent. Absent when events of everything are. */
+  readonly apis?: readonly string[] | undefined;
   /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
   readonly enabled: boolean;
   /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
@@ -2635,6 +2637,8 @@ export type WebhookDetails = {
   readonly url: string;
   /** The types of events that are sent. Absent when all are. */
   readonly events?: readonly string[] | undefined;
+  /** The apis whose events are sent. Absent when events of everything are. */
+  readonly apis?: readonly string[] | undefined;
   /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
   readonly enabled: boolean;
   /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
@@ -2665,6 +2669,8 @@ export type WebhooksCreateWebhookRequest = {
   readonly url: string;
   /** The types of events that are sent. All of them when absent or null, also those of later versions. */
   readonly events?: readonly EventType[] | null | undefined;
+  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null. */
+  readonly apis?: readonly string[] | null | undefined;
 };
 
 /** The fields of `webhooks.deleteWebhook`. */
@@ -2750,6 +2756,8 @@ export type WebhooksUpdateWebhookRequest = {
   readonly url?: string | undefined;
   /** The types of events that are sent. All of them when absent or null, also those of later versions. */
   readonly events?: readonly EventType[] | null | undefined;
+  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null. */
+  readonly apis?: readonly string[] | null | undefined;
   /** false: nothing is sent, and what happens is kept. true: all that was kept is sent, and a pause ends. */
   readonly enabled?: boolean | undefined;
 };

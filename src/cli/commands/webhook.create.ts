@@ -17,13 +17,20 @@ export const webhookCreate: Command = {
   endpoint: 'webhooks.createWebhook',
   summary: 'Send events to a URL. Its signing secret is shown only once.',
   operands: ['URL'],
-  flags: EVENT_FLAG,
+  flags: {
+    ...EVENT_FLAG,
+    api: {
+      value: 'ID',
+      meaning: 'Only events of this api (default: events of everything).',
+      isRepeatable: true,
+    },
+  },
   examples: ['keystile webhook create https://example.com/keystile --event key.created --event key.deleted'],
-  flagNames: { url: 'URL', events: '--event' },
+  flagNames: { url: 'URL', events: '--event', apis: '--api' },
   async run(call) {
     const [url] = call.operands;
-    const events = call.flags.list('event');
-    const body = { url, ...(events.length === 0 ? {} : { events }) };
+    const [events, apis] = [call.flags.list('event'), call.flags.list('api')];
+    const body = { url, ...(events.length === 0 ? {} : { events }), ...(apis.length === 0 ? {} : { apis }) };
     const made = await withService(call, (ask) =>
       ask<{ webhookId: string; secret: string }>('webhooks.createWebhook', body),
     );

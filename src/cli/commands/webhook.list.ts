@@ -21,9 +21,10 @@ export const webhookList: Command = {
       webhook.id,
       stateOf(webhook),
       webhook.events?.join(', ') ?? 'all',
+      webhook.apis?.join(', ') ?? 'all',
       webhook.url,
     ]);
-    call.io.out(call.isJson ? jsonLine(answer) : table(['ID', 'STATE', 'EVENTS', 'URL'], rows));
+    call.io.out(call.isJson ? jsonLine(answer) : table(['ID', 'STATE', 'EVENTS', 'APIS', 'URL'], rows));
     return EXIT.OK;
   },
 };

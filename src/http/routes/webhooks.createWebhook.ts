@@ -1,7 +1,14 @@
 import { defineRoute } from './route.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { strict } from '../shapes/schema/schemas.ts';
-import { SigningSecret, TargetUrl, WantedEvents, WebhookId } from '../shapes/webhookObject.ts';
+import {
+  BoundApis,
+  READING_RIGHT,
+  SigningSecret,
+  TargetUrl,
+  WantedEvents,
+  WebhookId,
+} from '../shapes/webhookObject.ts';
 
 export const createWebhook = defineRoute({
   path: '/v1/webhooks.createWebhook',
@@ -9,15 +16,16 @@ export const createWebhook = defineRoute({
   summary: 'Create a webhook: events are sent to a URL of yours from now on.',
   description:
     'Each event is sent at least once, signed as the Standard Webhooks specification says. The secret is shown only in this answer.',
-  rights: ['webhook.*.create_webhook', 'event.*.read_event'],
-  request: strict({ url: TargetUrl, events: WantedEvents }),
+  rights: ['webhook.*.create_webhook', READING_RIGHT],
+  insteadRights: [{ fields: ['apis'], rights: ['webhook.*.create_webhook', 'event.<apiId>.read_event'] }],
+  request: strict({ url: TargetUrl, events: WantedEvents, apis: BoundApis }),
   response: strict({ webhookId: WebhookId, secret: SigningSecret }),
   example: {
     request: { url: EXAMPLE.webhookUrl, events: ['key.created', 'key.deleted'] },
     response: { webhookId: EXAMPLE.webhookId, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=' },
   },
-  errors: ['PRECONDITION_FAILED'],
-  async handle(engine, actor, { url, events = null }) {
-    return engine.webhooks.create(actor, { url, types: events });
+  errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  async handle(engine, actor, { url, events = null, apis = null }) {
+    return engine.webhooks.create(actor, { url, types: events, apiIds: apis });
   },
 });

@@ -1,14 +1,14 @@
 import { defineRoute } from './route.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { Empty, strict } from '../shapes/schema/schemas.ts';
-import { EventId, WebhookId } from '../shapes/webhookObject.ts';
+import { BOUND_IS_ENOUGH, EventId, READING_RIGHT, WebhookId } from '../shapes/webhookObject.ts';
 
 export const redeliver = defineRoute({
   path: '/v1/webhooks.redeliver',
   method: 'POST',
   summary: 'Send an event to a webhook again, or one that it did not get yet.',
-  description: 'It is sent in the background, with the same id and body. The event must still be kept.',
-  rights: ['webhook.<webhookId>.update_webhook'],
+  description: `It is sent in the background, with the same id and body. The event must still be kept. An event of an api that the webhook is not bound to answers NOT_FOUND. ${BOUND_IS_ENOUGH}`,
+  rights: ['webhook.<webhookId>.update_webhook', READING_RIGHT],
   request: strict({ webhookId: WebhookId, eventId: EventId }),
   response: Empty,
   example: { request: { webhookId: EXAMPLE.webhookId, eventId: EXAMPLE.eventId }, response: {} },

@@ -5,7 +5,7 @@ import { defineRoute } from './route.ts';
 import { optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { strict } from '../shapes/schema/schemas.ts';
-import { SigningSecret, WebhookId } from '../shapes/webhookObject.ts';
+import { BOUND_IS_ENOUGH, READING_RIGHT, SigningSecret, WebhookId } from '../shapes/webhookObject.ts';
 
 const DEFAULT_OVERLAP_MS = 86_400_000;
 
@@ -13,9 +13,8 @@ export const rotateSecret = defineRoute({
   path: '/v1/webhooks.rotateSecret',
   method: 'POST',
   summary: 'Give a webhook another signing secret.',
-  description:
-    'Both secrets sign for `overlapMs`, so that the target can change from one to the other. The new secret is shown only in this answer.',
-  rights: ['webhook.<webhookId>.update_webhook'],
+  description: `Both secrets sign for \`overlapMs\`, so that the target can change from one to the other. The new secret is shown only in this answer. ${BOUND_IS_ENOUGH}`,
+  rights: ['webhook.<webhookId>.update_webhook', READING_RIGHT],
   request: strict({
     webhookId: WebhookId,
     overlapMs: optional(

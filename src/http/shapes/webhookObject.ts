@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
+import { MAX_APIS_PER_WEBHOOK, MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
 import { EVENT_TYPE_NAMES } from '../../core/events.ts';
 import type { WebhookRecord } from '../../core/records.ts';
 import type { WebhookDeliveries } from '../../engine/admin/webhooks/webhookDeliveries.ts';
@@ -27,6 +27,18 @@ export const WantedEvents = optional(
   ['key.created', 'key.deleted'],
 );
 
+export const BoundApis = optional(
+  orNull(Type.Array(Id, { minItems: 1, maxItems: MAX_APIS_PER_WEBHOOK })),
+  'The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null.',
+  [EXAMPLE.apiId],
+);
+
+/** Whoever chooses or sees what a webhook gets reads its events. */
+export const READING_RIGHT = 'event.*.read_event';
+
+export const BOUND_IS_ENOUGH =
+  'For a webhook that is bound to apis, `event.<apiId>.read_event` on each of these apis is enough.';
+
 const SECRET_WORDS = 'Keep it where the target can read it: it is shown only in this answer.';
 
 export const SigningSecret = field(
@@ -41,6 +53,9 @@ export const WebhookObject = component(
     id: WebhookId,
     url: field(Text, 'Where events are sent.', EXAMPLE.webhookUrl),
     events: optional(Type.Array(Text), 'The types of events that are sent. Absent when all are.', ['key.created']),
+    apis: optional(Type.Array(Text), 'The apis whose events are sent. Absent when events of everything are.', [
+      EXAMPLE.apiId,
+    ]),
     enabled: field(Flag, 'false: nothing is sent. What happens meanwhile is sent when it is enabled again.', true),
     pausedAt: optional(
       Whole,
@@ -61,11 +76,13 @@ export const WebhookObject = component(
 );
 
 export function toWebhookObject(webhook: WebhookRecord): object {
-  const { id, url, types, enabled, pausedAtMs, pausedBecause, formerUntilMs, createdAtMs, updatedAtMs } = webhook;
+  const { id, url, types, apiIds, enabled, pausedAtMs, pausedBecause, formerUntilMs, createdAtMs, updatedAtMs } =
+    webhook;
   return {
     id,
     url,
     ...(types === null ? {} : { events: types }),
+    ...(apiIds === null ? {} : { apis: apiIds }),
     enabled,
     ...(pausedAtMs === null ? {} : { pausedAt: pausedAtMs }),
     ...(pausedBecause === null ? {} : { pausedBecause }),

@@ -258,6 +258,7 @@ export function allRightsOn({ apiId, identityId, planId, namespaceId }: Records)
     identity: identityId,
     plan: planId,
     ratelimit: namespaceId,
+    event: apiId,
   };
   const on = OPERATIONS.map((operation) => rightTo(operation, owners[operation.split('.')[0] ?? ''] ?? '*'));
   // What is about no single thing can only be held for all.

@@ -84,14 +84,16 @@ const DECIDED: Readonly<Record<string, string>> = {
   'events.listEvents': 'event.*.read_event',
   'usage.getStatement':
     'identity.<identityId>.read_usage, instead keyId: api.<apiId>.read_usage, instead planId: plan.<planId>.read_usage, instead all: api.*.read_usage & identity.*.read_usage',
-  'webhooks.createWebhook': 'webhook.*.create_webhook & event.*.read_event',
+  'webhooks.createWebhook':
+    'webhook.*.create_webhook & event.*.read_event, instead apis: webhook.*.create_webhook & event.<apiId>.read_event',
   'webhooks.getWebhook': 'webhook.<webhookId>.read_webhook',
   'webhooks.listWebhooks': 'webhook.*.read_webhook',
-  'webhooks.updateWebhook': 'webhook.<webhookId>.update_webhook, url: event.*.read_event',
+  'webhooks.updateWebhook':
+    'webhook.<webhookId>.update_webhook, url|events|enabled: event.*.read_event, apis: event.<apiId>.read_event',
   'webhooks.deleteWebhook': 'webhook.<webhookId>.delete_webhook',
-  'webhooks.rotateSecret': 'webhook.<webhookId>.update_webhook',
+  'webhooks.rotateSecret': 'webhook.<webhookId>.update_webhook & event.*.read_event',
   'webhooks.listDeliveries': 'webhook.<webhookId>.read_webhook',
-  'webhooks.redeliver': 'webhook.<webhookId>.update_webhook',
+  'webhooks.redeliver': 'webhook.<webhookId>.update_webhook & event.*.read_event',
   'webhooks.sendTest': 'webhook.<webhookId>.update_webhook',
 };
 

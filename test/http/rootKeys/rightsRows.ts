@@ -1,5 +1,6 @@
 import { OPERATIONS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
-import type { FieldRights } from '../../../src/http/shapes/schema/fieldRights.ts';
+import { type FieldRights, HOLDER_RIGHTS } from '../../../src/http/shapes/schema/fieldRights.ts';
+import { READING_RIGHT } from '../../../src/http/shapes/webhookObject.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { type Endpoint, OPEN } from '../docs/endpoints.ts';
@@ -38,19 +39,20 @@ export const ROWS: readonly Row[] = [...ROUTES.flatMap(rowsOf), ...OPEN.map(veri
 function rowsOf(route: Route): Row[] {
   const { path, fieldRights = [], insteadRights = [] } = route;
   const extra = fieldRights.flatMap((each) => each.fields.map((field) => [field, each] as const));
-  // Fields that need a right on one record name that record. The request has one of them.
+  // Fields that need a right on one record name that record.
   const isName = ({ rights }: FieldRights): boolean => rights.some((right) => right.includes('<'));
   const others = insteadRights.flatMap((each) => each.fields.map((field) => [field, each] as const));
+  const ofWebhook = needsReadingOf(route) ? [{ fields: ['webhookId'], rights: [READING_RIGHT] }] : [];
   const row = (field: string | null, fields: readonly FieldRights[], rights = route.rights): Row => ({
     name: `${path.replace('/v1/', '')}${field === null ? '' : ` with ${field}`}`,
     path,
     status: route.status ?? 200,
     needs: {
       rights: [...rights, ...fields.filter(isName).flatMap((each) => each.rights)].filter(
-        (right) => !NOT_NEEDED.includes(right),
+        (right) => !NOT_NEEDED.includes(right) && !(right === READING_RIGHT && needsReadingOf(route)),
       ),
       isOneEnough: route.isOneRightEnough === true,
-      fields: fields.filter((each) => !isName(each)),
+      fields: [...fields.filter((each) => !isName(each)), ...ofWebhook],
       isVerdict: false,
     },
     request(records) {
@@ -64,10 +66,15 @@ function rowsOf(route: Route): Row[] {
     },
   });
   return [
-    ...(fieldRights.some(isName) ? [] : [row(null, [])]),
+    ...(fieldRights === HOLDER_RIGHTS ? [] : [row(null, [])]),
     ...extra.map(([field, each]) => row(field, [each])),
     ...others.map(([field, each]) => row(field, [], each.rights)),
   ];
+}
+
+/** On which events the right is needed, the webhook decides: without it, the webhook itself can still be seen. */
+function needsReadingOf({ rights, example }: Route): boolean {
+  return rights.includes(READING_RIGHT) && 'webhookId' in example.request;
 }
 
 function verifying(open: Endpoint): Row {
@@ -96,6 +103,9 @@ function valueOf(path: string, field: string, records: Records): unknown {
   if (field === 'externalId' || field === 'ownerId') return externalId;
   if (field === 'keys') return 'disable';
   if (field === 'url') return 'https://example.com/other';
+  if (field === 'events') return ['key.deleted'];
+  if (field === 'enabled') return true;
+  if (field === 'apis') return [records.apiId];
   const name = field === 'roles' ? role : permission;
   return path === '/v1/keys.updateKey' || path.startsWith('/v1/plans.') ? [{ name }] : [name];
 }
@@ -131,6 +141,13 @@ export const KINDS: Readonly<Record<string, (mine: Records, other: Records) => r
   'of roles and permissions': () => every('rbac', '*'),
   'of limits': () => every('ratelimit', '*'),
   'of root keys': () => every('root', '*'),
+  'of webhooks': () => every('webhook', '*'),
+  'of webhooks, that reads events': () => [...every('webhook', '*'), 'event.*.read_event'],
+  'of webhooks, that reads events of this api': ({ apiId }) => [...every('webhook', '*'), `event.${apiId}.read_event`],
+  'of webhooks, that reads events of another api': (_mine, { apiId }) => [
+    ...every('webhook', '*'),
+    `event.${apiId}.read_event`,
+  ],
   'of nothing that there is': () => ['api.api_1.read_api'],
 };
 

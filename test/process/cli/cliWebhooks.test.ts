@@ -7,11 +7,13 @@ import { keystile, withoutServer, withServer } from './cliRun.ts';
 test('webhooks are made, listed, tried and deleted from the command line', async () => {
   using receiver = new Receiver();
   await using service = await withServer({ KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' });
-  const made = await service.json('webhook', 'create', receiver.url, '--event', 'key.deleted');
+  const { apiId } = await service.json('api', 'create', 'payments');
+  const bound = ['--event', 'key.deleted', '--api', String(apiId)];
+  const made = await service.json('webhook', 'create', receiver.url, ...bound);
   const id = String(made['webhookId']);
   const list = await service.ok('webhook', 'list');
   expect(list).toContain(id);
-  expect(list).toMatch(/enabled +key\.deleted +http:/);
+  expect(list).toMatch(new RegExp(`enabled +key\\.deleted +${String(apiId)} +http:`));
   const { eventId } = await service.json('webhook', 'test', id);
   await until('the test has come', () => receiver.received.length > 0);
   expect(receiver.received.map((each) => each.id)).toEqual([String(eventId)]);

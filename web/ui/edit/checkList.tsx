@@ -3,10 +3,13 @@ export function CheckList({
   options,
   chosen,
   onChoose,
+  wordsOf = (option) => option,
 }: {
   readonly options: readonly string[];
   readonly chosen: readonly string[];
   readonly onChoose: (chosen: readonly string[]) => void;
+  /** What a person reads of an option. */
+  readonly wordsOf?: (option: string) => string;
 }) {
   const choose = (option: string, isOn: boolean): void =>
     onChoose(options.filter((each) => (each === option ? isOn : chosen.includes(each))));
@@ -19,7 +22,7 @@ export function CheckList({
             checked={chosen.includes(option)}
             onChange={(event) => choose(option, event.currentTarget.checked)}
           />{' '}
-          {option}
+          <bdi>{wordsOf(option)}</bdi>
         </label>
       ))}
     </div>

@@ -28,6 +28,16 @@ export function requireOn(actor: Actor, operation: Operation, owner: string, wha
 }
 
 /**
+ * Requires the right to read all events that something tells of: whoever chooses where it tells them, or how many, reads them. null: events
+ * of all apis, present and future.
+ */
+export function requireEventsOf(actor: Actor, apiIds: readonly string[] | null): void {
+  const operation = 'event.read_event';
+  const mayRead = (apiIds ?? [ALL_RIGHTS]).every((apiId) => holdsRight(actor.rights, operation, apiId));
+  if (!mayRead) throw lacksRight(operation);
+}
+
+/**
  * Requires the right to name the identity as the owner of a key. null: there is none with that `externalId`. The refusal is the same
  * in both cases, so that it reveals nothing about customers of other apis.
  */

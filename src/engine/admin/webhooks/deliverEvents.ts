@@ -3,13 +3,14 @@ import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { WebhookRecord } from '../../../core/records.ts';
 import { GIVE_UP_AFTER_MS, retryPauseMs } from '../../../core/webhookRetry.ts';
 import type { TaskLog } from '../../../storage/port/tasks.ts';
+import type { StoredEvent } from '../../../storage/port/events.ts';
 import type { ClaimedDelivery, TryOutcome, WebhookWork } from '../../../storage/port/webhooks.ts';
 import { tellEvent } from '../events/tellEvent.ts';
 import type { SendOutcome } from './outgoing.ts';
 import { pauseWebhook } from './pauseWebhook.ts';
 import { signingSecrets } from './signingSecrets.ts';
 import type { WebhookContext } from './webhookContext.ts';
-import { wantsEvent } from './wantsEvent.ts';
+import { mayGetEvent, wantsEvent } from './wantsEvent.ts';
 
 /** Deliveries that one lease covers. */
 const STEP = 20;
@@ -17,6 +18,8 @@ const STEP = 20;
 const QUEUE_STEP = 100;
 /** Longer than STEP tries take, MAX_CONCURRENT_DELIVERIES at a time, each until its timeout. */
 const LEASE_MS = 120_000;
+
+const BOUND_ELSEWHERE = 'The webhook is bound to other apis now, so this event is not sent to it.';
 
 const LOST_KEY =
   'The signing secret cannot be decrypted: its encryption key is missing. Set it again, or rotate the secret.';
@@ -88,7 +91,7 @@ export class DeliverEvents {
 
   /** Asks the webhook about the next events. False: it was asked about all of them, or there is no free slot. */
   async #queue({ webhook, queuedTo }: WebhookWork): Promise<boolean> {
-    const { webhooks, events } = this.#context.storage;
+    const { webhooks, events, records } = this.#context.storage;
     const { id: webhookId, revision } = webhook;
     const waiting = await webhooks.countWaiting(webhookId, MAX_PENDING_DELIVERIES);
     const freeSlots = Math.min(QUEUE_STEP, MAX_PENDING_DELIVERIES - waiting);
@@ -96,7 +99,8 @@ export class DeliverEvents {
     const next = await events.list({ after: queuedTo, types: null, limit: freeSlots });
     const to = next.at(-1)?.sequence;
     if (to === undefined) return false;
-    const wanted = next.filter((event) => wantsEvent(webhook, event));
+    const wanted: StoredEvent[] = [];
+    for (const event of next) if (await wantsEvent(webhook, event, records)) wanted.push(event);
     // If another node or a change of the webhook came first, the next run continues from there.
     return webhooks.enqueue({ webhookId, revision, from: queuedTo, to, events: wanted, nowMs: this.#nowMs() });
   }
@@ -126,18 +130,24 @@ export class DeliverEvents {
     return isAllTaken && !isStopped ? 'taken' : 'stopped';
   }
 
-  /** True when the target has taken the event. */
+  /** True when the target has taken the event, or is not to have it. */
   async #try(
     webhook: WebhookRecord,
     delivery: ClaimedDelivery,
     { lease, log }: { lease: string; log: Pick<TaskLog, 'warn'> },
   ): Promise<boolean> {
     const startedAtMs = this.#nowMs();
+    const { webhooks, records } = this.#context.storage;
+    // It was queued when the webhook was bound to more apis, or to none.
+    if (!(await mayGetEvent(webhook, delivery.event, records))) {
+      await webhooks.finish(delivery, lease, droppedAt(startedAtMs));
+      return true;
+    }
     const sent = this.#stop.signal.aborted ? null : await this.#sendOne(webhook, delivery, startedAtMs);
     const outcome = this.#outcome(delivery, sent, startedAtMs);
     // First the pause: a crash in between leaves a delivery that waits, never a webhook that goes on without one.
     if (outcome.state === 'failed') await pauseWebhook(this.#context, webhook.id, outcome.error ?? '', log);
-    await this.#context.storage.webhooks.finish(delivery, lease, outcome);
+    await webhooks.finish(delivery, lease, outcome);
     return outcome.state === 'delivered';
   }
 
@@ -174,4 +184,9 @@ export class DeliverEvents {
   #random(): number {
     return (this.#context.system.randomBytes(1)[0] ?? 0) / 256;
   }
+}
+
+/** It is given up without a try. The target is not to blame for it, so the webhook is not paused. */
+function droppedAt(atMs: number): TryOutcome {
+  return { state: 'failed', dueAtMs: 0, atMs, failingSinceMs: null, status: null, error: BOUND_ELSEWHERE };
 }

@@ -6,17 +6,18 @@ import type { Operation } from '../../../core/rights.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import { emptyDraft } from '../change/draft.ts';
-import { requireEverywhere, requireOn } from '../change/requireRight.ts';
+import { requireEventsOf, requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';
 import { auditedWebhook } from './auditedWebhook.ts';
 import type { SecretBox } from './outgoing.ts';
 import type { WebhookContext } from './webhookContext.ts';
 
 const SECRET_BYTES = 32;
 
-/** null in `types`: all events. On update, a field that is absent stays. */
+/** null in `types` and `apiIds`: all events. On update, a field that is absent stays. */
 export interface WebhookPatch {
   readonly url?: string;
   readonly types?: readonly string[] | null;
+  readonly apiIds?: readonly string[] | null;
   readonly enabled?: boolean;
 }
 
@@ -27,13 +28,13 @@ export class WebhookAdmin {
     this.#context = context;
   }
 
-  /** Creates a webhook. Its secret is shown this once. Whoever chooses a target reads events of all apis. */
+  /** Creates a webhook. Its secret is shown this once. Whoever chooses a target reads the events that it gets. */
   async create(
     actor: Actor,
-    { url, types = null, enabled = true }: WebhookPatch & { url: string },
+    { url, types = null, apiIds = null, enabled = true }: WebhookPatch & { url: string },
   ): Promise<{ webhookId: string; secret: string }> {
     requireEverywhere(actor, 'webhook.create_webhook');
-    requireEverywhere(actor, 'event.read_event');
+    await this.#requireApis(actor, apiIds);
     const { changes, storage } = this.#context;
     const box = this.#box();
     await this.#checkTarget(url);
@@ -48,6 +49,7 @@ export class WebhookAdmin {
         id,
         url,
         types,
+        apiIds,
         enabled,
         pausedAtMs: null,
         pausedBecause: null,
@@ -78,23 +80,12 @@ export class WebhookAdmin {
   /** `enabled: true` and another url also end a pause: what waits is tried again from now on. */
   async update(actor: Actor, webhookId: string, patch: WebhookPatch): Promise<void> {
     const { url } = patch;
-    await this.load(actor, 'webhook.update_webhook', webhookId);
-    if (url !== undefined) requireEverywhere(actor, 'event.read_event');
+    requireSomewhere(actor, 'webhook.update_webhook');
+    if (patch.apiIds !== undefined) await this.#requireApis(actor, patch.apiIds);
+    const before = await this.load(actor, 'webhook.update_webhook', webhookId);
+    patched(actor, before, patch);
     if (url !== undefined) await this.#checkTarget(url);
-    await this.#change(actor, webhookId, 'webhook.update', (before) => {
-      const isEnabled = patch.enabled === true && (before.pausedAtMs !== null || !before.enabled);
-      const isResumed = isEnabled || (url !== undefined && url !== before.url);
-      return {
-        webhook: {
-          ...before,
-          ...(url === undefined ? {} : { url }),
-          ...(patch.types === undefined ? {} : { types: patch.types }),
-          enabled: patch.enabled ?? before.enabled,
-          ...(isResumed ? { pausedAtMs: null, pausedBecause: null } : {}),
-        },
-        isResumed,
-      };
-    });
+    await this.#change(actor, webhookId, 'webhook.update', (latest) => patched(actor, latest, patch));
   }
 
   async delete(actor: Actor, webhookId: string): Promise<void> {
@@ -108,22 +99,33 @@ export class WebhookAdmin {
     });
   }
 
-  /** Gives the webhook another secret. Both sign for `overlapMs`; 0 = the old one ends at once. */
+  /** Gives the webhook another secret, and shows it. Both sign for `overlapMs`; 0 = the old one ends at once. */
   async rotateSecret(actor: Actor, webhookId: string, overlapMs: number): Promise<string> {
-    await this.load(actor, 'webhook.update_webhook', webhookId);
+    await this.loadReadable(actor, webhookId);
     const box = this.#box();
     const secret = this.#newSecret();
-    await this.#change(actor, webhookId, 'webhook.rotateSecret', (before, nowMs) => ({
-      webhook: {
-        ...before,
-        secret: box.seal(secret, webhookId),
-        formerSecret: overlapMs > 0 ? before.secret : null,
-        formerUntilMs: overlapMs > 0 ? nowMs + overlapMs : null,
-      },
-      isResumed: false,
-      facts: { before: {}, after: { overlapMs } },
-    }));
+    await this.#change(actor, webhookId, 'webhook.rotateSecret', (before, nowMs) => {
+      requireEventsOf(actor, before.apiIds);
+      return {
+        webhook: {
+          ...before,
+          secret: box.seal(secret, webhookId),
+          formerSecret: overlapMs > 0 ? before.secret : null,
+          formerUntilMs: overlapMs > 0 ? nowMs + overlapMs : null,
+        },
+        isResumed: false,
+        facts: { before: {}, after: { overlapMs } },
+      };
+    });
     return secret;
+  }
+
+  /** For a change that shows what the webhook gets. */
+  async loadReadable(actor: Actor, webhookId: string): Promise<WebhookRecord> {
+    requireSomewhere(actor, 'event.read_event');
+    const found = await this.load(actor, 'webhook.update_webhook', webhookId);
+    requireEventsOf(actor, found.apiIds);
+    return found;
   }
 
   async load(actor: Actor, operation: Operation, webhookId: string): Promise<WebhookRecord> {
@@ -154,6 +156,17 @@ export class WebhookAdmin {
     });
   }
 
+  /** The apis that a webhook is to be bound to exist, and the caller may read their events; null = all events. */
+  async #requireApis(actor: Actor, apiIds: readonly string[] | null): Promise<void> {
+    if (apiIds === null) return requireEventsOf(actor, null);
+    requireSomewhere(actor, 'event.read_event');
+    const found = new Set((await this.#context.storage.records.findApis(apiIds)).map(({ id }) => id));
+    for (const apiId of apiIds) {
+      requireOn(actor, 'event.read_event', apiId, 'api', apiId);
+      if (!found.has(apiId)) throw notFound('api', apiId);
+    }
+  }
+
   async #checkTarget(url: string): Promise<void> {
     const refusal = await this.#context.outgoing.refusal(url);
     if (refusal === null) return;
@@ -172,6 +185,26 @@ export class WebhookAdmin {
   #newSecret(): string {
     return `whsec_${base64(this.#context.system.randomBytes(SECRET_BYTES))}`;
   }
+}
+
+/**
+ * Whoever says where a webhook sends events, which ones, or that it sends them again, reads them: they need the right to read what the
+ * webhook gets after the change.
+ */
+function patched(actor: Actor, before: WebhookRecord, { url, types, apiIds, enabled }: WebhookPatch): ChangedWebhook {
+  const isResumed =
+    (enabled === true && (before.pausedAtMs !== null || !before.enabled)) || (url ?? before.url) !== before.url;
+  const webhook = {
+    ...before,
+    ...(url === undefined ? {} : { url }),
+    ...(types === undefined ? {} : { types }),
+    ...(apiIds === undefined ? {} : { apiIds }),
+    enabled: enabled ?? before.enabled,
+    ...(isResumed ? { pausedAtMs: null, pausedBecause: null } : {}),
+  };
+  const isShown = url !== undefined || types !== undefined || apiIds !== undefined || enabled === true;
+  if (isShown) requireEventsOf(actor, webhook.apiIds);
+  return { webhook, isResumed };
 }
 
 interface ChangedWebhook {

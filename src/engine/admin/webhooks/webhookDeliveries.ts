@@ -4,6 +4,7 @@ import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';
 import { emptyDraft } from '../change/draft.ts';
 import type { WebhookAdmin } from './webhookAdmin.ts';
+import { mayGetEvent } from './wantsEvent.ts';
 import type { WebhookContext } from './webhookContext.ts';
 
 /** The log of what was sent to webhooks, and sending by hand. */
@@ -21,12 +22,13 @@ export class WebhookDeliveries {
     return this.#context.storage.webhooks.listDeliveries(query);
   }
 
-  /** Sends an event again, or for the first time. */
+  /** Sends an event again, or for the first time. Whoever asks for it must be allowed to read what the webhook gets. */
   async redeliver(actor: Actor, webhookId: string, eventId: string): Promise<void> {
     const { changes, storage } = this.#context;
     await changes.apply(async () => {
-      await this.#webhooks.load(actor, 'webhook.update_webhook', webhookId);
-      if ((await storage.events.find(eventId)) === null) throw notFound('event', eventId);
+      const webhook = await this.#webhooks.loadReadable(actor, webhookId);
+      const event = await storage.events.find(eventId);
+      if (event === null || !(await mayGetEvent(webhook, event, storage.records))) throw notFound('event', eventId);
       const draft = emptyDraft();
       draft.writes.push({ kind: 'redeliver', webhookId, eventId, atMs: storage.ledger.nowMs() });
       const facts = { before: null, after: { eventId } };

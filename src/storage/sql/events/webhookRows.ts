@@ -5,6 +5,7 @@ import { DELIVERY_STATES, type Delivery, type DeliveryState } from '../../port/w
 export interface WebhookRow {
   readonly id: string;
   readonly url: string;
+  /** JSON of a `WantedColumn`; null = all events. */
   readonly types: string | null;
   readonly enabled: number;
   readonly paused_at_ms: number | null;
@@ -17,11 +18,25 @@ export interface WebhookRow {
   readonly revision: number;
 }
 
+/** Which events a webhook gets: their types, and of a webhook that is bound to apis, both. So binding needed no column of its own. */
+type WantedColumn = readonly string[] | { readonly types: readonly string[] | null; readonly apis: readonly string[] };
+
+export function toWantedColumn({ types, apiIds }: Pick<WebhookRecord, 'types' | 'apiIds'>): string | null {
+  if (apiIds !== null) return JSON.stringify({ types, apis: apiIds } satisfies WantedColumn);
+  return types === null ? null : JSON.stringify(types satisfies WantedColumn);
+}
+
+function fromWantedColumn(column: string | null): Pick<WebhookRecord, 'types' | 'apiIds'> {
+  if (column === null) return { types: null, apiIds: null };
+  const wanted = JSON.parse(column) as WantedColumn;
+  return 'apis' in wanted ? { types: wanted.types, apiIds: wanted.apis } : { types: wanted, apiIds: null };
+}
+
 export function toWebhook(row: WebhookRow): WebhookRecord {
   return {
     id: row.id,
     url: row.url,
-    types: row.types === null ? null : (JSON.parse(row.types) as string[]),
+    ...fromWantedColumn(row.types),
     enabled: row.enabled === 1,
     pausedAtMs: row.paused_at_ms,
     pausedBecause: row.paused_because,

@@ -1,5 +1,6 @@
 import type { WebhookRecord } from '../../../core/records.ts';
 import type { RecordWrite } from '../../port/writes.ts';
+import { toWantedColumn } from './webhookRows.ts';
 import { insert, type Params, remove, update, type WriteStatement } from '../query/statement.ts';
 
 type WebhookWrite = Extract<RecordWrite, { kind: 'insertWebhook' | 'updateWebhook' | 'removeWebhook' | 'redeliver' }>;
@@ -59,7 +60,7 @@ function webhookColumns(webhook: WebhookRecord): Record<string, Params[number]> 
   return {
     id: webhook.id,
     url: webhook.url,
-    types: webhook.types === null ? null : JSON.stringify(webhook.types),
+    types: toWantedColumn(webhook),
     enabled: webhook.enabled ? 1 : 0,
     paused_at_ms: webhook.pausedAtMs,
     paused_because: webhook.pausedBecause,

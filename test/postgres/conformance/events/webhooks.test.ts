@@ -16,6 +16,7 @@ function webhook(id: string, fields: Partial<WebhookRecord> = {}): WebhookRecord
     id,
     url: 'https://example.com/?a=1',
     types: null,
+    apiIds: null,
     enabled: true,
     pausedAtMs: null,
     pausedBecause: null,
@@ -102,6 +103,18 @@ describePort('webhooks', (setup) => {
     const remove = (expect_: number) => write(storage, { kind: 'removeWebhook', webhookId: 'wh_1', expect: expect_ });
     expect([(await remove(3)).status, (await remove(4)).status]).toEqual(['stale', 'done']);
     expect(await storage.webhooks.countWaiting('wh_1', 10)).toBe(0);
+  });
+
+  test.each([
+    { types: null, apiIds: null },
+    { types: ['key.created'], apiIds: null },
+    { types: null, apiIds: ['api_1', 'api_2'] },
+    { types: ['key.created', 'key.deleted'], apiIds: ['api_1'] },
+  ])('what a webhook gets is kept: %p', async (wanted) => {
+    const first = webhook('wh_1', wanted);
+    await write(setup().storage, { kind: 'insertWebhook', webhook: first });
+    await setup().reopen();
+    expect(await setup().storage.webhooks.find('wh_1')).toEqual(first);
   });
 
   test('a webhook is asked about the events from its creation on, and of two nodes one puts them in its queue', async () => {
