@@ -51,7 +51,12 @@ export const VARIABLES = {
     'public',
     'Who can reach the port. `private`: only machines that you trust. It silences the warnings of a start about TLS and open verification.',
   ),
-  publicUrl: variable('PUBLIC_URL', publicUrl, null, 'The URL of the service for clients; used in links.'),
+  publicUrl: variable(
+    'PUBLIC_URL',
+    publicUrl,
+    null,
+    'The URL of the service for clients; used in links. On a loopback address, the service answers to its host name and to names of this machine, and to no other Host.',
+  ),
   dashboard: variable(
     'DASHBOARD',
     flag,

@@ -4,9 +4,10 @@ import { AddressLimit } from '../http/front/addressLimit.ts';
 import { type ConnectionBounds, ConnectionLimit } from '../http/front/connectionLimit.ts';
 import type { Certificates } from '../http/front/secureHandlers.ts';
 import { makeFrontContext } from '../http/front/frontContext.ts';
+import { type HostCheck, hostCheck } from '../http/request/framing.ts';
 import type { Service } from '../http/service.ts';
 import type { Config } from '../config/variables.ts';
-import { LOOPBACK, parseBlock } from '../core/address.ts';
+import { isLoopback, LOOPBACK, parseBlock } from '../core/address.ts';
 import { type OuterGauges, readGauges } from './gauges.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
@@ -117,6 +118,7 @@ async function drained(inFlight: () => number): Promise<void> {
 
 export function listenMetrics(service: Service, gauges: () => OuterGauges | Promise<OuterGauges>): Listening {
   const { config } = service;
+  const mayBeCalled = isLoopback(config.metricsHost) ? hostCheck(config.metricsHost, config.publicUrl) : () => {};
   const server = Bun.serve({
     hostname: config.metricsHost,
     port: config.metricsPort,
@@ -124,6 +126,8 @@ export function listenMetrics(service: Service, gauges: () => OuterGauges | Prom
     development: false,
     reusePort: false,
     async fetch(request) {
+      const wrong = wrongHost(request, mayBeCalled);
+      if (wrong !== null) return new Response(`${wrong}\n`, { status: 400 });
       const isKnown =
         config.metricsToken === null || isToken(request.headers.get('authorization'), config.metricsToken);
       if (!isKnown) return new Response('The metrics need the token of KEYSTILE_METRICS_TOKEN.\n', { status: 401 });
@@ -134,6 +138,16 @@ export function listenMetrics(service: Service, gauges: () => OuterGauges | Prom
     },
   });
   return toListening(server);
+}
+
+/** Why the metrics may not be asked for by this name; null = they may. */
+function wrongHost({ headers }: Request, mayBeCalled: HostCheck): string | null {
+  try {
+    mayBeCalled(headers.get('host') ?? 'localhost');
+    return null;
+  } catch (refusal) {
+    return (refusal as Error).message;
+  }
 }
 
 /** Compared by digest, so that the time of the comparison does not reveal where the tokens differ. */

@@ -1,7 +1,7 @@
 import { AppError } from '../core/errors.ts';
 import { answerFailure } from '../http/answer/answerFailure.ts';
 import { makeHandler } from '../http/app.ts';
-import { checkFraming } from '../http/request/framing.ts';
+import { checkFraming, hostCheck } from '../http/request/framing.ts';
 import type { Service } from '../http/service.ts';
 
 const TOO_MANY = new AppError(
@@ -26,6 +26,7 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
   const { metrics } = service;
   let refused = 0;
   let isStopping = false;
+  const mayBeCalled = hostCheck(service.config.host, service.config.publicUrl);
   const handle = makeHandler(service);
   const answer = async (request: Request, server: Server): Promise<Response> => {
     try {
@@ -33,7 +34,7 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
         refused++;
         throw TOO_MANY;
       }
-      checkFraming(request.headers);
+      checkFraming(request.headers, mayBeCalled);
     } catch (failure) {
       return closing(answerFailure(service, failure, { path: null, isGone: () => request.signal.aborted }));
     }

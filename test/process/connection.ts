@@ -77,7 +77,7 @@ export class Connection implements Disposable {
 
 /** The head of a verification whose body is still to come. */
 export function verifyHead(bodyLength: number): string {
-  return `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nContent-Type: application/json\r\nContent-Length: ${bodyLength}\r\n\r\n`;
+  return `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${bodyLength}\r\n\r\n`;
 }
 
 /** Waits until nobody takes connections at the port. With pauses: whoever is asked needs the processor to stop listening. */

@@ -34,7 +34,7 @@ class Client {
     const text = JSON.stringify(body);
     this.#connection.received = '';
     this.#connection.write(
-      `POST ${path} HTTP/1.1\r\nHost: keystile\r\nAuthorization: Bearer ${ROOT_KEY}\r\nContent-Type: application/json\r\n` +
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${ROOT_KEY}\r\nContent-Type: application/json\r\n` +
         `Content-Length: ${text.length}\r\n\r\n${text}`,
     );
     const answer = await this.#connection.answer();
@@ -79,7 +79,7 @@ describe(`with ${LIMIT} open files`, () => {
     const strangers: Connection[] = [];
     let tried = 0;
     while (tried < STRANGERS) {
-      const options = 'OPTIONS /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\n\r\n';
+      const options = 'OPTIONS /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\n\r\n';
       const opening = Array.from({ length: AT_A_TIME }, (_, i) =>
         Connection.open(server.port, i % 2 === 0 ? options : ''),
       );

@@ -82,7 +82,7 @@ describe('connections that waste our time', () => {
   });
 
   test.concurrent('headers and bodies that stall, come byte by byte or end halfway are cut; others are answered meanwhile', async () => {
-    const head = 'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nX-Slow: ';
+    const head = 'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\nX-Slow: ';
     const body = `${verifyHead(4096)}{"key":"`;
     const cut = Promise.all([
       stall(head),
@@ -101,7 +101,7 @@ describe('connections that waste our time', () => {
   });
 
   test.concurrent('clients that do not read their answers hold up nobody', async () => {
-    const pipelined = 'GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n'.repeat(200);
+    const pipelined = 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(200);
     const deaf = await Promise.all(Array.from({ length: 20 }, () => Connection.open(server.port)));
     try {
       for (const connection of deaf) {

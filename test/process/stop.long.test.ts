@@ -116,7 +116,7 @@ describe('the process itself', () => {
     test.concurrent(`${signal}: a doubled signal and an idle keep-alive connection hold up nothing, exit code 0`, async () => {
       using folder = new TempFolder();
       await using server = await Server.start(folder);
-      using idle = await Connection.open(server.port, 'GET /v1/liveness HTTP/1.1\r\nHost: keystile\r\n\r\n');
+      using idle = await Connection.open(server.port, 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n');
       expect(await idle.answer()).toStartWith('HTTP/1.1 200 OK\r\n');
       server.child.signal(signal);
       server.child.signal(signal);

@@ -99,7 +99,7 @@ class ClientConnection implements Socket {
 /** What arrives together. */
 function piecesOf({ method, target, headers, body }: SentRequest): Buffer[] {
   const isChunked = Array.isArray(body);
-  const all = { host: 'keystile.test', ...headers, ...(isChunked ? { 'transfer-encoding': 'chunked' } : {}) };
+  const all = { host: 'localhost', ...headers, ...(isChunked ? { 'transfer-encoding': 'chunked' } : {}) };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`, 'latin1');
   if (body === null) return [head];

@@ -163,7 +163,7 @@ export class TestService {
     const sent = options.raw ?? (body === undefined ? null : JSON.stringify(body));
     const length = sent === null ? {} : { 'content-length': String(Buffer.byteLength(sent)) };
     const content = options.chunks ?? sent;
-    const { pathname, search } = new URL(`http://keystile.test${path}`);
+    const { pathname, search } = new URL(`http://localhost${path}`);
     const answer = await this.#client.send({
       method: options.method ?? 'POST',
       target: pathname + search,

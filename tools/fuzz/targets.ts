@@ -1,4 +1,5 @@
 import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
+import { checkHost } from '../../src/http/request/framing.ts';
 import { ResponseHeads } from '../../src/http/front/responseHead.ts';
 import { Front } from '../../src/http/front/front.ts';
 import { AddressLimit } from '../../src/http/front/addressLimit.ts';
@@ -31,6 +32,7 @@ export function startFront(): Target {
       responded: () => undefined,
       isStopping: false,
       hasCors: false,
+      checkHost,
       turns: new FairTurns(() => performance.now()),
       memory: new MemoryBudget(),
     },

@@ -32,6 +32,7 @@ export class Node implements AsyncDisposable {
         settings: {
           KEYSTILE_METRICS_PORT: String(metricsPort),
           KEYSTILE_TRUSTED_PROXIES: '127.0.0.1',
+          KEYSTILE_PUBLIC_URL: 'http://keys.example.com',
           ...settings,
         },
       }),

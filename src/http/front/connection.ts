@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { ClientSocket } from './clientSocket.ts';
 import { Responder, type ResponderContext, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
-import { NextHead, type WrittenHead } from './nextHead.ts';
+import { type HeadContext, NextHead, type WrittenHead } from './nextHead.ts';
 import { ReceivedBytes } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
 import type { FairTurns, Waiting } from './fairTurns.ts';
@@ -13,11 +13,9 @@ const BYTES_IN_TIME = 64 * 1024;
 const MAX_DISCARDED_BYTES = 4 * 1024 * 1024;
 
 /** What all connections of one front share. */
-export interface FrontContext extends ResponderContext {
+export interface FrontContext extends ResponderContext, HeadContext {
   /** The longest body that the route of this target takes. */
   maxBodyBytes(target: string): number;
-  /** Pages of other origins may call (CORS). Their answers have more headers. */
-  readonly hasCors: boolean;
   readonly turns: FairTurns;
 }
 
@@ -62,7 +60,7 @@ export class Connection implements Waiting {
     const peer = () => address;
     this.#responder = new Responder(context, { socket, memory, peer }, () => this.#read(false));
     this.#received = new ReceivedBytes(socket, memory);
-    this.#nextHead = new NextHead(context.hasCors, peer);
+    this.#nextHead = new NextHead(context, peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 

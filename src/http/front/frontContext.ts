@@ -1,5 +1,6 @@
 import { answerFailure } from '../answer/answerFailure.ts';
 import { makeHandler } from '../app.ts';
+import { hostCheck } from '../request/framing.ts';
 import { maxBodyBytesOf } from '../routes/bodyBounds.ts';
 import type { Service } from '../service.ts';
 import { makeVerdictWriter } from '../verify/verdictWriter.ts';
@@ -23,6 +24,7 @@ export function makeFrontContext(service: Service): FrontContext {
     responded: (status) => service.metrics.responded(status),
     isStopping: false,
     hasCors: config.corsOrigins !== null,
+    checkHost: hostCheck(config.host, config.publicUrl),
     turns: new FairTurns(service.monotonicMs),
     memory: new MemoryBudget(),
   };

@@ -1,6 +1,7 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
+import type { HostCheck } from '../request/framing.ts';
 import type { Asking, Peer } from '../service.ts';
 import { parseHead, type RequestHead } from './parseHead.ts';
 import type { ByteBuffer } from './byteBuffer.ts';
@@ -23,16 +24,24 @@ export interface WrittenHead {
   readonly asking: Asking;
 }
 
+/** What all connections know of heads. */
+export interface HeadContext {
+  /** Pages of other origins may call (CORS). Their answers have more headers. */
+  readonly hasCors: boolean;
+  /** Throws when this service may not be called by that name. A remembered head was checked. */
+  readonly checkHost: HostCheck;
+}
+
 /** Takes the next head of one connection. A client repeats its head, so the last one is remembered with its meaning. */
 export class NextHead {
-  readonly #hasCors: boolean;
+  readonly #context: HeadContext;
   readonly #peer: Peer;
   #last: WrittenHead | null = null;
   /** How many bytes of an incomplete head were searched for its end. */
   #seen = 0;
 
-  constructor(hasCors: boolean, peer: Peer) {
-    this.#hasCors = hasCors;
+  constructor(context: HeadContext, peer: Peer) {
+    this.#context = context;
     this.#peer = peer;
   }
 
@@ -56,7 +65,7 @@ export class NextHead {
       return null;
     }
     this.#seen = 0;
-    const head = parseHead(bytes.toString('latin1', start, start + found));
+    const head = parseHead(bytes.toString('latin1', start, start + found), this.#context.checkHost);
     const length = found + END_OF_HEAD.length;
     const isVerification = this.#isVerification(head);
     const isRemembered = isVerification && length <= MAX_REMEMBERED;
@@ -90,7 +99,7 @@ export class NextHead {
       bodyBytes <= MAX_VERIFY_BODY_BYTES &&
       !isChunked &&
       // The answer to a page of another origin has more headers.
-      !(this.#hasCors && headers.get('origin') !== null)
+      !(this.#context.hasCors && headers.get('origin') !== null)
     );
   }
 }

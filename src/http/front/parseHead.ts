@@ -1,5 +1,5 @@
 import { AppError, repeatable } from '../../core/errors.ts';
-import { checkHost, toLength } from '../request/framing.ts';
+import { checkHost, type HostCheck, toLength } from '../request/framing.ts';
 import { type HeaderList, parseHeaders } from './headers.ts';
 import { parseRequestLine } from './requestLine.ts';
 
@@ -24,11 +24,11 @@ export interface RequestHead {
  * Parses a head without the empty line at its end, or throws the failure to answer with. A head that could be read in two ways is refused:
  * a proxy and this node must see the same end of every request (RFC 9112, 6.3 and 11.2).
  */
-export function parseHead(text: string): RequestHead {
+export function parseHead(text: string, mayBeCalled: HostCheck = checkHost): RequestHead {
   const [first = '', ...lines] = text.split('\r\n');
   const { method, target, isOld } = parseRequestLine(first);
   const headers = parseHeaders(lines);
-  readHost(headers, isOld);
+  readHost(headers, isOld, mayBeCalled);
   const isChunked = readTransferEncoding(headers, isOld);
   const bodyBytes = readLength(headers, isChunked);
   const hasBody = isChunked || bodyBytes > 0;
@@ -45,9 +45,9 @@ export function parseHead(text: string): RequestHead {
   };
 }
 
-function readHost(headers: HeaderList, isOld: boolean): void {
+function readHost(headers: HeaderList, isOld: boolean, mayBeCalled: HostCheck): void {
   const host = headers.only('host', 'Host');
-  if (host !== null) checkHost(host);
+  if (host !== null) mayBeCalled(host);
   else if (!isOld) throw new AppError('BAD_REQUEST', 'The header Host is missing. HTTP/1.1 needs it.');
 }
 

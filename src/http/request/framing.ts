@@ -1,3 +1,4 @@
+import { isLoopback } from '../../core/address.ts';
 import { AppError, repeatable } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
 
@@ -21,6 +22,36 @@ export function checkHost(host: string): void {
   );
 }
 
+/** Throws when a request may not name this Host. */
+export type HostCheck = (host: string) => void;
+
+/**
+ * The check of the Host for a service that listens on this address. On a loopback address only this machine is to reach it. But the name of
+ * any page can lead there (DNS rebinding), and a browser then lets the page read the answers. So only names of this machine are accepted,
+ * and that of KEYSTILE_PUBLIC_URL, which a proxy on this machine may forward.
+ */
+export function hostCheck(listensOn: string, publicUrl: string | null): HostCheck {
+  if (!isLoopback(listensOn)) return checkHost;
+  const publicName = publicUrl === null ? null : new URL(publicUrl).hostname;
+  // Clients repeat their Host, so most of them cost one comparison.
+  let accepted: string | null = null;
+  return (host) => {
+    if (host === accepted) return;
+    checkHost(host);
+    const name = host.replace(/:\d*$/, '').toLowerCase();
+    if (!isLoopback(name) && name !== publicName) throw foreignHost(host, publicName);
+    accepted = host;
+  };
+}
+
+function foreignHost(host: string, publicName: string | null): AppError {
+  const names = `localhost, 127.0.0.1 or [::1]${publicName === null ? '' : `, or as ${publicName}`}`;
+  return new AppError(
+    'BAD_REQUEST',
+    `This service listens on a loopback address, so it must be called as ${names}, got the Host ${repeatable(host)}. If clients call it by another name, for example through a proxy on this machine, set KEYSTILE_PUBLIC_URL to the address that they use.`,
+  );
+}
+
 /** The number of bytes in the header Content-Length. */
 export function toLength(text: string): number {
   if (LENGTH.test(text)) return Number(text);
@@ -31,8 +62,8 @@ export function toLength(text: string): number {
  * Refuses what the runtime's server lets through and the front does not. Headers that were sent twice come from the runtime
  * as one, with a comma. Without a Host it is HTTP/1.0, which needs none: the runtime refuses HTTP/1.1 without one.
  */
-export function checkFraming(headers: HeaderLookup): void {
+export function checkFraming(headers: HeaderLookup, mayBeCalled: HostCheck): void {
   const [host, length] = [headers.get('host'), headers.get('content-length')];
-  if (host !== null) checkHost(host);
+  if (host !== null) mayBeCalled(host);
   if (length !== null) toLength(length);
 }

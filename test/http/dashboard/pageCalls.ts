@@ -4,7 +4,7 @@ import type { Answer, TestService } from '../../support/service.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
-export const ORIGIN = 'http://keys.test:7878';
+export const ORIGIN = 'http://localhost:7878';
 export const ENDED = [401, 'UNAUTHORIZED'];
 
 export interface Sent {
@@ -22,7 +22,7 @@ export function pageCalls(service: () => TestService) {
     const { authorization, ...others } = headers;
     return service().call(path, method === 'GET' ? undefined : body, {
       method,
-      headers: { host: 'keys.test:7878', origin: ORIGIN, 'keystile-page': 'person', ...others },
+      headers: { host: 'localhost:7878', origin: ORIGIN, 'keystile-page': 'person', ...others },
       rootKey: authorization?.slice('Bearer '.length) ?? null,
     });
   };

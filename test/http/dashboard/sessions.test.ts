@@ -25,7 +25,7 @@ describe('a session', () => {
     expect(flags).toEqual(['Path=/', `Max-Age=${(7 * DAY_MS) / 1000}`, 'HttpOnly', 'SameSite=Strict']);
     expect(answer.headers.get('set-cookie')).toStartWith('keystile_session_7878=session_');
     const behindTls = await send('/dashboard/session', {
-      headers: { authorization: `Bearer ${service.rootKey}`, origin: 'https://keys.test:7878' },
+      headers: { authorization: `Bearer ${service.rootKey}`, origin: 'https://localhost:7878' },
     });
     expect(behindTls.headers.get('set-cookie')).toEndWith('; Secure');
   });
@@ -61,7 +61,7 @@ describe('a session', () => {
   });
 
   test('counts only for pages of the dashboard, and not beside an Authorization header', async () => {
-    const headers = { host: 'keys.test:7878', origin: ORIGIN, cookie };
+    const headers = { host: 'localhost:7878', origin: ORIGIN, cookie };
     const fromDocs = await service.call('/v1/apis.listApis', {}, { headers, rootKey: null });
     expect(codeOf(fromDocs)).toEqual(ENDED);
     const mistyped = { ...headers, 'keystile-page': 'person', authorization: 'Basic eDp5' };
@@ -175,7 +175,7 @@ describe('a session', () => {
 
   test.each([
     ['a page of another origin', { origin: 'http://evil.test' }],
-    ['another service on the same host', { origin: 'http://keys.test:9999' }],
+    ['another service on the same host', { origin: 'http://localhost:9999' }],
     ['a page that hides its origin', { origin: 'null' }],
     ['another site, as the browser says', { 'sec-fetch-site': 'cross-site' }],
     ['another service of the same site, as the browser says', { 'sec-fetch-site': 'same-site' }],
@@ -187,7 +187,7 @@ describe('a session', () => {
   });
 
   test('changes nothing for a request that does not name its origin', async () => {
-    const options = { headers: { host: 'keys.test:7878', cookie, 'keystile-page': 'person' }, rootKey: null };
+    const options = { headers: { host: 'localhost:7878', cookie, 'keystile-page': 'person' }, rootKey: null };
     expect((await service.call('/v1/apis.createApi', { name: 'x' }, options)).status).toBe(403);
   });
 });

@@ -68,7 +68,7 @@ describe('signing in', () => {
 test('where verifying needs a root key, a session may do it as well', async () => {
   const strict = await TestService.start({ settings: { KEYSTILE_VERIFY_AUTH: 'required' } });
   const { key } = await strict.createKey({});
-  const headers = { host: 'keys.test:7878', origin: ORIGIN };
+  const headers = { host: 'localhost:7878', origin: ORIGIN };
   const signed = await strict.call('/dashboard/session', {}, { headers });
   const cookie = (signed.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
   const page = { ...headers, cookie, 'keystile-page': 'person' };
@@ -93,7 +93,7 @@ describe('where the dashboard is off', () => {
       { browser: null, by: 'root key', formerSecret: null },
     );
     const cookie = `keystile_session_7878=${secret}`;
-    const headers = { cookie, origin: ORIGIN, host: 'keys.test:7878', 'keystile-page': 'person' };
+    const headers = { cookie, origin: ORIGIN, host: 'localhost:7878', 'keystile-page': 'person' };
     expect((await at('/v1/apis.listApis', headers)).status).toBe(401);
     await off.close();
   });

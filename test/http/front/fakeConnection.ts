@@ -1,4 +1,5 @@
 import { UNKNOWN_KEY } from '../../../src/engine/verify/verdict.ts';
+import { checkHost } from '../../../src/http/request/framing.ts';
 import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
 import { Connection, type FrontContext, type Socket } from '../../../src/http/front/connection.ts';
 import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
@@ -85,6 +86,7 @@ export class ConnectionSetup {
       responded: (status) => this.responses.push(status),
       isStopping: false,
       hasCors: false,
+      checkHost,
       turns: new FairTurns(
         () => this.nowMs,
         (work) => this.#passes.push(work),

@@ -143,7 +143,7 @@ describe('a client that reads late gets everything', () => {
   test('of large answers', async () => {
     const document = await (await fetch(`http://127.0.0.1:${server.port}/openapi.json`)).text();
     const count = Math.ceil(20_000_000 / document.length);
-    const received = await bytesOfAnswers('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n', count);
+    const received = await bytesOfAnswers('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n', count);
     expect(received.split('}').length - 1).toBe(count * (document.split('}').length - 1));
   });
 
@@ -162,7 +162,7 @@ describe('the connection', () => {
     let received = '';
     const socket = connect({ port: server.port, host: '127.0.0.1' });
     socket.pause();
-    const head = ['Host: a', 'Content-Type: application/json', `Content-Length: ${MEGABYTE}`];
+    const head = ['Host: localhost', 'Content-Type: application/json', `Content-Length: ${MEGABYTE}`];
     socket.write(bytesOf(`POST ${VERIFY} HTTP/1.1`, head));
     for (let i = 0; i < 5; i++) await fetch(`http://127.0.0.1:${server.port}/v1/liveness`);
     const isSent = Promise.withResolvers<void>();
@@ -197,7 +197,7 @@ describe('the connection', () => {
   test('that is reset at once: what it asks for is done, and nothing is logged', async () => {
     const logged = service.logLines.length;
     const body = JSON.stringify({ name: 'made for someone who has gone' });
-    const head = ['POST /v1/apis.createApi HTTP/1.1', 'Host: keystile', 'Content-Type: application/json'];
+    const head = ['POST /v1/apis.createApi HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
     const authorization = `Authorization: Bearer ${service.rootKey}`;
     const request = [...head, authorization, `Content-Length: ${body.length}`, '', body].join('\r\n');
     for (let i = 0; i < 50; i++) (await Connection.open(server.port, request))[Symbol.dispose]();

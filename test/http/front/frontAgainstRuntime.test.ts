@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const CLOSE = 'Connection: close';
 const body = (): string => JSON.stringify({ key });
-const any = (start: string, ...lines: string[]): string => request(start, ['Host: a', CLOSE, ...lines]);
+const any = (start: string, ...lines: string[]): string => request(start, ['Host: localhost', CLOSE, ...lines]);
 const root = (): string => `Authorization: Bearer ${served.service.rootKey}`;
 const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: a`);
 const long = (path: string, bytes: number) =>
@@ -101,15 +101,21 @@ test.each<[string, () => string]>([
 });
 
 test.each(['1.2.3.999', '1.2.3.4.5', '[1:2]', 'xn--a'])('the Host %s, which is none in a URL', async (host) => {
+  // Any Host is accepted where the service does not listen on a loopback address.
+  const { service } = served.service.composed;
+  const anywhere = (httpServer: 'front' | 'runtime') =>
+    listenApi({ ...service, config: { ...service.config, host: '0.0.0.0', httpServer } });
+  const [front, ofRuntime] = [anywhere('front'), anywhere('runtime')];
   const asked = [any('GET /v1/liveness?a=/b HTTP/1.1'), verification(body(), CLOSE), long('/v1/nothing', 100_000)];
   const statuses: number[] = [];
   for (const bytes of asked) {
     const sent = Buffer.from(bytes.replace(/^Host: .*$/m, `Host: ${host}`), 'latin1');
     expect(sent.includes(`\r\nHost: ${host}\r\n`)).toBe(true);
-    const [ours, theirs] = [await exchange(served.server.port, sent), await exchange(runtime.port, sent)];
+    const [ours, theirs] = [await exchange(front.port, sent), await exchange(ofRuntime.port, sent)];
     expect(plain(ours)).toEqual(plain(theirs));
     statuses.push(theirs.status);
   }
+  await Promise.all([front.stop(), ofRuntime.stop()]);
   expect(statuses).toEqual([200, 200, 404]);
 });
 

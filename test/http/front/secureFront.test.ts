@@ -18,8 +18,8 @@ const PATHS = { certPath: 'cert.pem', keyPath: 'key.pem' };
 const FIRST = checkCertificate(PATHS, SELF_SIGNED, NOW_MS);
 const SECOND = checkCertificate(PATHS, ISSUED, NOW_MS);
 
-const GET = 'GET /v1/liveness HTTP/1.1\r\nHost: a\r\n\r\n';
-const LAST = 'GET /v1/liveness HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+const GET = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const LAST = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 
 let service: TestService;
 let server: ListeningApi;
@@ -75,7 +75,7 @@ describe('the front over TLS', () => {
     const { key } = await service.createKey({ meta });
     const body = JSON.stringify({ key });
     const ask = (connection: string): string =>
-      `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nConnection: ${connection}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+      `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\nConnection: ${connection}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
     const socket = await client(server.port);
     socket.write(ask('keep-alive').repeat(2_000) + ask('close'));
     const text = Buffer.from(await heard(socket), 'latin1').toString('utf8');
@@ -86,7 +86,7 @@ describe('the front over TLS', () => {
   test('answers that are longer than a socket takes at once arrive whole', async () => {
     const plain = await service.call('/openapi.json', undefined, { method: 'GET' });
     const socket = await client(server.port);
-    const ask = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\n';
+    const ask = 'GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n';
     // 8 MB. The client reads in this process, so it takes nothing while an answer is being written.
     socket.write(`${`${ask}\r\n`.repeat(15)}${ask}Connection: close\r\n\r\n`);
     const text = await heard(socket);

@@ -15,7 +15,7 @@ test('a connection is closed by a stop behind its answer, which arrives as a who
     const ended = Promise.withResolvers<void>();
     const socket = connect(ownServer.port, '127.0.0.1');
     socket.pause();
-    socket.write(`${start} HTTP/1.1\r\nHost: keystile\r\n\r\n`);
+    socket.write(`${start} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     for (let i = 0; i < 3; i++) await fetch(`http://127.0.0.1:${ownServer.port}/v1/liveness`);
     return {
       socket,
@@ -47,7 +47,7 @@ test('a connection that is already there gets one more answer while the service 
   while (answersIn(connection.received).length === 0) await seen();
   // The beginning of a request keeps the service from ending before the rest has come.
   const body = '{"key":"demo"}';
-  const head = `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nContent-Type: application/json\r\n`;
+  const head = `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
   connection.write(`${head}Content-Length: ${body.length}\r\n\r\n{`);
   await seen();
   const stopped = ownServer.stop();

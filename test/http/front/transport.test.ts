@@ -110,7 +110,7 @@ describe.each(SERVERS)('%s', (serverName) => {
 
   describe('bodies', () => {
     const head = (path: string, ...lines: string[]): string =>
-      [`POST ${path} HTTP/1.1`, 'Host: keystile', 'Content-Type: application/json', ...lines, '', ''].join('\r\n');
+      [`POST ${path} HTTP/1.1`, 'Host: localhost', 'Content-Type: application/json', ...lines, '', ''].join('\r\n');
     const authorization = () => `Authorization: Bearer ${service.rootKey}`;
     const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
 

@@ -4,7 +4,7 @@ import { listenApi, type ListeningApi } from '../../../src/serve/listen.ts';
 import { TestService, type TestServiceOptions } from '../../support/service.ts';
 
 export const VERIFY = '/v1/keys.verifyKey';
-export const LIVENESS = 'GET /v1/liveness HTTP/1.1\r\nHost: keystile\r\n\r\n';
+export const LIVENESS = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n';
 /** Everything that speaks HTTP for itself is held to the same with both. */
 export const SERVERS = ['front', 'runtime'] as const;
 export type ServerName = (typeof SERVERS)[number];
@@ -37,7 +37,7 @@ export function request(start: string, headers: readonly string[] = [], body = '
 
 export function verification(body: string, ...headers: string[]): string {
   const length = `Content-Length: ${Buffer.byteLength(body)}`;
-  const fields = ['Host: keystile', 'Content-Type: application/json', length, ...headers];
+  const fields = ['Host: localhost', 'Content-Type: application/json', length, ...headers];
   return request(`POST ${VERIFY} HTTP/1.1`, fields, body);
 }
 
@@ -47,7 +47,7 @@ export function chunk(text: string): string {
 
 /** The same, in one chunk. */
 export function chunked(body: string, ...headers: string[]): string {
-  const fields = ['Host: keystile', 'Content-Type: application/json', ...headers, 'Transfer-Encoding: chunked'];
+  const fields = ['Host: localhost', 'Content-Type: application/json', ...headers, 'Transfer-Encoding: chunked'];
   return request(`POST ${VERIFY} HTTP/1.1`, fields, `${chunk(body)}0\r\n\r\n`);
 }
 

@@ -47,7 +47,7 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
 
     test('with a Host: the connection closes; the front says so, the runtime cannot know', async () => {
       for (const more of [[], ['Connection: keep-alive']]) {
-        const heard = await exchange(port(), request('GET /v1/liveness HTTP/1.0', ['Host: a', ...more]));
+        const heard = await exchange(port(), request('GET /v1/liveness HTTP/1.0', ['Host: localhost', ...more]));
         expect([heard.status, heard.headers['connection']]).toEqual([200, isFront ? 'close' : undefined]);
       }
       const bytes = verification(body()).replace('HTTP/1.1', 'HTTP/1.0');
@@ -92,8 +92,8 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
   test('HEAD tells the length of what GET answers, and sends nothing of it', async () => {
     for (const path of ['/openapi.json', '/docs', '/v1/nothing']) {
       const [got, head] = [
-        answersIn(await sendAndEnd(port(), request(`GET ${path} HTTP/1.1`, ['Host: a', CLOSE])))[0],
-        await sendAndEnd(port(), request(`HEAD ${path} HTTP/1.1`, ['Host: a', CLOSE])),
+        answersIn(await sendAndEnd(port(), request(`GET ${path} HTTP/1.1`, ['Host: localhost', CLOSE])))[0],
+        await sendAndEnd(port(), request(`HEAD ${path} HTTP/1.1`, ['Host: localhost', CLOSE])),
       ];
       expect(head).toEndWith('\r\n\r\n');
       expect(answersIn(head, true)).toMatchObject([
@@ -116,7 +116,7 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
   });
 
   test('whose body would be too long gets the refusal instead', async () => {
-    const head = ['Host: a', 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 9000'];
+    const head = ['Host: localhost', 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 9000'];
     const heard = await exchange(port(), request(`POST ${VERIFY} HTTP/1.1`, head));
     // The runtime gives the word before anyone sees the request.
     expect(heard.status).toBe(isFront ? 413 : 100);
@@ -125,7 +125,7 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
 
   test('the longest body is taken, by its length and in chunks of every size; one byte more is not', async () => {
     const text = JSON.stringify({ keys: [{ key }] }).padEnd(MAX_VERIFY_BATCH_BODY_BYTES, ' ');
-    const head = ['Host: a', 'Content-Type: application/json', CLOSE];
+    const head = ['Host: localhost', 'Content-Type: application/json', CLOSE];
     const start = 'POST /v1/keys.verifyKeys HTTP/1.1';
     const told = await exchange(port(), request(start, [...head, `Content-Length: ${text.length}`], text));
     expect(JSON.parse(told.body)).toMatchObject({ results: [{ valid: true }] });
@@ -143,7 +143,7 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
   });
 
   test('a body in chunks of one byte is refused before it is long; the runtime takes it', async () => {
-    const head = ['Host: a', 'Content-Type: application/json', 'Transfer-Encoding: chunked', CLOSE];
+    const head = ['Host: localhost', 'Content-Type: application/json', 'Transfer-Encoding: chunked', CLOSE];
     const text = JSON.stringify({ keys: [{ key }] }).padEnd(10_000, ' ');
     const chunks = Array.from(text, (each) => chunk(each)).join('');
     const heard = await exchange(port(), request('POST /v1/keys.verifyKeys HTTP/1.1', head, `${chunks}0\r\n\r\n`));
@@ -161,11 +161,11 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
       [verification('{}', CLOSE), 400],
       [verification(' '.repeat(9000), CLOSE), 413],
       [request('GET /v1/liveness HTTP/1.0'), 200],
-      [request('GET /docs HTTP/1.1', ['Host: a', CLOSE]), 200],
-      [request('OPTIONS /docs HTTP/1.1', ['Host: a', CLOSE]), 204],
-      [request('DELETE /docs HTTP/1.1', ['Host: a', CLOSE]), 405],
-      [request('GET /nowhere HTTP/1.1', ['Host: a', CLOSE]), 404],
-      [request('GET /v1/apis.listApis HTTP/1.1', ['Host: a', CLOSE]), 401],
+      [request('GET /docs HTTP/1.1', ['Host: localhost', CLOSE]), 200],
+      [request('OPTIONS /docs HTTP/1.1', ['Host: localhost', CLOSE]), 204],
+      [request('DELETE /docs HTTP/1.1', ['Host: localhost', CLOSE]), 405],
+      [request('GET /nowhere HTTP/1.1', ['Host: localhost', CLOSE]), 404],
+      [request('GET /v1/apis.listApis HTTP/1.1', ['Host: localhost', CLOSE]), 401],
       [request('GET /docs HTTP/1.1', ['Host: a b', CLOSE]), 400],
     ];
     for (const [bytes, status] of asked) {
@@ -198,19 +198,21 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
   }
 });
 
-test('the metrics are read by HTTP/1.0 without a Host, and with any Host', async () => {
-  const served = await serve({ settings: { KEYSTILE_METRICS_PORT: '0' } });
+test('the metrics are read by HTTP/1.0 without a Host and, where they are no loopback address, with any Host', async () => {
+  const settings = { KEYSTILE_METRICS_PORT: '0', KEYSTILE_METRICS_HOST: '0.0.0.0', KEYSTILE_METRICS_TOKEN: 'a token' };
+  const served = await serve({ settings });
+  const token = 'Authorization: Bearer a token';
   const gauges = () => ({ cluster: null, walBytes: 1, connections: 0, connectionsRefused: 0 });
   const metrics = listenMetrics(served.service.composed.service, gauges);
   for (const [start, host, status] of [
     ['GET /metrics HTTP/1.0', [], 200],
-    ['GET /metrics?a HTTP/1.1', ['Host: a', CLOSE], 200],
+    ['GET /metrics?a HTTP/1.1', ['Host: localhost', CLOSE], 200],
     ['GET /metrics HTTP/1.1', ['Host: a/b', CLOSE], 200],
     ['GET /metrics HTTP/1.1', ['Host: a:99999', CLOSE], 200],
-    ['GET /metric HTTP/1.1', ['Host: a', CLOSE], 404],
-    ['GET /a/metrics HTTP/1.1', ['Host: a', CLOSE], 404],
+    ['GET /metric HTTP/1.1', ['Host: localhost', CLOSE], 404],
+    ['GET /a/metrics HTTP/1.1', ['Host: localhost', CLOSE], 404],
   ] as const) {
-    const heard = await exchange(metrics.port, request(start, host));
+    const heard = await exchange(metrics.port, request(start, [token, ...host]));
     expect([start, heard.status]).toEqual([start, status]);
   }
   await metrics.stop();
@@ -219,7 +221,7 @@ test('the metrics are read by HTTP/1.0 without a Host, and with any Host', async
 
 test('with the runtime, requests that are answered at a time are bounded as connections are', async () => {
   const served = await serve({ settings: { KEYSTILE_MAX_CONNECTIONS: '1' } }, 'runtime');
-  const head = ['Host: a', 'Content-Type: application/json', 'Content-Length: 2'];
+  const head = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 2'];
   using first = await Connection.open(served.server.port, request('POST /v1/keys.verifyKey HTTP/1.1', head));
   while (served.server.connections() === 0) await Bun.sleep(1);
   const heard = await exchange(served.server.port, LIVENESS);

@@ -4,7 +4,7 @@ import { until } from '../../../tools/cluster/wait.ts';
 import { type Setup, sharedSetup } from '../../support/cluster/clusterSetup.ts';
 
 /** As behind a load balancer: the browser knows one host, whichever node answers. */
-const PAGE = { host: 'keys.test', origin: 'http://keys.test', 'keystile-page': 'person' };
+const PAGE = { host: 'localhost', origin: 'http://localhost', 'keystile-page': 'person' };
 
 let setup: Setup;
 

@@ -6,7 +6,7 @@ import { fillFolder } from '../fill.ts';
 const KEYS = 100;
 /** As many requests as fit into 600 KB. Each answer has 430 KB. */
 const REQUESTS = 12_631;
-const BYTES = Buffer.from('GET /openapi.json HTTP/1.1\r\nHost: keystile\r\n\r\n'.repeat(REQUESTS));
+const BYTES = Buffer.from('GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(REQUESTS));
 const WATCHED_MS = 5000;
 
 export interface PipelinedResult {

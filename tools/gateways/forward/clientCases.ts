@@ -98,7 +98,7 @@ const methods: ForwardCase = {
     chunked.send(requestText('POST', [`X-API-Key: ${key}`, 'Transfer-Encoding: chunked'], '5\r\nhello\r\n0\r\n\r\n'));
     expectEqual('chunked', (await chunked.answer())?.status, 200);
     using old = await Client.open(gateway.port);
-    old.send(`GET ${PROTECTED} HTTP/1.0\r\nHost: a\r\nX-API-Key: ${key}\r\n\r\n`);
+    old.send(`GET ${PROTECTED} HTTP/1.0\r\nHost: keys.example.com\r\nX-API-Key: ${key}\r\n\r\n`);
     expectEqual('HTTP/1.0', (await old.answer())?.status, 200);
     const reached = app.take().map(({ method, body }) => [method, body]);
     expectEqual('seen by the service', reached, [...bodies, ['POST', 'hello'], ['GET', '']]);
@@ -149,7 +149,7 @@ const addresses: ForwardCase = {
 };
 
 function requestText(method: string, lines: readonly string[], body: string): string {
-  return [`${method} ${PROTECTED} HTTP/1.1`, 'Host: a', ...lines, '', body].join('\r\n');
+  return [`${method} ${PROTECTED} HTTP/1.1`, 'Host: keys.example.com', ...lines, '', body].join('\r\n');
 }
 
 export const CLIENT_CASES: readonly ForwardCase[] = [query, headers, twoKeys, methods, expecting, addresses];

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+
+import { hostCheck } from '../../../src/http/request/framing.ts';
+import { listenMetrics } from '../../../src/serve/listen.ts';
+import { exchange } from './connection.ts';
+import { request, SERVERS, type Served, serve, verification } from './wire.ts';
+
+const ACCEPTED = [
+  'localhost',
+  'LocalHost:7878',
+  '127.0.0.1',
+  '127.0.0.1:80',
+  '127.255.3.4:7878',
+  '[::1]',
+  '[::1]:7878',
+];
+const PUBLIC = ['keys.example.com', 'KEYS.example.com:8443'];
+const REFUSED = [
+  'evil.example',
+  'evil.example:7878',
+  'localhost.evil.example',
+  '127.0.0.1.evil.example',
+  'keys.example.com.evil.example',
+  'evil-keys.example.com',
+  'example.com',
+  '0.0.0.0:7878',
+  '[::]',
+  '128.0.0.1',
+  '192.168.0.1',
+  '127.1',
+  '2130706433',
+];
+
+const accepts = (check: (host: string) => void, host: string): boolean => {
+  try {
+    check(host);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+describe.each(['127.0.0.1', '127.0.0.53', '::1', 'localhost'])('on %s', (listensOn) => {
+  test('a Host is a name of this machine or that of KEYSTILE_PUBLIC_URL, with any port', () => {
+    const check = hostCheck(listensOn, 'https://keys.example.com:8443/base');
+    // Twice, because the last one that was accepted is remembered.
+    for (const host of [...ACCEPTED, ...PUBLIC, ...ACCEPTED])
+      expect([host, accepts(check, host)]).toEqual([host, true]);
+    for (const host of [...REFUSED, ...REFUSED]) expect([host, accepts(check, host)]).toEqual([host, false]);
+    expect(accepts(hostCheck(listensOn, null), 'keys.example.com')).toBe(false);
+    expect(accepts(hostCheck(listensOn, null), '')).toBe(false);
+  });
+});
+
+test.each(['0.0.0.0', '::', '10.0.0.1', 'keys.internal'])(
+  'on %s every valid Host is accepted, as ever',
+  (listensOn) => {
+    const check = hostCheck(listensOn, 'https://keys.example.com');
+    for (const host of [...ACCEPTED, ...PUBLIC, ...REFUSED]) expect([host, accepts(check, host)]).toEqual([host, true]);
+    expect(accepts(check, 'a/b')).toBe(false);
+  },
+);
+
+describe.each(SERVERS)('the server %s', (name) => {
+  let served: Served;
+  let key = '';
+
+  beforeAll(async () => {
+    served = await serve({ settings: { KEYSTILE_PUBLIC_URL: 'https://keys.example.com' } }, name);
+    ({ key } = await served.service.createKey({ remaining: 1000 }));
+  });
+
+  afterAll(() => served.close());
+
+  const ask = (host: string | null, version = '1.1') =>
+    exchange(
+      served.server.port,
+      request(`GET /v1/readiness HTTP/${version}`, [...(host === null ? [] : [`Host: ${host}`]), 'Connection: close']),
+    );
+  const verify = (host: string) =>
+    exchange(
+      served.server.port,
+      verification(JSON.stringify({ key }), 'Connection: close').replace('Host: localhost', `Host: ${host}`),
+    );
+
+  test('a page of another name learns nothing and spends nothing; the refusal names the setting', async () => {
+    const remaining = async () => (await served.service.ok('/v1/keys.whoami', { key })).remaining as number;
+    const before = await remaining();
+    for (const answer of [await ask('evil.example'), await verify('evil.example:7878')]) {
+      expect([answer.status, answer.headers['connection']]).toEqual([400, 'close']);
+      expect(answer.body).toContain('set KEYSTILE_PUBLIC_URL');
+      expect(answer.body).not.toContain('"valid"');
+    }
+    expect(JSON.parse((await ask('evil.example')).body).error.message).toBe(
+      'This service listens on a loopback address, so it must be called as localhost, 127.0.0.1 or [::1], or as keys.example.com, got the Host "evil.example". If clients call it by another name, for example through a proxy on this machine, set KEYSTILE_PUBLIC_URL to the address that they use.',
+    );
+    expect(await remaining()).toBe(before);
+    for (const host of ['localhost', '127.0.0.1:7878', 'keys.example.com']) {
+      expect((await ask(host)).status).toBe(200);
+      expect((await verify(host)).status).toBe(200);
+    }
+    expect(await remaining()).toBe(before - 3);
+  });
+
+  test('a health check of HTTP/1.0 without Host is answered', async () => {
+    expect((await ask(null, '1.0')).status).toBe(200);
+  });
+});
+
+test('the metrics refuse the same Hosts', async () => {
+  const settings = { KEYSTILE_METRICS_PORT: '0', KEYSTILE_PUBLIC_URL: 'https://keys.example.com' };
+  const served = await serve({ settings });
+  const gauges = () => ({ cluster: null, walBytes: 1, connections: 0, connectionsRefused: 0 });
+  const metrics = listenMetrics(served.service.composed.service, gauges);
+  const ask = (host: string) =>
+    exchange(metrics.port, request('GET /metrics HTTP/1.1', [`Host: ${host}`, 'Connection: close']));
+  const refused = await ask('evil.example');
+  const told = ['KEYSTILE_PUBLIC_URL', 'keystile_'].map((word) => refused.body.includes(word));
+  expect([refused.status, ...told]).toEqual([400, true, false]);
+  for (const host of ['localhost:7879', 'keys.example.com']) expect((await ask(host)).status).toBe(200);
+  await metrics.stop();
+  await served.close();
+});
