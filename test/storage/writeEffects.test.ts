@@ -28,6 +28,22 @@ const NOTHING: RecordChange = {
 const batch = { id: 'b_1', migrationId: 'mig_1', apiId: 'api_1', first: 0, count: 1, keys: '[]', actor: '{}' };
 const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secretDigest: 'b', start: 's' } as const;
 
+const session = {
+  kind: 'insertSession',
+  session: {
+    id: 'ses_1',
+    digest: 'a',
+    rootKeyId: 'rk_1',
+    createdAtMs: 1,
+    usedAtMs: 1,
+    untilMs: 2,
+    origin: null,
+    browser: null,
+  },
+  expect: 'b',
+  most: 1,
+} as const;
+
 /** Every kind of write, and what nodes must forget because of it; null: nothing. */
 const doomed = (id: string, ...digests: string[]) => ({ id, expect: 1, digests, words: [] });
 
@@ -102,10 +118,12 @@ const TOUCHES: readonly (readonly [string, RecordWrite, Partial<RecordChange> | 
   ['a new root key', { kind: 'insertRootKey', rootKey: rootKey('rk_1') }, { rootKeys: true }],
   ['a rotated root key', rotation, { rootKeys: true }],
   ['a revoked root key', { kind: 'revokeRootKey', rootKeyId: 'rk_1', revokedAtMs: 1 }, { rootKeys: true }],
+  ['a session, which may end an older one', session, { rootKeys: true }],
   ['the end of a session', { kind: 'endSession', sessionId: 'ses_1' }, { rootKeys: true }],
   ['the end of all sessions of a root key', { kind: 'endSessions', rootKeyId: 'rk_1' }, { rootKeys: true }],
   ['the use of a session', { kind: 'useSession', sessionId: 'ses_1', usedAtMs: 1, untilMs: 2 }, null],
-  ['an import that waits', { kind: 'enqueueImport', batch }, null],
+  ['a bound', { kind: 'requireAtMost', what: 'roles', of: null, most: 1 }, null],
+  ['an import that waits', { kind: 'enqueueImport', batch, mostWaiting: 10 }, null],
   ['an import that is done', { kind: 'finishImport', batch: { ...batch, done: 1, errors: [] } }, null],
 ];
 

@@ -8,6 +8,7 @@ import type { NamespaceEntry, Namespaces } from './namespaces.ts';
 import type { Actor } from '../admin/change/actor.ts';
 import { auditEntry } from '../admin/audit/auditEntry.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
+import type { KeepQuota } from '../admin/change/quotas.ts';
 
 /** How often the namespace is created and looked up again when another node interferes. */
 const MAX_TRIES = 5;
@@ -33,7 +34,7 @@ export class CreateNamespace {
     let making = this.#creating.get(name);
     if (making === undefined) {
       making = this.#context.quotas
-        .creating('namespaces', 1, () => this.#create(actor, name))
+        .creating('namespaces', 1, (keepQuota) => this.#create(actor, name, keepQuota))
         .finally(() => this.#creating.delete(name));
       this.#creating.set(name, making);
     }
@@ -50,11 +51,12 @@ export class CreateNamespace {
     return { write: { kind: 'insertNamespace', namespace }, entry };
   }
 
-  async #create(actor: Actor, name: string): Promise<NamespaceEntry> {
+  async #create(actor: Actor, name: string, keepQuota: KeepQuota): Promise<NamespaceEntry> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const { write, entry } = this.#draft(actor, name);
       // Another node may have created it first. Then the lookup finds that one.
-      await this.#context.changes.tryOnce({ writes: [write], accounts: [], entries: [entry] });
+      const writes = [write, ...(await keepQuota())];
+      await this.#context.changes.tryOnce({ writes, accounts: [], entries: [entry] });
       const found = await this.#namespaces.find(name);
       if (found !== null) return found;
     }

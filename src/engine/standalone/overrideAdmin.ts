@@ -27,7 +27,7 @@ export type OverridePage = Page<OverrideRecord> & { readonly namespaceId: string
 /** Manages overrides: other numbers for some identifiers of a namespace. */
 export class OverrideAdmin {
   readonly #context: AdminContext;
-  /** Overrides of one namespace are set one at a time, so that the bounds on their number hold. */
+  /** One at a time of each namespace: those with a star share a revision, so each round of many would let only one through. */
   readonly #oneAtATime = new OneAtATime(
     'Too many changes of the overrides of this namespace are waiting; nothing was changed. Try again.',
   );
@@ -81,6 +81,7 @@ export class OverrideAdmin {
     }
     const { total } = await records.listOverrides(namespace.id, { limit: 1, after: null });
     if (total >= MAX_OVERRIDES_PER_NAMESPACE) throw tooManyOverrides();
+    // The revision of the patterns, which was read before, refuses a pattern that is counted at the same time as another one is made.
     if (isPattern(numbers.identifier)) await this.#refuseTooManyPatterns(namespace.id, total);
     return this.#inserting(actor, namespace, numbers);
   }
@@ -102,8 +103,11 @@ export class OverrideAdmin {
     const override: OverrideRecord = { id, namespaceId: namespace.id, ...numbers, ...made };
     const after = auditedOverride(override);
     const entry = auditEntry(actor, { action: 'override.create', target: id, before: null, after });
-    const write = { kind: 'insertOverride', override, expectPatterns: namespace.patternsRevision } as const;
-    return { change: { writes: [write], accounts: [], entries: [entry] }, answer: () => id };
+    const writes = [
+      { kind: 'insertOverride', override, expectPatterns: namespace.patternsRevision },
+      { kind: 'requireAtMost', what: 'overrides', of: namespace.id, most: MAX_OVERRIDES_PER_NAMESPACE },
+    ] as const;
+    return { change: { writes, accounts: [], entries: [entry] }, answer: () => id };
   }
 
   async #load(actor: Actor, operation: Operation, reference: NamespaceReference): Promise<NamespaceRecord> {

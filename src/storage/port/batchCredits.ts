@@ -1,5 +1,6 @@
 import type { AccountState } from '../../core/account.ts';
 import type { AccountChange, ChangedAccount } from '../../core/accountChange.ts';
+import { MAX_LIVE_GRANTS } from '../../core/bounds.ts';
 import type { Pockets } from '../../core/pockets.ts';
 import type { Reservation } from '../../core/reservation.ts';
 import { joinedLine, type StatementLine } from '../../core/statement.ts';
@@ -11,6 +12,14 @@ export interface StoredCredits {
   reservation(id: string): Reservation | undefined;
   reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined;
   liveReservations(keyId: string): number;
+}
+
+/**
+ * A grant that expires would be one more than an account may have. Whoever asks for it has counted before, but others grant at the same
+ * time; here the account is held.
+ */
+export function exceedsGrants({ grant }: AccountChange, { pockets }: ChangedAccount): boolean {
+  return grant != null && grant.expiresAtMs !== null && (pockets?.grants.length ?? 0) > MAX_LIVE_GRANTS;
 }
 
 /** What a batch or a transaction has decided of credits, on top of what is stored. */

@@ -5,7 +5,8 @@ type LockRank = readonly [kind: number, name: string];
 
 /**
  * The writes that can share a commit with other changes. Each of them locks one row or claims one name. Commits that lock in this
- * order cannot end in a deadlock with one another. A join counts the keys of an identity, so it comes after the writes of keys.
+ * order cannot end in a deadlock with one another. A join counts the keys of an identity, so it comes after the writes of keys. What counts
+ * records of the installation comes after all of them.
  */
 const RANKS: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite, { kind: K }>) => LockRank } = {
   insertApi: ({ api }) => [0, api.id],
@@ -21,6 +22,7 @@ const RANKS: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite
   joinIdentity: ({ identityId }) => [5, identityId],
   tellCredits: ({ account }) => [6, String(account)],
   tellLimit: ({ owner, name, durationMs }) => [7, `${owner} ${durationMs} ${name}`],
+  requireAtMost: ({ what, of }) => [8, `${what} ${of ?? ''}`],
 };
 
 /** Whether a change with these writes can share a commit. The others are rare, and lock several rows or rows that many changes use. */
@@ -28,16 +30,24 @@ export function canShareCommit(writes: readonly RecordWrite[]): boolean {
   return writes.every(({ kind }) => RANKS[kind] !== undefined);
 }
 
-/** The writes in the order of their locks. Of writes that cannot share a commit, only the joins are moved. */
+/** The writes in the order of their locks. Of writes that cannot share a commit, only those that count are moved. */
 export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrite[] {
-  const joins = new Map<string, RecordWrite>();
+  const counting = new Map<string, RecordWrite>();
+  const others: RecordWrite[] = [];
   for (const write of writes) {
-    if (write.kind !== 'joinIdentity') continue;
-    joins.set(`${write.identityId} ${write.expect} ${write.maxKeys}`, write);
+    const name = nameOfCount(write);
+    if (name === null) others.push(write);
+    else counting.set(name, write);
   }
-  const others = joins.size === 0 ? writes : writes.filter(({ kind }) => kind !== 'joinIdentity');
-  if (canShareCommit(writes)) return sorted([...others, ...joins.values()]);
-  return [...others, ...sorted([...joins.values()])];
+  if (canShareCommit(writes)) return sorted([...others, ...counting.values()]);
+  return [...others, ...sorted([...counting.values()])];
+}
+
+/** Writes that count the same are one; null: it counts nothing. */
+function nameOfCount(write: RecordWrite): string | null {
+  if (write.kind === 'joinIdentity') return `identity ${write.identityId} ${write.expect} ${write.maxKeys}`;
+  if (write.kind === 'requireAtMost') return `${write.what} ${write.of} ${write.most}`;
+  return null;
 }
 
 function sorted(writes: readonly RecordWrite[]): readonly RecordWrite[] {

@@ -42,6 +42,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
     revises: [recordFence('identity', identityId, ABSENT)],
   }),
   joinIdentity: () => NOTHING,
+  requireAtMost: () => NOTHING,
   insertCreditCall: () => NOTHING,
   insertPlan: ({ plan: { id, revision } }) => ({ ...NOTHING, revises: [recordFence('plan', id, revision)] }),
   updatePlan: ({ plan: { id, revision } }) => ({
@@ -100,9 +101,9 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
   rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
   revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
-  insertSession: ({ session }) => ({ ...NOTHING, locks: [`root key ${session.rootKeyId}`] }),
+  // It may have ended an older one, and nodes keep sessions with their root keys.
+  insertSession: ({ session }) => rootKeyEffects(session.rootKeyId),
   useSession: () => NOTHING,
-  // Nodes keep sessions with their root keys.
   endSession: () => ({ ...NOTHING, drops: { rootKeys: true } }),
   endSessions: () => ({ ...NOTHING, drops: { rootKeys: true } }),
   // Nodes keep nothing of the customers' page: each of its requests reads its session.

@@ -31,6 +31,17 @@ export interface KeyToDelete {
   readonly words: readonly string[];
 }
 
+/** Records of which there may be only so many: in the installation, or, of overrides, in a namespace. */
+export type BoundedRecords =
+  | 'keys'
+  | 'apis'
+  | 'namespaces'
+  | 'plans'
+  | 'permissions'
+  | 'roles'
+  | 'webhooks'
+  | 'overrides';
+
 /** One row to write. `expect` is the revision that the change was made from. A different one in the database refuses the change. */
 export type RecordWrite =
   | { readonly kind: 'insertApi'; readonly api: ApiRecord }
@@ -57,6 +68,17 @@ export type RecordWrite =
       readonly expect: number;
       /** Its own bound or that of its plan; null = any number. */
       readonly maxKeys: number | null;
+    }
+  /**
+   * Refused when there are more than `most` with those of this change. They are counted one change after the other, so that changes that are
+   * made at the same time, on any nodes, do not exceed the bound together.
+   */
+  | {
+      readonly kind: 'requireAtMost';
+      readonly what: BoundedRecords;
+      /** What they belong to; null = the installation. */
+      readonly of: string | null;
+      readonly most: number;
     }
   | { readonly kind: 'insertPlan'; readonly plan: PlanRecord }
   | { readonly kind: 'updatePlan'; readonly plan: PlanRecord; readonly expect: number }
@@ -112,13 +134,22 @@ export type RecordWrite =
       readonly start: string;
     }
   | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
-  /** `expect`: the digest of the root key's secret. Refused when the root key has another one by now, or was revoked. */
-  | { readonly kind: 'insertSession'; readonly session: SessionRecord; readonly expect: string }
+  /**
+   * `expect`: the digest of the root key's secret. Refused when the root key has another one by now, or was revoked. Of its sessions the
+   * newest `most` stay, also when several are made at the same time.
+   */
+  | {
+      readonly kind: 'insertSession';
+      readonly session: SessionRecord;
+      readonly expect: string;
+      readonly most: number;
+    }
   | { readonly kind: 'useSession'; readonly sessionId: string; readonly usedAtMs: number; readonly untilMs: number }
   | { readonly kind: 'endSession'; readonly sessionId: string }
   /** Ends all sessions of a root key, and the links that it made. */
   | { readonly kind: 'endSessions'; readonly rootKeyId: string }
-  | { readonly kind: 'insertPortalSession'; readonly session: PortalSessionRecord }
+  /** Of the sessions of its identity the newest `most` stay, also when several are made at the same time. */
+  | { readonly kind: 'insertPortalSession'; readonly session: PortalSessionRecord; readonly most: number }
   /** `expect`: the digest of the token. Refused when the link was opened before. */
   | {
       readonly kind: 'openPortalSession';
@@ -168,5 +199,6 @@ export type RecordWrite =
       readonly durationMs: number;
       readonly resetAtMs: number;
     }
-  | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch }
+  /** Refused when more than `mostWaiting` keys of the migration would wait. */
+  | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch; readonly mostWaiting: number }
   | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };

@@ -1,6 +1,7 @@
 import type { PortalAction, PortalSessionRecord } from '../../core/portalSession.ts';
 import type { FoundPortalSession } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
+import { holdName } from './boundedRecords.ts';
 import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
 import { insert, type SqlReader, type WriteStatement } from './query/statement.ts';
 
@@ -43,7 +44,11 @@ export async function listPortalSessions(reader: SqlReader, identityId: string, 
 export function portalStatements(write: PortalWrite): readonly WriteStatement[] {
   switch (write.kind) {
     case 'insertPortalSession':
-      return [insert('portal_sessions', columnsOf(write.session))];
+      return [
+        holdPortalOf(write.session.identityId),
+        insert('portal_sessions', columnsOf(write.session)),
+        endOldest(write.session, write.most),
+      ];
     case 'openPortalSession': {
       const { sessionId, expect, digest, openedAtMs, untilMs } = write;
       return [
@@ -56,6 +61,7 @@ export function portalStatements(write: PortalWrite): readonly WriteStatement[] 
     }
     case 'countPortalChange':
       return [
+        holdPortalOf(write.identityId),
         {
           sql: `UPDATE portal_sessions SET changes = changes + 1 WHERE id = $1
             AND (SELECT sum(changes) FROM portal_sessions WHERE identity_id = $2) < $3`,
@@ -72,6 +78,21 @@ export function portalStatements(write: PortalWrite): readonly WriteStatement[] 
         },
       ];
   }
+}
+
+/** So the sessions of an identity, and the changes in them, are counted one after the other. */
+function holdPortalOf(identityId: string): WriteStatement {
+  return holdName(`portal of ${identityId}`);
+}
+
+function endOldest({ identityId, createdAtMs: nowMs }: PortalSessionRecord, most: number): WriteStatement {
+  const live = 'identity_id = $2 AND until_ms > $1';
+  return {
+    sql: `UPDATE portal_sessions SET until_ms = $1 WHERE ${live} AND id NOT IN (
+      SELECT id FROM portal_sessions WHERE ${live} ORDER BY created_at_ms DESC, id DESC LIMIT $3)`,
+    params: [nowMs, identityId, most],
+    expects: null,
+  };
 }
 
 function columnsOf(session: PortalSessionRecord): Record<keyof PortalSessionRow, string | number | null> {

@@ -52,7 +52,11 @@ export async function listSessions(
 export function sessionStatements(write: SessionWrite): readonly WriteStatement[] {
   switch (write.kind) {
     case 'insertSession':
-      return [holdRootKey(write.session.rootKeyId, write.expect), insert('sessions', sessionColumns(write.session))];
+      return [
+        holdRootKey(write.session.rootKeyId, write.expect),
+        insert('sessions', sessionColumns(write.session)),
+        removeOldest(write.session, write.most),
+      ];
     case 'useSession':
       return [
         {
@@ -76,7 +80,18 @@ export function sessionStatements(write: SessionWrite): readonly WriteStatement[
   }
 }
 
-/** Changes nothing, but refuses the change when the root key has another secret by now, or was revoked. */
+/** Runs while the root key is held: it sees every other session of it. */
+function removeOldest({ rootKeyId, createdAtMs: nowMs }: SessionRecord, most: number): WriteStatement {
+  const live = 'root_key_id = $1 AND until_ms > $2';
+  return {
+    sql: `DELETE FROM sessions WHERE ${live} AND id NOT IN (
+      SELECT id FROM sessions WHERE ${live} ORDER BY created_at_ms DESC, id DESC LIMIT $3)`,
+    params: [rootKeyId, nowMs, most],
+    expects: null,
+  };
+}
+
+/** Changes nothing, but holds the row until the change is committed, and refuses the change when the root key has another secret by now, or was revoked. */
 function holdRootKey(rootKeyId: string, secretDigest: string): WriteStatement {
   return {
     sql: 'UPDATE root_keys SET start = start WHERE id = $1 AND secret_digest = $2 AND revoked_at_ms IS NULL',

@@ -1,6 +1,7 @@
 import type { ApiRecord, OverrideRecord, RoleRecord, RootKeyRecord } from '../../core/records.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import type { RecordWrite } from '../port/writes.ts';
+import { requireAtMost } from './boundedRecords.ts';
 import { holdIdentity, identityColumns, identityWithKeys, lockIdentity } from './holders/identityWrites.ts';
 import { enqueueImport, finishImport } from './imports/importWrites.ts';
 import { keyColumns, removeKeys, retireKeys } from './keys/keyWrites.ts';
@@ -44,6 +45,8 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
       return write.maxKeys === null
         ? [holdIdentity(write.identityId, write.expect)]
         : [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, `<= ${write.maxKeys}`)];
+    case 'requireAtMost':
+      return requireAtMost(write);
     case 'insertPlan':
     case 'updatePlan':
     case 'removePlan':
@@ -135,7 +138,7 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'tellLimit':
       return [toldStatement(write)];
     case 'enqueueImport':
-      return enqueueImport(write.batch);
+      return enqueueImport(write.batch, write.mostWaiting);
     case 'finishImport':
       return finishImport(write.batch);
   }

@@ -35,8 +35,11 @@ export class ApiAdmin {
     const id = makeId('api', nowMs, system.randomBytes(ID_RANDOM_BYTES));
     const api: ApiRecord = { ...BLANK_API, id, name, createdAtMs: nowMs };
     const entry = auditEntry(actor, { action: 'api.create', target: id, before: null, after: auditedApi(api) });
-    await quotas.creating('apis', 1, () =>
-      changes.applyOnce({ writes: [{ kind: 'insertApi', api }], accounts: [], entries: [entry] }),
+    await quotas.creating('apis', 1, (keepQuota) =>
+      changes.apply(async () => {
+        const writes = [{ kind: 'insertApi', api } as const, ...(await keepQuota())];
+        return { change: { writes, accounts: [], entries: [entry] }, answer: () => undefined };
+      }),
     );
     return api;
   }

@@ -40,11 +40,12 @@ export class ImportAdmin {
     requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
     const keys = items.map((item) => toWaitingKey(system, item));
-    return quotas.creating('keys', keys.length, () =>
+    return quotas.creating('keys', keys.length, (keepQuota) =>
       changes.apply(async () => {
         const draft = emptyDraft();
         const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys, quotaLeft: null });
         if (problems.length > 0) throw asOneError(problems);
+        draft.writes.push(...(await keepQuota()));
         return { change: draft, answer: () => keyIds };
       }),
     );
@@ -76,7 +77,11 @@ export class ImportAdmin {
       const after = { apiId, keys: items.length };
       const entry = auditEntry(actor, { action: 'migration.enqueue', target: migrationId, before: null, after });
       return {
-        change: { writes: [{ kind: 'enqueueImport', batch }], accounts: [], entries: [entry] },
+        change: {
+          writes: [{ kind: 'enqueueImport', batch, mostWaiting: MAX_WAITING_KEYS }],
+          accounts: [],
+          entries: [entry],
+        },
         answer: () => this.#queue.wake(),
       };
     });

@@ -78,7 +78,10 @@ export class ImportQueue {
     const { keyIds, problems } = await this.#prepareImport.draftKeys(draft, actor, { keys: read.keys, quotaLeft });
     const errors = problems.map(({ index, error }) => ({ index: batch.first + index, message: error.message }));
     try {
-      return await quotas.creating('keys', keyIds.length, () => changes.tryOnce(finishing(batch, draft, errors)));
+      return await quotas.creating('keys', keyIds.length, async (keepQuota) => {
+        draft.writes.push(...(await keepQuota()));
+        return changes.tryOnce(finishing(batch, draft, errors));
+      });
     } catch (error) {
       // Other calls have used up the quota meanwhile. The next try finds how much is left.
       if (error instanceof AppError && error.code === 'PRECONDITION_FAILED') return false;

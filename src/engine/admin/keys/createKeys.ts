@@ -35,10 +35,11 @@ export class CreateKeys {
   async create(actor: Actor, inputs: readonly NewKey[]): Promise<readonly CreatedKey[]> {
     const { changes, quotas } = this.#context;
     await this.#refuseHidden(actor, inputs);
-    return quotas.creating('keys', inputs.length, () =>
+    return quotas.creating('keys', inputs.length, (keepQuota) =>
       changes.apply(async () => {
         const draft = emptyDraft();
         const created = await this.#draft(draft, actor, inputs);
+        draft.writes.push(...(await keepQuota()));
         return { change: draft, answer: () => created };
       }),
     );

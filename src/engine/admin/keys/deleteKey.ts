@@ -51,7 +51,7 @@ export class DeleteKey {
   /** Restores a softly deleted key as it was. Boundaries that passed meanwhile refill it. */
   async restore(actor: Actor, keyId: string): Promise<void> {
     const { changes, storage, refills, quotas } = this.#context;
-    await quotas.creating('keys', 1, () =>
+    await quotas.creating('keys', 1, (keepQuota) =>
       changes.apply(async () => {
         const { key: before, identity } = readable(await this.#reader.findAny(actor, 'api.update_key', keyId));
         const api = await storage.records.findApi(before.apiId);
@@ -80,6 +80,7 @@ export class DeleteKey {
         draft.accounts.push(...reviveAccounts(before, revision, { refills, nowMs, plan }));
         const facts = { before: null, after: auditedKey(key, identity), ids: idsAround(key, identity) };
         draft.entries.push(auditEntry(actor, { action: 'key.restore', target: keyId, ...facts }));
+        draft.writes.push(...(await keepQuota()));
         return { change: draft, answer: () => undefined };
       }),
     );

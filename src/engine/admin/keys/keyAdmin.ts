@@ -51,12 +51,13 @@ export class KeyAdmin {
   async create(actor: Actor, input: NewKey): Promise<CreatedKey> {
     const { changes, quotas, system } = this.#context;
     requireOn(actor, 'api.create_key', input.apiId, 'api', input.apiId);
-    return quotas.creating('keys', 1, () =>
+    return quotas.creating('keys', 1, (keepQuota) =>
       changes.apply(async () => {
         const api = await this.#api(input.apiId);
         const { secret, stored } = newSecret(system, api, input);
         const draft = emptyDraft();
         const key = await this.#createKey.draftKey(draft, actor, api, { ...input, secret: stored });
+        draft.writes.push(...(await keepQuota()));
         return { change: draft, answer: () => ({ keyId: key.id, secret }) };
       }),
     );

@@ -72,6 +72,7 @@ export class PlanAdmin {
       const blank: PlanRecord = { ...BLANK, id, name, remaining, metered, refills: [], createdAtMs: nowMs };
       const plan = await this.#patched(draft, actor, blank, patch);
       draft.writes.push({ kind: 'insertPlan', plan });
+      draft.writes.push({ kind: 'requireAtMost', what: 'plans', of: null, most: MAX_PLANS });
       draft.entries.push(
         auditEntry(actor, { action: 'plan.create', target: id, before: null, after: auditedPlan(plan) }),
       );

@@ -94,11 +94,7 @@ export class PortalSessions {
       untilMs: nowMs + PORTAL_LINK_MS,
       changes: 0,
     };
-    const live = await storage.records.listPortalSessions(identity.id, nowMs);
-    const writes: RecordWrite[] = [
-      ...live.slice(MAX_PER_IDENTITY - 1).map((sessionId) => ended(sessionId, nowMs)),
-      { kind: 'insertPortalSession', session },
-    ];
+    const writes: RecordWrite[] = [{ kind: 'insertPortalSession', session, most: MAX_PER_IDENTITY }];
     const defaults = keyDefaults === null ? null : (JSON.parse(keyDefaults) as object);
     const after = { externalId: identity.externalId, apiId, allow, returnUrl, keyDefaults: defaults };
     const entry = auditEntry(actor, { action: 'portal.createSession', target: session.id, before: null, after });

@@ -39,10 +39,10 @@ export class PermissionAdmin {
     return this.#context.changes.apply(async () => {
       const known = await this.#references.readPermissions([{ name: fields.name, slug: fields.slug }]);
       const permission = this.#references.newPermission(actor, fields, known);
-      await this.#references.requireBelowMax('permissions', 1);
+      const bound = await this.#references.requireBelowMax('permissions', 1);
       return {
         change: {
-          writes: [{ kind: 'insertPermission', permission }],
+          writes: [{ kind: 'insertPermission', permission }, ...bound],
           accounts: [],
           entries: [permissionCreated(actor, permission)],
         },
@@ -76,9 +76,9 @@ export class PermissionAdmin {
     return this.#context.changes.apply(async () => {
       const known = await this.#references.readRoles([{ name: fields.name }]);
       const role = this.#references.newRole(actor, fields, known);
-      await this.#references.requireBelowMax('roles', 1);
+      const bound = await this.#references.requireBelowMax('roles', 1);
       return {
-        change: { writes: [{ kind: 'insertRole', role }], accounts: [], entries: [roleCreated(actor, role)] },
+        change: { writes: [{ kind: 'insertRole', role }, ...bound], accounts: [], entries: [roleCreated(actor, role)] },
         answer: () => role.id,
       };
     });

@@ -73,10 +73,10 @@ export class ResolveReferences {
       made.push(permission);
       return permission;
     });
-    await this.requireBelowMax('permissions', made.length, known);
+    const bound = await this.requireBelowMax('permissions', made.length, known);
     return {
       records: unique(records),
-      writes: made.map((permission) => ({ kind: 'insertPermission', permission })),
+      writes: [...made.map((permission) => ({ kind: 'insertPermission', permission }) as const), ...bound],
       entries: made.map((permission) => permissionCreated(actor, permission)),
     };
   }
@@ -99,10 +99,10 @@ export class ResolveReferences {
       made.push(role);
       return role;
     });
-    await this.requireBelowMax('roles', made.length, known);
+    const bound = await this.requireBelowMax('roles', made.length, known);
     return {
       records: unique(records),
-      writes: made.map((role) => ({ kind: 'insertRole', role })),
+      writes: [...made.map((role) => ({ kind: 'insertRole', role }) as const), ...bound],
       entries: made.map((role) => roleCreated(actor, role)),
     };
   }
@@ -130,19 +130,23 @@ export class ResolveReferences {
     return this.#context.storage.records.findRoles(namedBy(references));
   }
 
-  /** Refuses `count` more when there would be too many. `known`: further keys of the same change create some as well. */
+  /**
+   * Refuses `count` more when there would be too many. `known`: further keys of the same change create some as well. Answers the write that
+   * does so again when the change is carried out, because others may be made at the same time.
+   */
   async requireBelowMax(
     what: 'permissions' | 'roles',
     count: number,
     known: KnownReferences | null = null,
-  ): Promise<void> {
-    if (count === 0) return;
+  ): Promise<RecordWrite[]> {
+    if (count === 0) return [];
     const { records } = this.#context.storage;
     const max = what === 'roles' ? MAX_ROLES : MAX_PERMISSIONS;
     const counts = known?.counts[what] ?? { held: null, made: 0 };
     counts.held ??= what === 'roles' ? await records.countRoles(max) : await records.countPermissions(max);
     counts.made += count;
     if (counts.held + counts.made > max) throw tooManyHeld(what, max);
+    return [{ kind: 'requireAtMost', what, of: null, most: max }];
   }
 
   newPermission(

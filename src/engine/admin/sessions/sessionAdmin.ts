@@ -57,13 +57,10 @@ export class SessionAdmin {
       browser,
     };
     const { records } = this.#storage;
-    const own = await records.listSessions([rootKey.id], nowMs, MAX_LISTED);
-    const ending = own.slice(MAX_PER_ROOT_KEY - 1).map(({ id }) => id);
     const former = formerSecret === null ? null : await records.findSession(this.#system.digestSecret(formerSecret));
-    if (former !== null) ending.push(former.session.id);
     const writes: RecordWrite[] = [
-      ...ending.map((sessionId) => ({ kind: 'endSession', sessionId }) as const),
-      { kind: 'insertSession', session, expect: rootKey.secretDigest },
+      ...(former === null ? [] : [{ kind: 'endSession', sessionId: former.session.id } as const]),
+      { kind: 'insertSession', session, expect: rootKey.secretDigest, most: MAX_PER_ROOT_KEY },
     ];
     const after = { rootKeyId: rootKey.id, browser, by };
     const entry = auditEntry(actor, { action: 'session.create', target: session.id, before: null, after });

@@ -63,6 +63,7 @@ export class WebhookAdmin {
       const after = auditedWebhook(webhook);
       const draft = emptyDraft();
       draft.writes.push({ kind: 'insertWebhook', webhook });
+      draft.writes.push({ kind: 'requireAtMost', what: 'webhooks', of: null, most: MAX_WEBHOOKS });
       draft.entries.push(auditEntry(actor, { action: 'webhook.create', target: id, before: null, after }));
       return { change: draft, answer: () => ({ webhookId: id, secret }) };
     });

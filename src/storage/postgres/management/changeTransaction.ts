@@ -1,6 +1,6 @@
 import type { AccountState } from '../../../core/account.ts';
 import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
-import { BatchCredits } from '../../port/batchCredits.ts';
+import { BatchCredits, exceedsGrants } from '../../port/batchCredits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, type StaleAccounts, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
@@ -129,11 +129,11 @@ function decide(change: Change, { states, credits, nowMs }: Locked): Decided | S
   for (const each of change.accounts) {
     const before = states.get(each.account) ?? undefined;
     const after = changed(before, credits.pockets(each.account), each, nowMs);
-    if (after === 'stale') return markBeside(each, before);
     if (after === 'due') {
       due.push(each.account);
       continue;
     }
+    if (after === 'stale' || exceedsGrants(each, after)) return markBeside(each, before);
     accounts.push(after);
     states.set(each.account, after.state);
     credits.adopt(each, before, after);

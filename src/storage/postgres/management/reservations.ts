@@ -24,6 +24,7 @@ import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence
 import type { Ask, AskAll, Pool } from '../connection/pool.ts';
 import { pauseBeforeRetry } from '../connection/retryPause.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
+import { holdName } from '../../sql/boundedRecords.ts';
 import { brokenFences } from './brokenFences.ts';
 import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
 import { LockedView } from './lockedView.ts';
@@ -77,8 +78,12 @@ export class Reservations {
       values: [keyId],
     };
     const accounts = spend.charges.map(({ account }) => account);
-    return this.#transact(accounts, [earlier, live, brokenFences(spend)], (read) => {
-      const [found = [], counted = [], broken = []] = read.others;
+    // Reservations of one key wait for each other at its credits. Without credits they may have no account in common.
+    const hasCredits = spend.charges.some(({ rule }) => rule.kind === 'credits');
+    const { onPostgres = '', params } = holdName(`reservations of ${keyId}`);
+    const hold = hasCredits ? [] : [{ text: onPostgres, values: params }];
+    return this.#transact(accounts, [...hold, earlier, live, brokenFences(spend)], (read) => {
+      const [found = [], counted = [], broken = []] = read.others.slice(hold.length);
       const stored = { found: toReservations(found), live: Number(counted[0]?.['live'] ?? 0) };
       const isBroken = new Set(broken.map(({ ordinal }) => spend.fences[Number(ordinal) - 1]));
       const view = new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), isBroken);

@@ -4,8 +4,14 @@ import { remove, type WriteStatement } from '../query/statement.ts';
 /** Errors of one import that are kept. Further errors are only counted. */
 const MAX_IMPORT_ERRORS = 1000;
 
-/** Raising the counter first locks its row, so two calls at the same time get consecutive ranges of indexes. */
-export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: ImportBatch): WriteStatement[] {
+/**
+ * Raising the counter first locks its row, so two calls at the same time get consecutive ranges of indexes, and do not exceed the bound on
+ * what waits together.
+ */
+export function enqueueImport(
+  { id, migrationId, apiId, count, keys, actor }: ImportBatch,
+  mostWaiting: number,
+): WriteStatement[] {
   return [
     {
       sql: 'INSERT INTO imports (id, api_id, queued, done, failed) VALUES ($1, $2, 0, 0, 0) ON CONFLICT (id) DO NOTHING',
@@ -13,8 +19,8 @@ export function enqueueImport({ id, migrationId, apiId, count, keys, actor }: Im
       expects: null,
     },
     {
-      sql: 'UPDATE imports SET queued = queued + $1 WHERE id = $2 AND api_id = $3',
-      params: [count, migrationId, apiId],
+      sql: 'UPDATE imports SET queued = queued + $1 WHERE id = $2 AND api_id = $3 AND queued - done - failed + $1 <= $4',
+      params: [count, migrationId, apiId, mostWaiting],
       expects: 1,
     },
     {

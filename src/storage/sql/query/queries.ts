@@ -50,6 +50,9 @@ export const LIST_PERMISSIONS = 'SELECT * FROM permissions ORDER BY name';
 export const LIST_ROLES = 'SELECT * FROM roles ORDER BY name';
 export const COUNT_PERMISSIONS = 'SELECT count(*) AS total FROM (SELECT 1 FROM permissions LIMIT $1) counted';
 export const COUNT_ROLES = 'SELECT count(*) AS total FROM (SELECT 1 FROM roles LIMIT $1) counted';
+export const COUNT_WEBHOOKS = 'SELECT count(*) AS total FROM (SELECT 1 FROM webhooks LIMIT $1) counted';
+export const COUNT_OVERRIDES =
+  'SELECT count(*) AS total FROM (SELECT 1 FROM overrides WHERE namespace_id = $1 LIMIT $2) counted';
 export const FIND_NAMESPACE = 'SELECT * FROM namespaces WHERE name = $1';
 export const FIND_NAMESPACE_BY_ID = 'SELECT * FROM namespaces WHERE id = $1';
 export const FIND_OVERRIDE = 'SELECT * FROM overrides WHERE namespace_id = $1 AND identifier = $2';

@@ -22,7 +22,7 @@ import {
   type SpendOutcome,
   type RememberedAnswer,
 } from '../../../core/spend.ts';
-import { BatchCredits, type StoredCredits } from '../../port/batchCredits.ts';
+import { BatchCredits, exceedsGrants, type StoredCredits } from '../../port/batchCredits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { effectsOf, endsNotes } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
@@ -205,9 +205,14 @@ export class Batch implements ReservationView {
     const due: number[] = [];
     for (const [i, accountChange] of change.accounts.entries()) {
       const result = changed(before[i], this.pockets(accountChange.account), accountChange, this.#nowMs);
-      if (result === 'stale') return toStale(this.#nowMs, markBeside(accountChange, before[i]));
-      if (result === 'due') due.push(accountChange.account);
-      else results.push(result);
+      if (result === 'due') {
+        due.push(accountChange.account);
+        continue;
+      }
+      if (result === 'stale' || exceedsGrants(accountChange, result)) {
+        return toStale(this.#nowMs, markBeside(accountChange, before[i]));
+      }
+      results.push(result);
     }
     if (due.length > 0) return toStale(this.#nowMs, { due });
     const after = results.map(({ state }) => state);

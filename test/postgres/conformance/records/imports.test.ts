@@ -12,7 +12,7 @@ function batch(id: string, count: number, fields: Partial<ImportBatch> = {}): Im
 }
 
 const enqueue = async (storage: Storage, each: ImportBatch) =>
-  (await write(storage, { kind: 'enqueueImport', batch: each })).status;
+  (await write(storage, { kind: 'enqueueImport', mostWaiting: 1_000, batch: each })).status;
 
 const finish = async (storage: Storage, fields: Pick<FinishedBatch, 'id'> & Partial<FinishedBatch>) => {
   const finished: FinishedBatch = { migrationId: 'mig_1', done: 0, errors: [], ...fields };

@@ -14,7 +14,7 @@ function session(id: string, fields: Partial<PortalSessionRecord> = {}): PortalS
 async function make(storage: Storage, ...sessions: readonly PortalSessionRecord[]): Promise<void> {
   await write(storage, { kind: 'insertRootKey', rootKey: rootKey('rk_1') });
   for (const each of sessions) {
-    expect((await write(storage, { kind: 'insertPortalSession', session: each })).status).toBe('done');
+    expect((await write(storage, { kind: 'insertPortalSession', session: each, most: 20 })).status).toBe('done');
   }
 }
 

@@ -13,6 +13,7 @@ function session(id: string, fields: Partial<SessionRecord> = {}): SessionRecord
 
 const insertion = (made: SessionRecord): RecordWrite => ({
   kind: 'insertSession',
+  most: 50,
   session: made,
   expect: `digest of ${made.rootKeyId}`,
 });

@@ -1,0 +1,48 @@
+import type { BoundedRecords, RecordWrite } from '../port/writes.ts';
+import * as queries from './query/queries.ts';
+import type { Params, WriteStatement } from './query/statement.ts';
+
+/** How many there are, up to the last parameter. Only `overrides` belong to something, which is the first one. */
+const COUNTS: { readonly [W in BoundedRecords]: string } = {
+  keys: queries.COUNT_KEYS,
+  apis: queries.COUNT_APIS,
+  namespaces: queries.COUNT_NAMESPACES,
+  plans: queries.COUNT_PLANS,
+  permissions: queries.COUNT_PERMISSIONS,
+  roles: queries.COUNT_ROLES,
+  webhooks: queries.COUNT_WEBHOOKS,
+  overrides: queries.COUNT_OVERRIDES,
+};
+
+/**
+ * Holds a name until the change is committed. Changes that hold the same name are made one after the other, and a statement behind it sees
+ * all that they have written: on PostgreSQL each statement sees what was committed before it began. SQLite makes changes one by one anyway.
+ */
+export function holdName(name: string): WriteStatement {
+  return {
+    sql: 'SELECT $1',
+    onPostgres: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 2))',
+    params: [name],
+    expects: null,
+  };
+}
+
+/** Changes nothing. Refuses the change when there are more than there may be. It comes after the writes that make some. */
+export function requireAtMost({
+  what,
+  of,
+  most,
+}: Extract<RecordWrite, { kind: 'requireAtMost' }>): readonly WriteStatement[] {
+  const params: Params = [...(of === null ? [] : [of]), most + 1];
+  const isFew = `(${COUNTS[what]}) < $${params.length}`;
+  return [
+    holdName(`${what} ${of ?? ''}`),
+    {
+      // A row that is always there.
+      sql: `UPDATE installation SET value = value WHERE name = 'workspace_id' AND ${isFew}`,
+      onPostgres: `SELECT 1 WHERE ${isFew}`,
+      params,
+      expects: 1,
+    },
+  ];
+}
