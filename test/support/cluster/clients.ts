@@ -65,7 +65,7 @@ export class Wire implements Disposable {
       resolve(reply);
     };
     this.#socket?.write(
-      `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: keystile\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
+      `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`,
     );
     return promise;
   }
