@@ -143,7 +143,15 @@ function scheduleBackups(
     workspaceId,
     folderId,
     nowMs: system.nowMs,
-    make: (file, nowMs) => makeBackup({ folder: folder.path, file, replaces: false, nowMs, program: VERSION }),
+    make: (file, nowMs) =>
+      makeBackup({
+        folder: folder.path,
+        file,
+        replaces: false,
+        nowMs,
+        program: VERSION,
+        copyKeys: config.copyKey ?? [],
+      }),
     log,
   });
 }

@@ -1,4 +1,5 @@
 import type { CliError } from './cliError.ts';
+import type { Setting } from '../config/variables.ts';
 import type { FlagNames } from './flagErrors.ts';
 import type { FlagTable, Flags } from './flags.ts';
 import type { Io } from './io.ts';
@@ -23,8 +24,8 @@ export interface Command {
   readonly operandMeaning?: string;
   /** The flags of this command. Every command also accepts `COMMON_FLAGS` and, unless `takesSettings` is false, the settings. */
   readonly flags: FlagTable;
-  /** False = the command reads no setting: their flags are refused. */
-  readonly takesSettings?: false;
+  /** False = the command reads no setting: their flags are refused. A list: it reads these alone. */
+  readonly takesSettings?: false | readonly Setting[];
   readonly examples: readonly string[];
   /** The endpoint that the command is for, such as `keys.rotateKey`. */
   readonly endpoint?: string;

@@ -1,7 +1,7 @@
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import type { FlagTable } from './flags.ts';
-import { SETTING_FLAGS } from './settings.ts';
+import { SETTING_FLAGS, settingFlags } from './settings.ts';
 import { record } from './output/show.ts';
 
 /** The flags of every command. */
@@ -19,6 +19,7 @@ export const COMMON_FLAGS: FlagTable = {
 export function flagsOf({ flags, takesSettings, dataFlags }: Command): FlagTable {
   const { 'env-file': _ofSettings, ...common } = COMMON_FLAGS;
   if (takesSettings === false) return { ...flags, ...common };
+  if (takesSettings !== undefined) return { ...flags, ...settingFlags(takesSettings), ...COMMON_FLAGS };
   const { url: _url, 'root-key': _rootKey, ...ofData } = SETTING_FLAGS;
   return { ...flags, ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS };
 }
@@ -45,7 +46,8 @@ export function overview(commands: readonly Command[]): string {
 export function commandHelp(command: Command): string {
   const all = Object.entries(flagsOf(command));
   const shown: readonly string[] = command.dataFlags ?? CLIENT_SETTINGS;
-  const isShown = (name: string): boolean => command.name === 'serve' || shown.includes(name);
+  const showsAll = command.name === 'serve' || command.takesSettings !== undefined;
+  const isShown = (name: string): boolean => showsAll || shown.includes(name);
   const settings = all.filter(([name]) => name in SETTING_FLAGS && isShown(name));
   const own = all.filter(([name]) => !(name in SETTING_FLAGS));
   return [
@@ -55,7 +57,7 @@ export function commandHelp(command: Command): string {
       : `\nArguments\n${indented(record([[command.operands.join(' '), command.operandMeaning]]))}`,
     section('Flags', Object.fromEntries(own)),
     section('Settings (flags or KEYSTILE_* variables)', Object.fromEntries(settings)),
-    command.name === 'serve' || settings.length === 0 ? '' : '  keystile serve --help lists all settings.\n',
+    showsAll || settings.length === 0 ? '' : '  keystile serve --help lists all settings.\n',
     `\nExamples\n${command.examples.map((line) => `  ${line}\n`).join('')}`,
   ].join('');
 }

@@ -6,7 +6,7 @@ import { EXIT } from '../serve/exitCodes.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../config/variables.ts';
 import { parseEnvFile } from './envFile.ts';
 import { CliError, misused, WrongSettings } from './cliError.ts';
-import type { FlagTable, Flags } from './flags.ts';
+import type { Flags, FlagSpec, FlagTable } from './flags.ts';
 import type { Io } from './io.ts';
 
 /** Only `key verify` reads this variable. It is not a setting of the service, which refuses unknown names. */
@@ -31,6 +31,13 @@ export const SETTING_FLAGS: FlagTable = Object.fromEntries(
   }),
 );
 
+/** The flags of some settings alone. */
+export function settingFlags(settings: readonly Setting[]): FlagTable {
+  return Object.fromEntries(
+    settings.map((setting) => [flagWord(setting), SETTING_FLAGS[flagWord(setting)] as FlagSpec]),
+  );
+}
+
 export interface Settings {
   readonly config: Config;
   /** Variables that were ignored, one sentence each. */
@@ -45,7 +52,7 @@ export interface Settings {
 
 /** Reads the configuration from flags, environment and env file. One failure reports all problems. */
 export async function readSettings(io: Io, flags: Flags): Promise<Settings> {
-  const given = await settingFlags(io, flags);
+  const given = await givenFlags(io, flags);
   const read = (): Omit<Settings, 'readAgain'> => readFrom(io, flags, given);
   return { ...read(), readAgain: () => read().config };
 }
@@ -95,7 +102,7 @@ export function namingSettings(
   return new CliError(exitCode, named, details);
 }
 
-async function settingFlags(io: Io, flags: Flags): Promise<Partial<Record<Setting, string>>> {
+async function givenFlags(io: Io, flags: Flags): Promise<Partial<Record<Setting, string>>> {
   const given: Partial<Record<Setting, string>> = {};
   const fromStdin: Setting[] = [];
   for (const setting of SETTINGS) {

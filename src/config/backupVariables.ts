@@ -1,9 +1,9 @@
-import { type Variable, variable } from './variable.ts';
-import { count, duration, text } from './kinds.ts';
+import { secret, type Variable, variable } from './variable.ts';
+import { count, duration, encryptionKeys, text } from './kinds.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The settings of scheduled backups. */
+/** The settings of backups and exports. */
 export const BACKUP_VARIABLES = {
   backupFolder: variable(
     'BACKUP_FOLDER',
@@ -22,5 +22,10 @@ export const BACKUP_VARIABLES = {
     count(1, 10_000),
     '7',
     'How many scheduled backups are kept. The oldest are removed after a new one is made.',
+  ),
+  copyKey: secret(
+    'COPY_KEY',
+    encryptionKeys,
+    'Signs backups and exports, so that a copy that somebody has changed is refused: `keystile backup verify`, `backup restore` and `data import` then accept only signed ones. Keep it apart from the copies. To change the key, set the new one before the old one, separated by a comma.',
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;

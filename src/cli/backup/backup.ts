@@ -3,6 +3,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import type { CopyKeys, CopyTrust } from '../../storage/sql/copySignature.ts';
 import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
 import { BackupFile } from '../../storage/sqlite/backup/backupFile.ts';
 import type { BackupHeader } from '../../storage/sqlite/backup/backupFormat.ts';
@@ -23,9 +24,10 @@ interface CreateOptions {
   readonly data: string;
   readonly file: string;
   readonly replaces: boolean;
+  readonly copyKeys: CopyKeys;
 }
 
-export async function createBackup(io: Io, { data, file, replaces }: CreateOptions): Promise<MadeBackup> {
+export async function createBackup(io: Io, { data, file, replaces, copyKeys }: CreateOptions): Promise<MadeBackup> {
   const progress = new StepProgress(io);
   try {
     return await removeWhenStopped(partialFolderOf(file), () =>
@@ -35,6 +37,7 @@ export async function createBackup(io: Io, { data, file, replaces }: CreateOptio
         replaces,
         nowMs: wallClockMs(),
         program: VERSION,
+        copyKeys,
         onStep: (step) => progress.begin(step),
       }),
     );
@@ -47,17 +50,19 @@ export interface VerifiedBackup {
   readonly bytes: number;
   readonly header: BackupHeader;
   readonly hasEncryptionKey: boolean;
+  readonly authenticity: BackupFile['authenticity'];
   readonly contents: CopyContents;
 }
 
 /** Reads a backup from end to end. Its databases are opened as files, so they are unpacked into a folder for temporary files. */
-export async function verifyBackup(file: string): Promise<VerifiedBackup> {
-  await using backup = await BackupFile.open(file);
+export async function verifyBackup(file: string, trust: CopyTrust): Promise<VerifiedBackup> {
+  await using backup = await BackupFile.open(file, trust);
   const contents = await inspectInTemporaryFolder(backup).catch((error: unknown) => {
     throw error instanceof BackupError ? error : notUnpacked(backup, error);
   });
   const hasEncryptionKey = backup.parts.some(({ name }) => name === 'encryption-key');
-  return { bytes: backup.bytes, header: backup.header, hasEncryptionKey, contents };
+  const { bytes, header, authenticity } = backup;
+  return { bytes, header, hasEncryptionKey, authenticity, contents };
 }
 
 async function inspectInTemporaryFolder(backup: BackupFile): Promise<CopyContents> {
@@ -88,12 +93,15 @@ interface RestoreCall {
   readonly file: string;
   readonly data: string;
   readonly movesAside: boolean;
+  readonly trust: CopyTrust;
   /** Asked before anything is changed. Throws when the operator has not accepted what will be missing. */
   readonly accept: (madeAtMs: number) => void;
 }
 
-export async function restore(call: RestoreCall): Promise<Restored & { readonly madeAtMs: number }> {
-  await using backup = await BackupFile.open(call.file);
+export async function restore(
+  call: RestoreCall,
+): Promise<Restored & { readonly madeAtMs: number; readonly authenticity: BackupFile['authenticity'] }> {
+  await using backup = await BackupFile.open(call.file, call.trust);
   refuseFolder(call.data, call.movesAside);
   const { madeAtMs } = backup.header;
   call.accept(madeAtMs);
@@ -109,5 +117,5 @@ export async function restore(call: RestoreCall): Promise<Restored & { readonly 
       newFolderId: () => makeId('folder', nowMs, randomBytes(ID_RANDOM_BYTES)),
     }),
   );
-  return { ...restored, madeAtMs };
+  return { ...restored, madeAtMs, authenticity: backup.authenticity };
 }

@@ -1,11 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
+import type { CopyTrust } from '../../storage/sql/copySignature.ts';
 import { DataError } from '../../storage/sql/move/dataError.ts';
 import {
   atLine,
   type DataHeader,
   type DataTrailer,
   MAX_LINE_BYTES,
+  provenExport,
   readHeader,
   readTrailer,
   torn,
@@ -43,8 +45,8 @@ export async function* chunksOf(file: FileHandle, end: number): AsyncGenerator<U
   }
 }
 
-/** Reads a file to its end before anything is imported: its header is known, and its checksum is right. */
-export async function checkWhole(path: string, file: FileHandle): Promise<number> {
+/** Reads a file to its end before anything is imported: its header is known, its checksum is right, and its signature as demanded. */
+export async function checkWhole(path: string, file: FileHandle, trust: CopyTrust): Promise<number> {
   const { size } = await file.stat();
   const start = await file.read(Buffer.alloc(MAX_TRAILER_BYTES), 0, MAX_TRAILER_BYTES, 0);
   const firstEnd = start.buffer.indexOf(NEWLINE);
@@ -58,6 +60,7 @@ export async function checkWhole(path: string, file: FileHandle): Promise<number
   const hasher = new Bun.CryptoHasher('sha256');
   for await (const chunk of chunksOf(file, tailAt + lastAt)) hasher.update(chunk);
   if (hasher.digest('hex') !== trailer.sha256) throw torn(path);
+  provenExport(path, trailer, trust);
   return size;
 }
 

@@ -1,3 +1,4 @@
+import { type CopyKeys, signatureOf } from '../../storage/sql/copySignature.ts';
 import { DataError } from '../../storage/sql/move/dataError.ts';
 import {
   type DataHeader,
@@ -19,13 +20,16 @@ export class DataWriter {
   readonly #sink: Sink;
   readonly #hasher = new Bun.CryptoHasher('sha256');
   readonly #rows = new Map<string, number>();
+  readonly #key: Uint8Array | undefined;
   #lines: string[] = [];
   #length = 0;
   #bytes = 0;
   #total = 0;
 
-  constructor(sink: Sink, header: DataHeader) {
+  /** `keys`: the export is signed when there is one. */
+  constructor(sink: Sink, header: DataHeader, [key]: CopyKeys) {
     this.#sink = sink;
+    this.#key = key;
     this.#add(headerLine(header));
   }
 
@@ -59,7 +63,9 @@ export class DataWriter {
   async end(beforeTrailer: () => Promise<void>): Promise<void> {
     await this.#flush();
     await beforeTrailer();
-    const trailer = Buffer.from(trailerLine({ rows: this.rows, sha256: this.#hasher.digest('hex') }));
+    const sha256 = this.#hasher.digest('hex');
+    const signature = this.#key === undefined ? null : signatureOf(this.#key, 'export', sha256);
+    const trailer = Buffer.from(trailerLine({ rows: this.rows, sha256, signature }));
     this.#bytes += trailer.length;
     await this.#sink(trailer);
   }

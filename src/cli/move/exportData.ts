@@ -163,7 +163,8 @@ async function writeFrom(
   const source = await openSource(config);
   try {
     const holdAccounts = hold === null ? null : () => hold.accounts();
-    const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts });
+    const copyKeys = config.copyKey ?? [];
+    const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts, copyKeys });
     return { ...written, exportId, takenAtMs, wasHeld: moving.wasHeld, encryptionKeyFile: keyFile(config, written) };
   } finally {
     await source.close();

@@ -1,6 +1,12 @@
 import type { Config } from '../../config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import type { DataHeader, DataTrailer } from '../../storage/sql/move/dataFormat.ts';
+import type { CopyTrust } from '../../storage/sql/copySignature.ts';
+import {
+  type DataHeader,
+  type DataTrailer,
+  provenExport,
+  type ProvenExport,
+} from '../../storage/sql/move/dataFormat.ts';
 import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
 import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
 import { realFolder } from '../../storage/sqlite/backup/restoreTarget.ts';
@@ -19,6 +25,7 @@ export interface Imported {
   readonly trailer: DataTrailer;
   /** The last line that an earlier import had stored; 0 = there was none. */
   readonly resumedAfter: number;
+  readonly authenticity: ProvenExport;
 }
 
 export interface ImportCall {
@@ -27,6 +34,7 @@ export interface ImportCall {
   readonly file: string | null;
   /** Asked before anything is made. Throws when the operator has not accepted what the header says. */
   readonly accept: (header: DataHeader) => void;
+  readonly acceptsUnsigned: boolean;
 }
 
 /** Fills a new data folder or an empty database from an export. */
@@ -34,8 +42,12 @@ export async function importData(io: Io, call: ImportCall): Promise<Imported> {
   const { file } = call;
   if (file === null) return importFrom(io, call, { name: 'Standard input', chunks: streamOf(io), size: null });
   await using handle = await openExport(file);
-  const size = await checkWhole(file, handle);
+  const size = await checkWhole(file, handle, trustOf(call));
   return await importFrom(io, call, { name: file, chunks: chunksOf(handle, size), size });
+}
+
+function trustOf({ config, acceptsUnsigned }: ImportCall): CopyTrust {
+  return { keys: config.copyKey ?? [], acceptsUnsigned };
 }
 
 interface Input {
@@ -44,11 +56,8 @@ interface Input {
   readonly size: number | null;
 }
 
-async function importFrom(
-  io: Io,
-  { config, file, accept }: ImportCall,
-  { name, chunks, size }: Input,
-): Promise<Imported> {
+async function importFrom(io: Io, call: ImportCall, { name, chunks, size }: Input): Promise<Imported> {
+  const { config, file, accept } = call;
   const reader = new DataReader(name, chunks);
   const header = await reader.header();
   accept(header);
@@ -56,8 +65,10 @@ async function importFrom(
   const fill = async (): Promise<Imported> => {
     const target = await openTarget(config, header, file === null);
     try {
-      const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress });
-      return { header, trailer, resumedAfter: target.storedTo };
+      const proven = { authenticity: 'unsigned' as ProvenExport };
+      const prove = (found: DataTrailer): void => void (proven.authenticity = provenExport(name, found, trustOf(call)));
+      const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress, prove });
+      return { header, trailer, resumedAfter: target.storedTo, ...proven };
     } finally {
       await target.close();
     }

@@ -16,11 +16,13 @@ export interface ReadOptions {
   readonly header: DataHeader;
   readonly nowMs: () => number;
   readonly progress: DataProgress;
+  /** Throws when the signature is not as it is demanded. What was read before from a pipe is then of no use: the target is not finished. */
+  readonly prove: (trailer: DataTrailer) => void;
 }
 
 /** Brings all rows of an export into a target, and finishes it. Lines that the target has already are only counted. */
 export async function readImport(reader: DataReader, target: DataTarget, options: ReadOptions): Promise<DataTrailer> {
-  const { name, header, progress, nowMs } = options;
+  const { name, header, progress, nowMs, prove } = options;
   const order = new TableOrder(name, header.tables);
   const batch = new Batch(target);
   let hasNextAccount = false;
@@ -29,6 +31,7 @@ export async function readImport(reader: DataReader, target: DataTarget, options
     if (typeof line !== 'string') {
       await batch.store();
       order.compare(line);
+      prove(line);
       if (!hasNextAccount) throw withoutNextAccount(name);
       await target.finish({ header, trailer: line, importedAtMs: nowMs() });
       return line;

@@ -1,3 +1,4 @@
+import type { CopyKeys } from '../../storage/sql/copySignature.ts';
 import { DATA_FORMAT, type DataHeader } from '../../storage/sql/move/dataFormat.ts';
 import type { DataSource } from '../../storage/sql/move/dataPorts.ts';
 import { DATA_TABLES, type DataTable } from '../../storage/sql/move/dataTables.ts';
@@ -9,6 +10,7 @@ export interface WriteOptions {
   readonly exportId: string;
   readonly takenAtMs: number;
   readonly progress: DataProgress;
+  readonly copyKeys: CopyKeys;
   /** Of a move: stops spends. Called when everything that only management changes is written. */
   readonly holdAccounts: (() => Promise<void>) | null;
   /** Called when everything but the trailer is written. */
@@ -30,7 +32,7 @@ export async function writeExport(source: DataSource, sink: Sink, options: Write
   const ahead = DATA_TABLES.filter(({ isAhead }) => isAhead);
   const late = DATA_TABLES.filter(({ isAhead }) => !isAhead);
   const growing = holdAccounts === null ? [] : DATA_TABLES.filter(({ isGrowing }) => isGrowing);
-  const writer = new DataWriter(sink, headerOf(source, options, [...ahead, ...late, ...growing]));
+  const writer = new DataWriter(sink, headerOf(source, options, [...ahead, ...late, ...growing]), options.copyKeys);
   const lastOf = new Map<DataTable, number>();
   const copy = async (table: DataTable, after?: number): Promise<void> => {
     for await (const rows of source.read(table, after)) {

@@ -121,7 +121,7 @@ describe('a restore moves nothing aside but a data folder', () => {
     // A file is in the way of the folder.
     const taken = folder.join('data.before-restore-1970-01-01T00-00-00-000Z');
     writeFileSync(taken, '');
-    await using backup = await BackupFile.open(folder.join('a.backup'));
+    await using backup = await BackupFile.open(folder.join('a.backup'), { keys: [], acceptsUnsigned: false });
     const owner = { pid: process.pid, host: hostname(), startedAt: '', control: null, url: null };
     const failure = await restoreBackup(backup, {
       folder: folder.join('data'),

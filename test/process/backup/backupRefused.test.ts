@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } fro
 
 import { keystile } from '../cli/cliRun.ts';
 import { TempFolder } from '../process.ts';
-import { copyOf, makeOriginal, type Original } from './original.ts';
+import { copyOf, makeOriginal, type Original, packed } from './original.ts';
 
 let original: Original;
 
@@ -57,11 +57,11 @@ describe('a file that is not a whole backup is refused, and nothing is made of i
 
   test('of a newer format', async () => {
     using folder = new TempFolder();
-    writeFileSync(folder.join('newer'), 'keystile-backup 2\n...');
+    writeFileSync(folder.join('newer'), 'keystile-backup 3\n...');
     await expectRefused(
       folder,
       'newer',
-      'was made by a newer program: it has format 2, and this program knows up to 1. Use the program that made it, or a newer one.',
+      'was made by a newer program: it has format 3, and this program knows up to 2. Use the program that made it, or a newer one.',
     );
   });
 
@@ -117,11 +117,13 @@ describe('a file that is not a whole backup is refused, and nothing is made of i
 test('a backup whose checksum is right, but whose database is damaged, is refused with the reason', async () => {
   using folder = copyOf(original);
   const whole = changed(folder, 'ANALYZE');
-  const holed = Uint8Array.from(whole).fill(0xff, 8192, 12_288);
-  for (const bytes of [holed, Buffer.from('no database, but longer than what a database begins with'.repeat(9))]) {
+  const analytics = readFileSync(folder.join('data/analytics.db'));
+  const holed = (bytes: Uint8Array): Uint8Array => Uint8Array.from(bytes).fill(0xff, 8192, 12_288);
+  const foreign = Buffer.from('no database, but longer than what a database begins with'.repeat(9));
+  for (const broken of [holed, () => foreign]) {
     for (const parts of [
-      { 'analytics.db': whole, 'keystile.db': bytes },
-      { 'analytics.db': bytes, 'keystile.db': whole },
+      { 'analytics.db': analytics, 'keystile.db': broken(whole) },
+      { 'analytics.db': broken(analytics), 'keystile.db': whole },
     ]) {
       writeFileSync(folder.join('damaged'), packed(Object.entries(parts)));
       const { code, err } = await keystile(['backup', 'verify', folder.join('damaged')]);
@@ -133,8 +135,8 @@ test('a backup whose checksum is right, but whose database is damaged, is refuse
   }
 });
 
-test('a check of a backup reads no setting, and refuses flags that it would ignore', async () => {
-  for (const flag of ['--port', '--data', '--force', '--env-file']) {
+test('a check of a backup reads the key of copies and no other setting, and refuses flags that it would ignore', async () => {
+  for (const flag of ['--port', '--data', '--force']) {
     expect(await keystile(['backup', 'verify', original.folder.join('a.backup'), flag, 'x'])).toEqual({
       code: 2,
       out: '',
@@ -152,13 +154,4 @@ function changed(folder: TempFolder, sql: string): Uint8Array {
     db.run(sql);
   }
   return readFileSync(path);
-}
-
-/** A backup with a right checksum, of any parts. */
-function packed(parts: readonly (readonly [name: string, bytes: Uint8Array])[]): Uint8Array {
-  const body = Buffer.concat([
-    Buffer.from('keystile-backup 1\n{"program":"0.1.0","madeAtMs":1}\n'),
-    ...parts.flatMap(([name, bytes]) => [Buffer.from(`${JSON.stringify({ name, bytes: bytes.length })}\n`), bytes]),
-  ]);
-  return Buffer.concat([body, Buffer.from(`sha256 ${new Bun.CryptoHasher('sha256').update(body).digest('hex')}\n`)]);
 }

@@ -71,13 +71,14 @@ describe('a backup', () => {
         madeAt: madeAtMs,
         program: VERSION,
         bytes: statSync(original.join('a.backup')).size,
+        authentic: false,
         encryptionKey: true,
         contents: { apis: 1, keys: 1, identities: 0, plans: 0, rootKeys: 1, auditEntries: 4 },
       },
     ]);
     const text = (await keystile(['backup', 'verify', original.join('a.backup')])).out;
     expect(text).toStartWith(
-      `backup          sound: its checksum and its databases are right\nmade            ${shown(madeAtMs)}`,
+      `backup          sound: its checksum and its databases are right\norigin          not proved: it is not signed, so whoever could write the file can have changed it\nmade            ${shown(madeAtMs)}`,
     );
   });
 });
@@ -148,7 +149,7 @@ describe('a restore', () => {
     ]);
     const { code, out } = await restore('--data', data, '--accept', '--force', '--json');
     const { movedTo } = JSON.parse(out) as { movedTo: string };
-    expect([code, JSON.parse(out)]).toEqual([0, { folder: data, madeAt: madeAtMs, movedTo }]);
+    expect([code, JSON.parse(out)]).toEqual([0, { folder: data, madeAt: madeAtMs, authentic: false, movedTo }]);
     expect(movedTo).toStartWith(`${data}.before-restore-`);
     expect(readFileSync(`${movedTo}/mine`, 'utf8')).toBe('kept');
     expect(await remainingIn(movedTo, made.keyId)).toBe(7);

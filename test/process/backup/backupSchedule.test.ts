@@ -207,7 +207,9 @@ test('a service starts while the folder for backups cannot even be looked at, an
 test('a running service makes them by itself', async () => {
   using own = new TempFolder();
   mkdirSync(own.join('backups'));
-  await using server = await Server.start(own, { settings: { KEYSTILE_BACKUP_FOLDER: own.join('backups') } });
+  const copyKey = { KEYSTILE_COPY_KEY: Buffer.alloc(32, 1).toString('base64') };
+  const settings = { KEYSTILE_BACKUP_FOLDER: own.join('backups'), ...copyKey };
+  await using server = await Server.start(own, { settings });
   const made = (): string[] => readdirSync(own.join('backups')).filter((name) => name.endsWith('.backup'));
   await until('a backup is there', () => made().length > 0);
   const [, metrics = ''] = /metrics on (\S+)/.exec(server.child.stdout) ?? [];
@@ -216,5 +218,7 @@ test('a running service makes them by itself', async () => {
   );
   expect(await server.stop()).toBe(0);
   const file = own.join('backups', made()[0] ?? '');
-  expect((await keystile(['backup', 'restore', file, '--data', own.join('restored'), '--accept'])).code).toBe(0);
+  const words = ['backup', 'restore', file, '--data', own.join('restored'), '--accept', '--json'];
+  const { code, out } = await keystile(words, { environment: copyKey });
+  expect([code, JSON.parse(out)]).toMatchObject([0, { authentic: true }]);
 });

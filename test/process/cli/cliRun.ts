@@ -15,6 +15,8 @@ export interface RunSetup {
   readonly stdin?: string;
   /** Standard error is a terminal. */
   readonly isTerminal?: boolean;
+  /** What a pipe on standard input brings. */
+  readonly piped?: string;
   /** What the user types when asked. Absent: standard input is not a terminal. */
   readonly typed?: string;
   /** What the user answers to a question. Absent: standard input is not a terminal. */
@@ -33,6 +35,7 @@ export async function keystile(words: readonly string[], setup: RunSetup = {}): 
     isTerminal: setup.isTerminal ?? false,
     showsSecrets: false,
     readStdin: async () => setup.stdin ?? '',
+    ...(setup.piped === undefined ? {} : { streamStdin: () => chunksOf(setup.piped ?? '') }),
     askSecret: setup.typed === undefined ? null : async () => setup.typed ?? '',
     ask:
       setup.answered === undefined
@@ -43,6 +46,10 @@ export async function keystile(words: readonly string[], setup: RunSetup = {}): 
           },
   };
   return { code: await runCli(words, io), ...written };
+}
+
+async function* chunksOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
 }
 
 /** Nothing listens on this port: it needs privileges, and its service is no longer used. */

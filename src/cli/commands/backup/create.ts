@@ -20,15 +20,25 @@ export const backupCreate: Command = {
     const { config } = await readSettings(io, flags);
     requireEmbedded(config);
     const { createBackup } = await LOAD.backup();
-    const made = await createBackup(io, { data: config.data, file, replaces: flags.has('force') });
+    const made = await createBackup(io, {
+      data: config.data,
+      file,
+      replaces: flags.has('force'),
+      copyKeys: config.copyKey ?? [],
+    });
     const { lastCommit: _number, ...counts } = made.contents;
-    if (isJson) io.out(jsonLine({ file: made.file, bytes: made.bytes, madeAt: made.madeAtMs, contents: counts }));
+    const isSigned = config.copyKey !== null;
+    if (isJson)
+      io.out(
+        jsonLine({ file: made.file, bytes: made.bytes, madeAt: made.madeAtMs, signed: isSigned, contents: counts }),
+      );
     else
       io.out(
         record([
           ['backup', made.file],
           ['made', showTime(made.madeAtMs)],
           ['size', showBytes(made.bytes)],
+          ['signed', isSigned ? 'yes, with KEYSTILE_COPY_KEY' : 'no: KEYSTILE_COPY_KEY is not set'],
           ...contentRows(made.contents),
         ]),
       );

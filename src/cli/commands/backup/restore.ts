@@ -1,3 +1,5 @@
+import { AUTHENTICITY_WORDS } from '../../../storage/sql/copySignature.ts';
+import { ACCEPT_UNSIGNED, trustOf } from '../../backup/copyTrust.ts';
 import { EXIT } from '../../../serve/exitCodes.ts';
 import { requireEmbedded } from '../../backup/requireEmbedded.ts';
 import { misused } from '../../cliError.ts';
@@ -17,6 +19,7 @@ export const backupRestore: Command = {
       value: null,
       meaning: 'Accept that later spends come back, and keys and root keys revoked later are valid again.',
     },
+    ...ACCEPT_UNSIGNED,
     force: { value: null, meaning: 'Move an existing data folder aside. Nothing of it is deleted.' },
   },
   examples: ['keystile backup restore /backups/keystile.backup --data /var/lib/keystile --accept'],
@@ -28,18 +31,22 @@ export const backupRestore: Command = {
       file,
       data: config.data,
       movesAside: flags.has('force'),
+      trust: trustOf(config, flags),
       accept: (madeAtMs) => {
         if (!flags.has('accept'))
           throw misused(`${whatIsMissing(madeAtMs)} Nothing was changed. To restore it, add --accept.`);
       },
     });
-    const { folder, movedTo, madeAtMs, contents } = restored;
-    if (isJson) io.out(jsonLine({ folder, madeAt: madeAtMs, ...(movedTo === null ? {} : { movedTo }) }));
+    const { folder, movedTo, madeAtMs, authenticity, contents } = restored;
+    const isAuthentic = authenticity === 'signed';
+    if (isJson)
+      io.out(jsonLine({ folder, madeAt: madeAtMs, authentic: isAuthentic, ...(movedTo === null ? {} : { movedTo }) }));
     else {
       io.out(
         record([
           ['restored', folder],
           ['made', showTime(madeAtMs)],
+          ['origin', AUTHENTICITY_WORDS[authenticity]],
           ...contentRows(contents),
           ['moved aside', movedTo ?? undefined],
         ]),

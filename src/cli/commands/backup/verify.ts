@@ -1,3 +1,6 @@
+import { AUTHENTICITY_WORDS } from '../../../storage/sql/copySignature.ts';
+import { ACCEPT_UNSIGNED, trustOf } from '../../backup/copyTrust.ts';
+import { readSettings } from '../../settings.ts';
 import { EXIT } from '../../../serve/exitCodes.ts';
 import type { Command } from '../../command.ts';
 import { LOAD } from '../../load.ts';
@@ -8,12 +11,16 @@ export const backupVerify: Command = {
   name: 'backup verify',
   summary: 'Read a backup from end to end, and show when it was made and what is in it.',
   operands: ['FILE'],
-  flags: {},
-  takesSettings: false,
+  flags: { ...ACCEPT_UNSIGNED },
+  takesSettings: ['copyKey'],
   examples: ['keystile backup verify /backups/keystile.backup'],
-  async run({ io, operands: [file = ''], isJson }) {
+  async run({ io, flags, operands: [file = ''], isJson }) {
+    const { config } = await readSettings(io, flags);
     const { verifyBackup } = await LOAD.backup();
-    const { header, bytes, hasEncryptionKey, contents } = await verifyBackup(file);
+    const { header, bytes, hasEncryptionKey, authenticity, contents } = await verifyBackup(
+      file,
+      trustOf(config, flags),
+    );
     const { lastCommit: _number, ...counts } = contents;
     if (isJson)
       io.out(
@@ -22,6 +29,7 @@ export const backupVerify: Command = {
           madeAt: header.madeAtMs,
           program: header.program,
           bytes,
+          authentic: authenticity === 'signed',
           encryptionKey: hasEncryptionKey,
           contents: counts,
         }),
@@ -30,6 +38,7 @@ export const backupVerify: Command = {
       io.out(
         record([
           ['backup', 'sound: its checksum and its databases are right'],
+          ['origin', AUTHENTICITY_WORDS[authenticity]],
           ['made', `${showTime(header.madeAtMs)} by version ${header.program}`],
           ['size', showBytes(bytes)],
           ...contentRows(contents),

@@ -39,7 +39,8 @@ export const dataExport: Command = {
     const { exportId, takenAtMs, bytes, rows, wasHeld, encryptionKeyFile } = made;
     // Standard output is the export itself.
     const print = (text: string): void => (toOutput ? io.err(text) : io.out(text));
-    const shown = { ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, rows };
+    const isSigned = config.copyKey !== null;
+    const shown = { ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, signed: isSigned, rows };
     if (isJson) print(jsonLine({ ...shown, ...(moves ? { wasHeld } : {}) }));
     else
       print(
@@ -47,6 +48,7 @@ export const dataExport: Command = {
           ['export', toOutput ? 'standard output' : file],
           ['taken', showTime(takenAtMs)],
           ['size', showBytes(bytes)],
+          ['signed', isSigned ? 'yes, with KEYSTILE_COPY_KEY' : 'no: KEYSTILE_COPY_KEY is not set'],
           ...contentRows(rows),
         ]),
       );

@@ -1,3 +1,5 @@
+import { AUTHENTICITY_WORDS } from '../../../storage/sql/copySignature.ts';
+import { ACCEPT_UNSIGNED, trustOf } from '../../backup/copyTrust.ts';
 import { EXIT } from '../../../serve/exitCodes.ts';
 import { misused } from '../../cliError.ts';
 import type { Command } from '../../command.ts';
@@ -18,6 +20,7 @@ export const dataImport: Command = {
   operandMeaning: 'The file that keystile data export has made. - reads standard input.',
   flags: {
     accept: { value: null, meaning: 'Accept an export that was made without --move: what was spent later comes back.' },
+    ...ACCEPT_UNSIGNED,
   },
   examples: [
     'keystile data import keystile.ndjson --data /var/lib/keystile',
@@ -26,21 +29,34 @@ export const dataImport: Command = {
   async run({ io, flags, operands: [file = ''], isJson }) {
     const { config } = await readDataSettings(io, flags);
     const { importData } = await LOAD_MOVE.importData();
-    const { header, trailer, resumedAfter } = await importData(io, {
+    const { header, trailer, resumedAfter, authenticity } = await importData(io, {
       config,
       file: file === STDIN ? null : file,
+      acceptsUnsigned: trustOf(config, flags).acceptsUnsigned,
       accept: ({ isMove, takenAtMs }) => {
         if (!isMove && !flags.has('accept'))
           throw misused(`${whatComesBack(takenAtMs)} Nothing was changed. To import it, add --accept.`);
       },
     });
     const { installation, exportId, takenAtMs, engine } = header;
-    if (isJson) io.out(jsonLine({ installation, exportId, takenAt: takenAtMs, from: engine, rows: trailer.rows }));
+    const isAuthentic = authenticity === 'signed';
+    if (isJson)
+      io.out(
+        jsonLine({
+          installation,
+          exportId,
+          takenAt: takenAtMs,
+          from: engine,
+          authentic: isAuthentic,
+          rows: trailer.rows,
+        }),
+      );
     else
       io.out(
         record([
           ['imported', config.databaseUrl === null ? config.data : 'PostgreSQL'],
           ['taken', `${showTime(takenAtMs)} from ${engine === 'sqlite' ? 'a data folder' : 'PostgreSQL'}`],
+          ['origin', AUTHENTICITY_WORDS[authenticity]],
           ['resumed', resumedAfter === 0 ? undefined : `after line ${resumedAfter}`],
           ...contentRows(trailer.rows),
         ]),

@@ -1,4 +1,5 @@
 import { idPattern } from '../../../core/ids.ts';
+import { type Authenticity, authenticityOf, type CopyTrust, refusalOf } from '../copySignature.ts';
 import { DataError } from './dataError.ts';
 import {
   COUNTER_NAMES,
@@ -15,7 +16,8 @@ import {
  *
  *   {"keystile":"data","format":1,...}       the header: what it is, and of which installation
  *   ["apis",{"id":"api_...",...}]            a row: its table and its columns, without those that are null
- *   {"rows":{"apis":1,...},"sha256":"..."}   the trailer: rows of each table, and the checksum of everything before this line
+ *   {"rows":{"apis":1,...},"sha256":"..."}   the trailer: rows of each table, and the checksum of everything before this line, with its
+ *                                            signature as "hmac" when it is signed (copySignature.ts)
  *
  * Tables come in the order of the header. A file that was cut off has no trailer.
  */
@@ -54,6 +56,8 @@ export interface DataHeader {
 export interface DataTrailer {
   readonly rows: Readonly<Record<string, number>>;
   readonly sha256: string;
+  /** null = it is not signed. */
+  readonly signature: string | null;
 }
 
 export function headerLine({ takenAtMs, ...rest }: DataHeader): string {
@@ -61,8 +65,8 @@ export function headerLine({ takenAtMs, ...rest }: DataHeader): string {
   return `${JSON.stringify({ keystile: 'data', format: DATA_FORMAT, version, schema, installation, exportId, takenAt: takenAtMs, engine, move: isMove, tables })}\n`;
 }
 
-export function trailerLine({ rows, sha256 }: DataTrailer): string {
-  return `${JSON.stringify({ rows, sha256 })}\n`;
+export function trailerLine({ rows, sha256, signature }: DataTrailer): string {
+  return `${JSON.stringify({ rows, sha256, ...(signature === null ? {} : { hmac: signature }) })}\n`;
 }
 
 export function rowLine({ name, columns }: DataTable, row: DataRow): string {
@@ -112,11 +116,12 @@ function newer(name: string, what: string, known: number): DataError {
 
 /** null = the line is no trailer. */
 export function readTrailer(line: string): DataTrailer | null {
-  const { rows, sha256 } = objectIn(line);
+  const { rows, sha256, hmac = null } = objectIn(line);
   if (typeof sha256 !== 'string' || typeof rows !== 'object' || rows === null) return null;
+  if (hmac !== null && typeof hmac !== 'string') return null;
   const counts = Object.entries(rows);
   if (!counts.every(([, count]) => isNumber(count))) return null;
-  return { rows: Object.fromEntries(counts), sha256 };
+  return { rows: Object.fromEntries(counts), sha256, signature: hmac };
 }
 
 export interface ReadRow {
@@ -162,6 +167,16 @@ function counterProblem(table: DataTable, { name }: DataRow): string | null {
 export function atLine(name: string, line: number, problem: string): DataError {
   return new DataError(`${name} cannot be imported: in line ${line}, ${problem}. Export the data again.`);
 }
+
+/** Refuses an export whose signature is not as it is demanded. */
+export function provenExport(name: string, { sha256, signature }: DataTrailer, trust: CopyTrust): ProvenExport {
+  const authenticity = authenticityOf({ kind: 'export', sha256, signature }, trust.keys);
+  const refusal = refusalOf(authenticity, trust);
+  if (authenticity === 'forged' || refusal !== null) throw new DataError(`${name} ${refusal}`);
+  return authenticity;
+}
+
+export type ProvenExport = Exclude<Authenticity, 'forged'>;
 
 export function torn(name: string): DataError {
   return new DataError(

@@ -79,16 +79,23 @@ export function readAnalyticsVersion(db: Database, path: string): number {
   return user_version;
 }
 
-/** Brings the file from this version to the newest, in the transaction of the caller. Before each step it calls `onStep`. */
+export interface AnalyticsSteps {
+  /** The version to bring it to; absent = the newest. */
+  readonly upTo?: number;
+  /** Called before each step. */
+  readonly onStep?: (step: number, steps: number) => void;
+}
+
+/** Brings the file from this version to the newest, in the transaction of the caller. */
 export function migrateAnalytics(
   db: Database,
   from = 0,
-  onStep: (step: number, steps: number) => void = () => {},
+  { upTo = MIGRATIONS.length, onStep = () => {} }: AnalyticsSteps = {},
 ): void {
-  for (const [i, migration] of MIGRATIONS.slice(from).entries()) {
-    onStep(i + 1, MIGRATIONS.length - from);
+  for (const [i, migration] of MIGRATIONS.slice(from, upTo).entries()) {
+    onStep(i + 1, upTo - from);
     db.run(migration);
   }
   db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
-  db.run(`PRAGMA user_version = ${MIGRATIONS.length}`);
+  db.run(`PRAGMA user_version = ${upTo}`);
 }

@@ -48,8 +48,10 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
   };
   orUndo(() => {
     db.run('BEGIN IMMEDIATE');
-    migrateAnalytics(db, version, (step, steps) => {
-      if (copy !== null) tellStep(aside, step, steps);
+    migrateAnalytics(db, version, {
+      onStep(step, steps) {
+        if (copy !== null) tellStep(aside, step, steps);
+      },
     });
   });
   return {

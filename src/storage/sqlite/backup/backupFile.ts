@@ -1,30 +1,38 @@
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
+import { type Authenticity, authenticityOf, type CopyTrust, refusalOf } from '../../sql/copySignature.ts';
 import { BackupError } from './backupError.ts';
 import {
   type BackupHeader,
   CHECKSUM_BYTES,
   CHUNK_BYTES,
   FORMAT_LINE,
-  FORMAT_VERSION,
   formatLine,
+  FORMATS,
   MAX_LINE_BYTES,
+  NEWEST_FORMAT,
   type PartHeader,
   readChecksum,
   readHeader,
   readPartHeader,
+  readSignature,
+  SIGNATURE_BYTES,
 } from './backupFormat.ts';
 
 interface Part extends PartHeader {
   readonly offset: number;
 }
 
-/** A backup that was read to its end: its format is known, its checksum is right, and its parts are where they should be. */
+/**
+ * A backup that was read to its end: its format is known, its checksum is right, its parts are where they should be, and its signature is as
+ * it was demanded.
+ */
 export class BackupFile {
   readonly path: string;
   readonly bytes: number;
   readonly header: BackupHeader;
   readonly parts: readonly Part[];
+  readonly authenticity: Exclude<Authenticity, 'forged'>;
   readonly #file: FileHandle;
 
   private constructor(path: string, file: FileHandle, content: Content) {
@@ -33,14 +41,15 @@ export class BackupFile {
     this.bytes = content.bytes;
     this.header = content.header;
     this.parts = content.parts;
+    this.authenticity = content.authenticity;
   }
 
-  static async open(path: string): Promise<BackupFile> {
+  static async open(path: string, trust: CopyTrust): Promise<BackupFile> {
     const file = await openFile(path).catch((error: unknown) => {
       throw error instanceof BackupError ? error : unreadable(path, error);
     });
     try {
-      return new BackupFile(path, file, await readContent(path, file));
+      return new BackupFile(path, file, await readContent(path, file, trust));
     } catch (error) {
       await file.close();
       throw error instanceof BackupError ? error : unreadable(path, error);
@@ -67,6 +76,7 @@ interface Content {
   readonly bytes: number;
   readonly header: BackupHeader;
   readonly parts: readonly Part[];
+  readonly authenticity: Exclude<Authenticity, 'forged'>;
 }
 
 /** Opening a pipe would wait until somebody writes to it. */
@@ -76,31 +86,40 @@ async function openFile(path: string): Promise<FileHandle> {
   return open(path, 'r');
 }
 
-async function readContent(path: string, file: FileHandle): Promise<Content> {
+async function readContent(path: string, file: FileHandle, trust: CopyTrust): Promise<Content> {
   const { size } = await file.stat();
   const start = await readLine(file, 0);
-  const format = FORMAT_LINE.exec(start)?.[1];
+  const [, format] = FORMAT_LINE.exec(start) ?? [];
   if (format === undefined)
     throw new BackupError(`${path} is not a backup of Keystile. Name a file that keystile backup create has made.`);
-  if (Number(format) > FORMAT_VERSION)
+  if (Number(format) > NEWEST_FORMAT)
     throw new BackupError(
-      `${path} was made by a newer program: it has format ${format}, and this program knows up to ${FORMAT_VERSION}. ` +
+      `${path} was made by a newer program: it has format ${format}, and this program knows up to ${NEWEST_FORMAT}. ` +
         'Use the program that made it, or a newer one.',
     );
-  const end = size - CHECKSUM_BYTES;
-  await checkSum(path, file, end);
+  const isSigned = start === formatLine(FORMATS.signed);
+  const signedEnd = isSigned ? size - SIGNATURE_BYTES : size;
+  const end = signedEnd - CHECKSUM_BYTES;
+  const sha256 = await checkSum(path, file, end);
+  const signature = isSigned ? readSignature(await readLine(file, signedEnd)) : null;
   const headerLine = await readLine(file, start.length);
   const header = readHeader(headerLine);
   const parts = await readParts(file, start.length + Buffer.byteLength(headerLine), end);
-  if (start !== formatLine(FORMAT_VERSION) || header === null || parts === null) throw torn(path);
-  return { bytes: size, header, parts };
+  const isWhole = isSigned ? signature !== null : start === formatLine(FORMATS.unsigned);
+  if (!isWhole || header === null || parts === null) throw torn(path);
+  const authenticity = authenticityOf({ kind: 'backup', sha256, signature }, trust.keys);
+  const refusal = refusalOf(authenticity, trust);
+  if (authenticity === 'forged' || refusal !== null) throw new BackupError(`${path} ${refusal}`);
+  return { bytes: size, header, parts, authenticity };
 }
 
-async function checkSum(path: string, file: FileHandle, end: number): Promise<void> {
+async function checkSum(path: string, file: FileHandle, end: number): Promise<string> {
   if (end < 0) throw torn(path);
   const hasher = new Bun.CryptoHasher('sha256');
   await eachChunk(file, { offset: 0, bytes: end }, async (chunk) => void hasher.update(chunk));
-  if (readChecksum(await readLine(file, end)) !== hasher.digest('hex')) throw torn(path);
+  const sha256 = hasher.digest('hex');
+  if (readChecksum((await readLine(file, end)).slice(0, CHECKSUM_BYTES)) !== sha256) throw torn(path);
+  return sha256;
 }
 
 /** null = the parts do not end where the checksum begins, one of them is twice in the file, or a database is missing. */

@@ -1,15 +1,17 @@
 /**
  * A backup is one file:
  *
- *   keystile-backup 1                        the format
+ *   keystile-backup 1                        the format; 2 = it is signed
  *   {"program":"0.1.0","madeAtMs":...}       what made it, and when it began
  *   {"name":"analytics.db","bytes":...}      the name and length of a part, then its bytes; and so on for every part
  *   sha256 ...                               the checksum of everything before this line
+ *   hmac-sha256 ...                          in format 2, its signature (copySignature.ts)
  *
  * The format is in front, so that an older program can say that it does not know it. The checksum is at the end: a file that was cut
  * off has none.
  */
-export const FORMAT_VERSION = 1;
+export const FORMATS = { unsigned: 1, signed: 2 } as const;
+export const NEWEST_FORMAT = FORMATS.signed;
 
 /** The only parts there are. A name is part of a path, so no other is accepted. */
 export const PART_NAMES = ['analytics.db', 'keystile.db', 'encryption-key'] as const;
@@ -33,13 +35,25 @@ export function formatLine(version: number): string {
   return `keystile-backup ${version}\n`;
 }
 
+const SIGNATURE_LINE = /^hmac-sha256 ([0-9a-f]{64})\n$/;
+
+export function signatureLine(signature: string): string {
+  return `hmac-sha256 ${signature}\n`;
+}
+
+export const SIGNATURE_BYTES = signatureLine('0'.repeat(64)).length;
+
+/** null = this is no such line. */
+export function readSignature(line: string): string | null {
+  return SIGNATURE_LINE.exec(line)?.[1] ?? null;
+}
+
 const CHECKSUM_LINE = /^sha256 ([0-9a-f]{64})\n$/;
 
 export function checksumLine(digest: string): string {
   return `sha256 ${digest}\n`;
 }
 
-/** Length of the last line. */
 export const CHECKSUM_BYTES = checksumLine('0'.repeat(64)).length;
 
 /** null = this is no such line. */
@@ -53,9 +67,13 @@ export const CHUNK_BYTES = 256 * 1024;
 /** Longer than any line in front of a part. */
 export const MAX_LINE_BYTES = 4096;
 
+/** Messages show it, and a file can be forged: nothing that a terminal obeys is in it. */
+const PROGRAM_PATTERN = /^[\w.+-]{1,64}$/;
+
 export function readHeader(line: string): BackupHeader | null {
   const { program, madeAtMs } = parsed(line);
-  return typeof program === 'string' && isSize(madeAtMs) ? { program, madeAtMs } : null;
+  const isProgram = typeof program === 'string' && PROGRAM_PATTERN.test(program);
+  return isProgram && isSize(madeAtMs) ? { program, madeAtMs } : null;
 }
 
 export function readPartHeader(line: string): PartHeader | null {

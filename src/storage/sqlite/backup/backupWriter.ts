@@ -1,26 +1,32 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
+import { type CopyKeys, signatureOf } from '../../sql/copySignature.ts';
 import {
   type BackupHeader,
   checksumLine,
   CHUNK_BYTES,
-  FORMAT_VERSION,
   formatLine,
+  FORMATS,
   type PartName,
+  signatureLine,
 } from './backupFormat.ts';
 
 /** Writes a new backup file, part by part. */
 export class BackupWriter {
   readonly #file: FileHandle;
   readonly #hasher = new Bun.CryptoHasher('sha256');
+  readonly #key: Uint8Array | undefined;
 
-  private constructor(file: FileHandle) {
+  private constructor(file: FileHandle, [key]: CopyKeys) {
     this.#file = file;
+    this.#key = key;
   }
 
-  static async create(path: string, header: BackupHeader): Promise<BackupWriter> {
-    const writer = new BackupWriter(await open(path, 'wx', 0o600));
-    await writer.#write(Buffer.from(`${formatLine(FORMAT_VERSION)}${JSON.stringify(header)}\n`));
+  /** Signed when there is a key. */
+  static async create(path: string, header: BackupHeader, keys: CopyKeys): Promise<BackupWriter> {
+    const writer = new BackupWriter(await open(path, 'wx', 0o600), keys);
+    const format = formatLine(keys.length === 0 ? FORMATS.unsigned : FORMATS.signed);
+    await writer.#write(Buffer.from(`${format}${JSON.stringify(header)}\n`));
     return writer;
   }
 
@@ -41,9 +47,11 @@ export class BackupWriter {
     }
   }
 
-  /** Writes the checksum. The file is on disk when this returns. */
+  /** Writes the checksum, and its signature. The file is on disk when this returns. */
   async finish(): Promise<void> {
-    await this.#file.appendFile(checksumLine(this.#hasher.digest('hex')));
+    const sha256 = this.#hasher.digest('hex');
+    const signed = this.#key === undefined ? '' : signatureLine(signatureOf(this.#key, 'backup', sha256));
+    await this.#file.appendFile(`${checksumLine(sha256)}${signed}`);
     await this.#file.sync();
   }
 

@@ -1,8 +1,11 @@
-import { ANALYTICS_VERSION } from '../analytics/analyticsFile.ts';
-import { isKnownDatabase, SCHEMA_VERSION } from '../file/migrate.ts';
+import { Database } from 'bun:sqlite';
+
+import { ANALYTICS_VERSION, migrateAnalytics } from '../analytics/analyticsFile.ts';
+import { isKnownDatabase, migrate, MIGRATIONS, SCHEMA_VERSION } from '../file/migrate.ts';
 import { endsWriting, WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
 import { BackupError } from './backupError.ts';
+import { SCHEMA_COLUMNS, type SchemaObject, strangeIn } from './compareSchema.ts';
 
 /** What is in a copy of the databases. */
 export interface CopyContents {
@@ -58,6 +61,16 @@ async function inspect(name: string, paths: CopyPaths): Promise<CopyContents> {
     const { user_version: ofAnalytics } = await ask('PRAGMA analytics.user_version');
     refuseNewer(name, 'analytics', { version: Number(ofAnalytics), known: ANALYTICS_VERSION });
     refuseForeign(name, version, Number((await ask('PRAGMA application_id'))['application_id']));
+    // Before anything is read of its tables: a table may be a view by now.
+    const known = knownSchemas(version, Number(ofAnalytics));
+    for (const database of ['main', 'analytics'] as const) {
+      const found = await thread.call('query', {
+        sql: `SELECT ${SCHEMA_COLUMNS} FROM ${database}.sqlite_schema`,
+        params: [],
+      });
+      const strange = strangeIn(found as SchemaObject[], known[database]);
+      if (strange !== null) throw changed(name, database, strange);
+    }
     const { integrity_check: found } = await ask('PRAGMA integrity_check(1)');
     if (found !== 'ok') throw damaged(name, String(found));
     return (await ask(CONTENTS)) as unknown as CopyContents;
@@ -68,6 +81,37 @@ async function inspect(name: string, paths: CopyPaths): Promise<CopyContents> {
 
 function damaged(name: string, reason: string): BackupError {
   return new BackupError(`${name} holds a damaged database (${reason.replaceAll('\n', ' ')}). Use another backup.`);
+}
+
+interface KnownSchemas {
+  readonly main: readonly SchemaObject[];
+  readonly analytics: readonly SchemaObject[];
+}
+
+const madeSchemas = new Map<string, KnownSchemas>();
+
+/** What databases of these versions have. Made once: the thread that answers requests does it for a scheduled backup. */
+function knownSchemas(version: number, ofAnalytics: number): KnownSchemas {
+  const name = `${version} ${ofAnalytics}`;
+  const made = madeSchemas.get(name) ?? {
+    main: schemaAfter((db) => migrate(db, { migrations: MIGRATIONS.slice(0, version) })),
+    analytics: schemaAfter((db) => migrateAnalytics(db, 0, { upTo: ofAnalytics })),
+  };
+  madeSchemas.set(name, made);
+  return made;
+}
+
+function schemaAfter(make: (db: Database) => void): readonly SchemaObject[] {
+  using db = new Database(':memory:');
+  make(db);
+  return db.query<SchemaObject, []>(`SELECT ${SCHEMA_COLUMNS} FROM sqlite_schema`).all();
+}
+
+function changed(name: string, database: 'main' | 'analytics', strange: string): BackupError {
+  const file = database === 'main' ? 'keystile.db' : 'analytics.db';
+  return new BackupError(
+    `${name} holds a schema that was changed by hand: ${file} ${strange}. Use another backup, or undo the change in the data folder and make the backup again.`,
+  );
 }
 
 function refuseNewer(

@@ -2,6 +2,7 @@ import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 
+import type { CopyKeys } from '../../sql/copySignature.ts';
 import { flushFolder } from '../file/dataFolder.ts';
 import { DAMAGE_PAGE } from '../file/damage.ts';
 import { findDamage } from '../file/inspectFolder.ts';
@@ -32,6 +33,7 @@ export interface BackupOptions {
   readonly nowMs: number;
   /** The version of this program. */
   readonly program: string;
+  readonly copyKeys: CopyKeys;
   readonly onStep?: (step: BackupStep) => void;
 }
 
@@ -75,7 +77,7 @@ interface Sizes {
 }
 
 async function fill(partial: string, sizes: Sizes, options: BackupOptions): Promise<CopyContents> {
-  const { folder, nowMs, program } = options;
+  const { folder, nowMs, program, copyKeys } = options;
   const onStep = options.onStep ?? (() => {});
   const copy = { path: join(partial, 'keystile.db'), analyticsPath: join(partial, 'analytics.db') };
   const thread = await SqliteThread.start({ role: 'copier', ...sourcePaths(folder) }, () => {});
@@ -91,7 +93,7 @@ async function fill(partial: string, sizes: Sizes, options: BackupOptions): Prom
   const contents = await inspectCopy('The copy', copy);
   const path = join(partial, 'backup');
   onStep({ name: 'writing the backup', path, bytes: statSync(copy.path).size + statSync(copy.analyticsPath).size });
-  const writer = await BackupWriter.create(path, { program, madeAtMs: nowMs });
+  const writer = await BackupWriter.create(path, { program, madeAtMs: nowMs }, copyKeys);
   try {
     await writer.addFile('analytics.db', copy.analyticsPath);
     await writer.addFile('keystile.db', copy.path);

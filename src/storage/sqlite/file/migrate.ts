@@ -6,7 +6,7 @@ import { SCHEMA } from './schema.ts';
  * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A
  * new version adds an entry and a fixture of itself (test/support/fixtures/databases).
  */
-const MIGRATIONS: readonly string[] = [SCHEMA];
+export const MIGRATIONS: readonly string[] = [SCHEMA];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

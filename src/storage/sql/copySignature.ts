@@ -1,0 +1,57 @@
+/**
+ * A checksum finds a copy that was damaged. Whoever changes a copy can compute it anew. A signature, under a key that is outside of the
+ * copy, finds that too.
+ */
+
+export type CopyKind = 'backup' | 'export';
+
+/** KEYSTILE_COPY_KEY, the newest first: it signs. All of them prove. Empty: there is none. */
+export type CopyKeys = readonly Uint8Array[];
+
+/**
+ * What is known of who made a copy:
+ *
+ *   signed    made with one of our keys, and not changed since
+ *   unsigned  it has no signature
+ *   unchecked it has one, and there is no key to check it with
+ *   forged    it has one, and none of our keys fits
+ */
+export type Authenticity = 'signed' | 'unsigned' | 'unchecked' | 'forged';
+
+/** Of the checksum, which stands for all bytes of the copy. `kind`: a signature of one kind of copy proves none of another. */
+export function signatureOf(key: Uint8Array, kind: CopyKind, sha256: string): string {
+  return new Bun.CryptoHasher('sha256', key).update(`keystile ${kind} ${sha256}`).digest('hex');
+}
+
+export function authenticityOf(
+  copy: { readonly kind: CopyKind; readonly sha256: string; readonly signature: string | null },
+  keys: CopyKeys,
+): Authenticity {
+  const { kind, sha256, signature } = copy;
+  if (signature === null) return 'unsigned';
+  if (keys.length === 0) return 'unchecked';
+  return keys.some((key) => signatureOf(key, kind, sha256) === signature) ? 'signed' : 'forged';
+}
+
+/** What a reader of a copy demands of its signature. */
+export interface CopyTrust {
+  readonly keys: CopyKeys;
+  /** Reads a copy without a signature although there is a key. */
+  readonly acceptsUnsigned: boolean;
+}
+
+/** Why a copy is refused, as a sentence without its subject; null = it is not. Without a key nothing is demanded. */
+export function refusalOf(authenticity: Authenticity, { keys, acceptsUnsigned }: CopyTrust): string | null {
+  if (authenticity === 'forged')
+    return 'was changed, or was made with another key: its signature does not fit KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
+  if (authenticity === 'unsigned' && keys.length > 0 && !acceptsUnsigned)
+    return 'is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.';
+  return null;
+}
+
+/** For people. */
+export const AUTHENTICITY_WORDS: Readonly<Record<Exclude<Authenticity, 'forged'>, string>> = {
+  signed: 'proved: it was made with KEYSTILE_COPY_KEY, and is as it was made',
+  unsigned: 'not proved: it is not signed, so whoever could write the file can have changed it',
+  unchecked: 'not proved: it is signed, and KEYSTILE_COPY_KEY is not set here',
+};

@@ -1,0 +1,241 @@
+import { Database } from 'bun:sqlite';
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { keystile, type Ran } from '../cli/cliRun.ts';
+import { TempFolder } from '../process.ts';
+import { changedByHand, makeOriginal, type Original, packed, running } from './original.ts';
+
+const [KEY, OTHER] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
+
+let original: Original;
+let files: TempFolder;
+
+beforeAll(async () => {
+  original = await makeOriginal();
+  files = new TempFolder();
+  const environment = { KEYSTILE_DATA: original.folder.join('data'), KEYSTILE_COPY_KEY: KEY };
+  const { code, out } = await keystile(['backup', 'create', signed()], { environment });
+  expect([code, out]).toEqual([0, expect.stringContaining('signed         yes, with KEYSTILE_COPY_KEY')]);
+});
+
+afterAll(() => {
+  original.folder[Symbol.dispose]();
+  files[Symbol.dispose]();
+});
+
+const environmentOf = (key: string | null) => (key === null ? {} : { KEYSTILE_COPY_KEY: key });
+
+const verify = (file: string, key: string | null, ...flags: string[]): Promise<Ran> =>
+  keystile(['backup', 'verify', file, ...flags], { environment: environmentOf(key) });
+
+let restored = 0;
+
+/** Restores into a folder of its own; answers it. */
+async function restore(file: string, key: string | null, ...flags: string[]): Promise<Ran & { folder: string }> {
+  const folder = files.join(`restored-${restored++}`);
+  const words = ['backup', 'restore', file, '--accept', '--data', folder, ...flags];
+  return { ...(await keystile(words, { environment: environmentOf(key) })), folder };
+}
+
+/** Both commands refuse it with this message, and nothing is made. */
+async function expectRefused(file: string, key: string | null, message: string, ...flags: string[]): Promise<void> {
+  const refused = { code: 1, out: '', err: `${file} ${message}\n` };
+  expect(await verify(file, key, ...flags)).toEqual(refused);
+  const { folder, ...ran } = await restore(file, key, ...flags);
+  expect(ran).toEqual(refused);
+  expect(existsSync(folder)).toBe(false);
+}
+
+const signed = (): string => original.folder.join('signed.backup');
+const unsigned = (): string => original.folder.join('a.backup');
+
+const FORGED =
+  'was changed, or was made with another key: its signature does not fit KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
+const UNSIGNED =
+  'is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.';
+const changedSchema = (what: string): string =>
+  `holds a schema that was changed by hand: ${what}. Use another backup, or undo the change in the data folder and make the backup again.`;
+
+/** Replaces bytes of the file by as many others. */
+const patching =
+  (from: string, to: string) =>
+  (path: string): void => {
+    const text = readFileSync(path, 'latin1');
+    expect([text.includes(from), to.length]).toEqual([true, from.length]);
+    writeFileSync(path, text.replaceAll(from, to), 'latin1');
+  };
+
+/** As somebody does who can write the file and has no key. */
+const EVERY_RIGHT = `UPDATE root_keys SET rights = '["*"]'`;
+
+describe('a signed backup', () => {
+  test.each([
+    ['its key', KEY],
+    ['its key behind a newer one', `${OTHER}, ${KEY}`],
+  ])('is proved and restored with %s', async (_with, key) => {
+    const { code, out } = await verify(signed(), key);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining('origin          proved: it was made with KEYSTILE_COPY_KEY, and is as it was made'),
+    ]);
+    expect(JSON.parse((await verify(signed(), key, '--json')).out)).toMatchObject({ isSound: true, authentic: true });
+    const { code: ended, folder } = await restore(signed(), key);
+    expect([ended, existsSync(folder)]).toEqual([0, true]);
+  });
+
+  test('is read without a key, and its origin is not proved then', async () => {
+    const { code, out } = await verify(signed(), null);
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining('origin          not proved: it is signed, and KEYSTILE_COPY_KEY is not set here'),
+    ]);
+    expect((await restore(signed(), null)).code).toBe(0);
+  });
+
+  test('is refused with another key, also where unsigned ones are accepted', async () => {
+    await expectRefused(signed(), OTHER, FORGED);
+    await expectRefused(signed(), OTHER, FORGED, '--accept-unsigned');
+  });
+
+  test('that was changed is refused, however its checksum is made to fit', async () => {
+    const bytes = readFileSync(signed(), 'latin1');
+    const [signature] = /hmac-sha256 [0-9a-f]{64}\n$/.exec(bytes) ?? [''];
+    const forged = Buffer.from(await changedByHand(original, running(EVERY_RIGHT))).toString('latin1');
+    // Unsigned, signed with the signature of the backup before the change, and with one under a key that is not ours.
+    writeFileSync(files.join('unsigned'), forged, 'latin1');
+    await expectRefused(files.join('unsigned'), KEY, UNSIGNED);
+    const asSigned = (text: string, end: string): string => {
+      const body = text.replace('keystile-backup 1', 'keystile-backup 2').replace(/sha256 [0-9a-f]{64}\n$/, '');
+      const sha256 = new Bun.CryptoHasher('sha256').update(Buffer.from(body, 'latin1')).digest('hex');
+      return `${body}sha256 ${sha256}\n${end}`;
+    };
+    for (const end of [signature, `hmac-sha256 ${'0'.repeat(64)}\n`]) {
+      writeFileSync(files.join('forged'), asSigned(forged, end), 'latin1');
+      await expectRefused(files.join('forged'), KEY, FORGED);
+      await expectRefused(files.join('forged'), KEY, FORGED, '--accept-unsigned');
+    }
+    // Without its signature it is no whole file of its format.
+    const torn =
+      'is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.';
+    writeFileSync(files.join('cut'), bytes.slice(0, -signature.length), 'latin1');
+    await expectRefused(files.join('cut'), KEY, torn);
+    // Without a key it is read, and told that nothing proves it.
+    expect((await verify(files.join('unsigned'), null)).out).toContain('origin          not proved');
+  });
+});
+
+test('a backup of before, which is not signed, is restored without a key as ever, and with one after it is accepted', async () => {
+  expect((await restore(unsigned(), null)).code).toBe(0);
+  await expectRefused(unsigned(), KEY, UNSIGNED);
+  const { code, out } = await restore(unsigned(), KEY, '--accept-unsigned');
+  expect([code, out]).toEqual([0, expect.stringContaining('not proved: it is not signed')]);
+});
+
+describe('a schema that was changed by hand is refused, signed or not', () => {
+  test.each<[string, string, 'keystile.db' | 'analytics.db', string]>([
+    [
+      'a trigger that deletes audit entries',
+      'CREATE TRIGGER quiet AFTER INSERT ON audit_entries BEGIN DELETE FROM audit_entries WHERE number = new.number; END',
+      'keystile.db',
+      'keystile.db has the trigger "quiet", which Keystile does not make',
+    ],
+    [
+      'a trigger on the counts',
+      'CREATE TRIGGER quiet AFTER INSERT ON key_uses BEGIN DELETE FROM key_uses; END',
+      'analytics.db',
+      'analytics.db has the trigger "quiet", which Keystile does not make',
+    ],
+    [
+      'a view',
+      'CREATE VIEW all_keys AS SELECT * FROM keys',
+      'keystile.db',
+      'keystile.db has the view "all_keys", which Keystile does not make',
+    ],
+    [
+      'a table',
+      'CREATE TABLE more (id TEXT)',
+      'keystile.db',
+      'keystile.db has the table "more", which Keystile does not make',
+    ],
+    [
+      'an index',
+      'CREATE INDEX more ON keys (name)',
+      'keystile.db',
+      'keystile.db has the index "more", which Keystile does not make',
+    ],
+    [
+      'a table with another column',
+      'ALTER TABLE root_keys ADD COLUMN note TEXT',
+      'keystile.db',
+      'keystile.db has another table "root_keys" than Keystile makes',
+    ],
+    [
+      'a view in the place of a table',
+      'DROP TABLE import_errors; CREATE VIEW import_errors AS SELECT * FROM keys',
+      'keystile.db',
+      'keystile.db has the view "import_errors", which Keystile does not make',
+    ],
+    [
+      'an index that is missing',
+      'DROP INDEX sessions_ended',
+      'keystile.db',
+      'keystile.db lacks the index sessions_ended',
+    ],
+    [
+      'an index under its name on other columns',
+      'DROP INDEX sessions_ended; CREATE INDEX sessions_ended ON sessions (browser)',
+      'keystile.db',
+      'keystile.db has another index "sessions_ended" than Keystile makes',
+    ],
+  ])('%s', async (_what, sql, name, told) => {
+    const file = files.join('changed');
+    writeFileSync(file, await changedByHand(original, running(sql), name));
+    await expectRefused(file, null, changedSchema(told));
+  });
+
+  test('by what a text in quotes looks like, it does not pass for ours', async () => {
+    // The same words and signs, but a constraint became a comment.
+    const file = files.join('changed');
+    const weaker = await changedByHand(original, patching('CHECK (kind IN (0, 1))', '/*ECK (kind IN (0, 1*/'));
+    writeFileSync(file, weaker);
+    await expectRefused(file, null, changedSchema('keystile.db has another table "accounts" than Keystile makes'));
+  });
+
+  test('other comments and spaces, and the statistics of SQLite, change nothing', async () => {
+    const file = files.join('commented');
+    const commented = await changedByHand(original, (path) => {
+      running('ANALYZE')(path);
+      patching('-- Deleting all keys of an api', '--\tdeleting some of the key\t s')(path);
+    });
+    writeFileSync(file, commented);
+    expect(await verify(file, null)).toMatchObject({ code: 0, err: '' });
+    expect((await restore(file, null)).code).toBe(0);
+  });
+
+  test('when a backup is made: it is told at once, not when it is needed', async () => {
+    using copy = new TempFolder();
+    const { folder } = await restore(unsigned(), null);
+    {
+      using db = new Database(`${folder}/keystile.db`);
+      db.run('CREATE VIEW all_keys AS SELECT * FROM keys');
+    }
+    const { code, err } = await keystile(['backup', 'create', copy.join('a.backup')], {
+      environment: { KEYSTILE_DATA: folder },
+    });
+    expect([code, err]).toEqual([
+      1,
+      `The copy ${changedSchema('keystile.db has the view "all_keys", which Keystile does not make')}\n`,
+    ]);
+    expect(readdirSync(copy.path)).toEqual([]);
+  });
+});
+
+test('what a forged file names as its program is not printed', async () => {
+  const header = Buffer.from(packed([])).toString('latin1').replace('"0.1.0"', '"\\u001b[2J"');
+  const body = header.replace(/sha256 [0-9a-f]{64}\n$/, '');
+  const sha256 = new Bun.CryptoHasher('sha256').update(body).digest('hex');
+  writeFileSync(files.join('program'), `${body}sha256 ${sha256}\n`);
+  const { code, err } = await verify(files.join('program'), null);
+  expect([code, err.includes('torn')]).toEqual([1, true]);
+});
