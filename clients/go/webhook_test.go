@@ -54,6 +54,10 @@ func TestWhatAWebhookHasNotSentIsRefused(t *testing.T) {
 		"too old":           {ErrWebhookTimestamp, webhookSentAt.Add(webhookTolerance + time.Second), webhookBody, webhookHeader(), webhookSecret},
 		"too far ahead":     {ErrWebhookTimestamp, webhookSentAt.Add(-webhookTolerance - time.Second), webhookBody, webhookHeader(), webhookSecret},
 		"no time":           {ErrWebhookTimestamp, webhookSentAt, webhookBody, webhookHeader("webhook-timestamp", "now"), webhookSecret},
+		"a long time":       {ErrWebhookTimestamp, webhookSentAt, webhookBody, webhookHeader("webhook-timestamp", strings.Repeat("9", 5000)), webhookSecret},
+		"a far time":        {ErrWebhookTimestamp, webhookSentAt, webhookBody, webhookHeader("webhook-timestamp", "-9223372036854775808"), webhookSecret},
+		"an id of bytes":    {ErrWebhookSignature, webhookSentAt, webhookBody, webhookHeader("webhook-id", "\xff"), webhookSecret},
+		"a body of bytes":   {ErrWebhookSignature, webhookSentAt, "\xff", webhookHeader(), webhookSecret},
 		"no secret at all":  {ErrWebhookSecret, webhookSentAt, webhookBody, webhookHeader(), "AAAA"},
 		"a secret of stars": {ErrWebhookSecret, webhookSentAt, webhookBody, webhookHeader(), "whsec_***"},
 	} {

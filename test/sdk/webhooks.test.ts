@@ -54,5 +54,14 @@ test('verifyWebhook takes what Keystile has sent, also during a rotation, and no
     expect(await reasonOf(verify({ nowMs: tooFar }))).toBe('timestamp');
     expect(await verify({ nowMs: tooFar, toleranceMs: MINUTES_MS + 1 })).toMatchObject({ id: sent.id });
   }
-  expect(await reasonOf(verify({ headers: { 'webhook-timestamp': 'now' } }))).toBe('timestamp');
+  for (const timestamp of ['now', '9'.repeat(5_000), '-1', `${sent.timestamp}\n`])
+    expect(await reasonOf(verify({ headers: { 'webhook-timestamp': timestamp } }))).toBe('timestamp');
+  // What a stranger sends who has no secret: never an error of another kind.
+  for (const changed of [
+    { body: '\udcff' },
+    { headers: { 'webhook-id': '\udcff' } },
+    { headers: { 'webhook-signature': 'v1,\udcff v1,' } },
+  ])
+    expect(await reasonOf(verify(changed))).toBe('signature');
+  expect(await reasonOf(verify({ secret: 'whsec_\udcff' }))).toBe('secret');
 });
