@@ -3,10 +3,22 @@ export function csvLine(cells: readonly (string | number)[]): string {
   return `${cells.map((cell) => (typeof cell === 'number' ? String(cell) : csvText(cell))).join(',')}\r\n`;
 }
 
-/** A text that begins like this would be a formula in a spreadsheet. An apostrophe before it makes it a text there too. */
-const FORMULA = /^[=+\-@\t\r\n]/;
+/**
+ * Where a spreadsheet would begin a formula: at the beginning of a text, and behind what separates cells in other languages than English. A
+ * quotation mark in the middle of a line does not keep those from being split there, and blanks and quotation marks before a formula may be left
+ * out. The signs of double width count in Asian languages.
+ */
+const FORMULA = /(^|[;|\t\r\n])([ "]*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+/** Some spreadsheets leave these out, and then see what comes behind. */
+const LEFT_OUT = /^[\t\r\n]/;
+
+/** An apostrophe before a formula makes it a text there too. */
+function withoutFormulas(text: string): string {
+  const safe = text.replaceAll(FORMULA, "$1$2'$3");
+  return LEFT_OUT.test(safe) ? `'${safe}` : safe;
+}
 
 function csvText(text: string): string {
-  const safe = FORMULA.test(text) ? `'${text}` : text;
+  const safe = withoutFormulas(text);
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
