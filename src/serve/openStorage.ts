@@ -10,12 +10,12 @@ import type { Task } from '../storage/port/tasks.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { PostgresTasks } from '../storage/postgres/tasks.ts';
 import { refusalOf } from '../storage/sqlite/backup/backupTarget.ts';
-import { DataFolder, type Owner } from '../storage/sqlite/file/dataFolder.ts';
+import { DataFolder, type Owner, readOwner } from '../storage/sqlite/file/dataFolder.ts';
 import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
 import { sqliteTasks } from '../storage/sqlite/tasks.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
 import { CannotStart } from './cannotStart.ts';
-import { controlPath, listenControl } from './controlSocket.ts';
+import { listenControl, placeControl, removeFormerControl } from './controlSocket.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
 
 /** The service with its database open: a data folder that this process owns, or a PostgreSQL that it shares with other nodes. */
@@ -29,6 +29,8 @@ export interface OpenStorage {
   readonly where: string;
   /** That the database came from a backup; null = it did not, or its tools do not tell. */
   readonly restored: RestoredNote | null;
+  /** The socket of the command line; null = it needs none. */
+  readonly control: string | null;
   /** Starts to serve the command line. Called once the service listens at `url`. */
   serveCommandLine(url: string): void;
   stopCommandLine(): Promise<void>;
@@ -61,10 +63,18 @@ async function openFolder(
   const refusal = config.backupFolder === null ? null : refusalOf(config.backupFolder, config.data);
   if (refusal !== null)
     throw new CannotStart(`${refusal} Set it to another folder: a backup must not be lost with what it is a copy of.`);
-  const control = controlPath(config.data);
+  const { control: formerControl } = readOwner(config.data);
+  const control = placeControl(config.data);
   const startedAt = new Date(wallClockMs()).toISOString();
-  const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control, url: null };
-  const folder = DataFolder.own(config.data, owner, config.requireData);
+  const owner: Owner = { pid: process.pid, host: hostname(), startedAt, control: control.path, url: null };
+  let folder: DataFolder;
+  try {
+    folder = DataFolder.own(config.data, owner, config.requireData);
+  } catch (error) {
+    control.removeFolder();
+    throw error;
+  }
+  removeFormerControl(formerControl);
   const digester = new Digester(config.pepper);
   const surroundings = {
     config,
@@ -79,6 +89,7 @@ async function openFolder(
   };
   const composed = await compose(surroundings).catch((error: unknown) => {
     folder.release();
+    control.removeFolder();
     throw error;
   });
   let controlServer: { stop(): Promise<void> } | null = null;
@@ -98,6 +109,7 @@ async function openFolder(
     }),
     where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
     restored: composed.storage.restored,
+    control: control.path,
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url, ...(config.tlsCert === null ? {} : { tlsCert: resolve(config.tlsCert) }) });
       const { engine } = composed.service;
@@ -107,6 +119,7 @@ async function openFolder(
     close: async () => {
       await composed.close();
       folder.release();
+      control.removeFolder();
     },
   };
 }
@@ -139,6 +152,7 @@ async function joinNodes(
     watch: (syncLagMs) => watchNode(composed.storage, log, syncLagMs),
     where: `PostgreSQL at ${Shared.where(databaseUrl)} · location ${location}`,
     restored: null,
+    control: null,
     serveCommandLine() {},
     stopCommandLine: async () => {},
     close: () => composed.close(),

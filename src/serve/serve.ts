@@ -139,7 +139,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   await cluster?.sayHello(null);
   const api = orPortTaken(config, () => listenApi(service, size, certificates));
   const url = localUrl(config.host, api.port, certificates !== null);
-  orCannotListen(config, () => storage.serveCommandLine(url));
+  orCannotListen(storage, url);
   const ofEngine = engineTasks({
     engine: service.engine,
     syncIntervalMs: config.syncInterval,

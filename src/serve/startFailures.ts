@@ -5,8 +5,8 @@ import { AddressError } from '../core/databaseUrl.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { CannotStart } from './cannotStart.ts';
-import { controlPath } from './controlSocket.ts';
 import type { ListeningApi } from './listen.ts';
+import type { OpenStorage } from './openStorage.ts';
 import { freePortAfter } from './tryPort.ts';
 
 /** Listens, or tells the operator which port to use instead. */
@@ -30,14 +30,14 @@ export function orPortTaken(config: Config, listen: () => ListeningApi): Listeni
   }
 }
 
-export function orCannotListen(config: Config, listen: () => void): void {
+export function orCannotListen(storage: Pick<OpenStorage, 'control' | 'serveCommandLine'>, url: string): void {
   try {
-    listen();
+    storage.serveCommandLine(url);
   } catch (error) {
     if (error instanceof FolderError) throw error;
     const code = (error as { code?: string }).code ?? String(error);
     throw new CannotStart(
-      `The control socket ${controlPath(config.data)} cannot be created (${code}). Check that the path is free and can be written to.`,
+      `The control socket ${storage.control} cannot be created (${code}). Check that the path is free and can be written to.`,
     );
   }
 }

@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config/read.ts';
 import { engineTasks } from '../../src/engine/engineTasks.ts';
 import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
-import { controlPath, listenControl } from '../../src/serve/controlSocket.ts';
+import { listenControl, placeControl } from '../../src/serve/controlSocket.ts';
 import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
@@ -37,12 +37,18 @@ const { config, problems } = readConfig({
 if (config === null) throw new Error(problems.join(' '));
 
 const log = new Log({ level: 'warn', format: 'text', nowMs: wallClockMs, write: (line) => console.error(line) });
-const control = controlPath(order.folder);
+const control = placeControl(order.folder);
 const startedAt = new Date(wallClockMs()).toISOString();
 const digester = new Digester(config.pepper);
 const { service, storage } = await compose({
   config,
-  folder: DataFolder.own(order.folder, { pid: process.pid, host: hostname(), startedAt, control, url: null }),
+  folder: DataFolder.own(order.folder, {
+    pid: process.pid,
+    host: hostname(),
+    startedAt,
+    control: control.path,
+    url: null,
+  }),
   system: realSystem(digester),
   digester,
   log,

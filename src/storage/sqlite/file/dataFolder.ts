@@ -13,8 +13,9 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
+import { isPrivate } from './isPrivate.ts';
 import { toWriteFailure } from './writeFailure.ts';
 
 /** A problem with the data folder that an operator has to solve. Its message tells them how. */
@@ -195,12 +196,21 @@ export function unwritable(path: string, error: unknown): FolderError {
   return new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
 }
 
-function readOwner(path: string): Owner {
+/** What the last owner has written, whether it runs or not. */
+export function readOwner(path: string): Owner {
   try {
-    return JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
+    const owner = JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
+    return { ...owner, control: isTrusted(path, owner.control) ? owner.control : null };
   } catch {
     return { pid: 0, host: 'unknown', startedAt: 'unknown', control: null, url: null };
   }
+}
+
+/** The socket is in the data folder, or in a folder for its user alone: somebody else may have taken the place of one that was removed. */
+function isTrusted(path: string, control: string | null): boolean {
+  if (control === null) return false;
+  const folder = dirname(control);
+  return folder === resolve(path) || isPrivate(folder, statSync(path).uid);
 }
 
 /** Replaces a small file as a whole: readers, and a start after a crash, see the old text or the new one. */
