@@ -9,6 +9,15 @@ const CHECKSUM_LENGTH = 6;
 
 export const PREFIX_PATTERN = '^[A-Za-z0-9_.-]{1,16}$';
 
+/** The prefixes of the secrets that Keystile makes for itself. */
+export const OWN_PREFIXES = { rootKey: 'root', session: 'session', portal: 'portal' } as const;
+
+/** A key with this prefix would look like another kind of secret, to people and to programs that look for leaked ones. */
+export function isReservedPrefix(prefix: string): boolean {
+  const [first = ''] = prefix.toLowerCase().split('_');
+  return Object.values(OWN_PREFIXES).some((own) => own === first);
+}
+
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;

@@ -227,7 +227,7 @@ export type ApisUpdateApiRequest = {
   readonly apiId: string;
   /** The name of the api, for people: 3 to 256 characters, not blank. It need not be unique. */
   readonly name?: string | undefined;
-  /** The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -. null: no prefix. */
+  /** The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix. */
   readonly defaultPrefix?: string | null | undefined;
   /** The number of random bytes in the secret of new keys that bring none of their own, from 16 to 255. null: 16. */
   readonly defaultByteLength?: number | null | undefined;
@@ -795,7 +795,7 @@ export type Key = {
 
 /** What keys get that a customer creates on the customers' page: the fields of keys.createKey. Nothing when absent. */
 export type KeyDefaults = {
-  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent. */
   readonly prefix?: string | undefined;
   /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
   readonly byteLength?: number | undefined;
@@ -900,7 +900,7 @@ export type KeyDigest = {
 export type KeyToCreate = {
   /** The api of this key. The `apiId` of the call when absent. */
   readonly apiId?: string | undefined;
-  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent. */
   readonly prefix?: string | undefined;
   /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
   readonly byteLength?: number | undefined;
@@ -1026,7 +1026,7 @@ export type KeysAddRolesRequest = {
 export type KeysCreateKeyRequest = {
   /** The id of an api, as `apis.createApi` answers it. */
   readonly apiId: string;
-  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent. */
+  /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent. */
   readonly prefix?: string | undefined;
   /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
   readonly byteLength?: number | undefined;

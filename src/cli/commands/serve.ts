@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
-import { makeSecret } from '../../core/secret.ts';
+import { makeSecret, OWN_PREFIXES } from '../../core/secret.ts';
 import { showSources } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import { CannotStart } from '../../serve/cannotStart.ts';
@@ -118,7 +118,7 @@ function refuseFlagsForDemo(flags: Flags): void {
  * key.
  */
 function toDemo(config: Config): Config {
-  const rootKey = makeSecret('root', realSystem(new Digester(config.pepper)).randomBytes(24));
+  const rootKey = makeSecret(OWN_PREFIXES.rootKey, realSystem(new Digester(config.pepper)).randomBytes(24));
   const origins = { ...config.origins, rootKey: 'default' as const };
   return {
     ...config,

@@ -11,10 +11,7 @@ export function requireSameOrigin(headers: HeaderLookup, publicUrl: string | nul
   const origin = headers.get('origin');
   const isFromHere = origin === null ? !isChange : isOwn(origin, headers, publicUrl);
   if (isFromHere && (site === null || site === 'same-origin' || (site === 'none' && !isChange))) return;
-  throw new AppError(
-    'INSUFFICIENT_PERMISSIONS',
-    'A session can only be used by pages of this service. Other callers send a root key.',
-  );
+  throw new AppError('INSUFFICIENT_PERMISSIONS', 'A session can only be used by pages of this service.');
 }
 
 /**

@@ -6,7 +6,7 @@ import type { PortalAction } from '../../core/portalSession.ts';
 import { isSecretShaped } from '../../core/secret.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { PortalVisit } from '../../engine/admin/portal/portalSessions.ts';
-import { type AnswerContext, jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
+import { jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
 import { PAGE_HEADER } from '../authentication/authenticate.ts';
 import { requireSameOrigin } from '../authentication/sameOrigin.ts';
 import { unlessUnauthorized } from '../authentication/unlessUnauthorized.ts';
@@ -56,9 +56,7 @@ async function answerCall(service: Service, call: PortalCall, asked: Asked): Pro
   const body = await readPortalBody(service, asked.request);
   if (!call.check(body)) throw badFields(explain(call.request, body));
   if (call.action !== null) await requireAllowed(engine, visit, call.action);
-  const answer = await call.handle(engine, visit, body).catch((failure: unknown) => {
-    throw forCustomers(service, failure, asked.context);
-  });
+  const answer = await inWordsForCustomers(service, asked, () => call.handle(engine, visit, body));
   return notStored(jsonAnswer(answer, asked.context));
 }
 
@@ -68,18 +66,23 @@ async function requireAllowed(engine: Engine, visit: PortalVisit, action: Portal
   await engine.portal.countChange(visit);
 }
 
-/** Rights and bounds of the provider, in words for its customers. */
+/** Rights, records and bounds of the provider, in words for its customers. */
 const WORDS_FOR_CUSTOMERS: Partial<Record<ErrorCode, string>> = {
+  NOT_FOUND: 'This key is not there any more. Load the page again.',
   INSUFFICIENT_PERMISSIONS: 'This cannot be done at the moment. Ask the provider of this API.',
   PRECONDITION_FAILED: 'A limit was reached, for example the number of your keys. Ask the provider of this API.',
 };
 
-/** What the engine says about rights and settings is written to the log, for the provider. */
-function forCustomers({ log }: Service, failure: unknown, { requestId }: AnswerContext): unknown {
-  const words = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
-  if (!(failure instanceof AppError) || words === undefined) return failure;
-  log.warn("refused on the customers' page", { requestId, reason: failure.message });
-  return new AppError(failure.code, words);
+/** What the engine says about root keys, rights and settings is written to the log, for the provider. */
+async function inWordsForCustomers<T>({ log }: Service, { context }: Asked, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (failure) {
+    const words = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
+    if (!(failure instanceof AppError) || words === undefined) throw failure;
+    log.warn("refused on the customers' page", { requestId: context.requestId, reason: failure.message });
+    throw new AppError(failure.code, words);
+  }
 }
 
 /** Opens a link, once. */
@@ -94,14 +97,16 @@ async function open(service: Service, asked: Asked): Promise<Response> {
     sessionSecret(request.headers, 'portal'),
     originOf(service, asked),
   );
-  const answer = jsonAnswer(await describeVisit(service, visit), context);
+  const described = await inWordsForCustomers(service, asked, () => describeVisit(service, visit));
+  const answer = jsonAnswer(described, context);
   return withCookie(answer, sessionCookie(request.headers, secret, 'portal'));
 }
 
 /** What the page shows first. That no link was opened is no error: the page asks before. */
 async function show(service: Service, asked: Asked): Promise<Response> {
   const visit = await visitOf(service, asked, false).catch(unlessUnauthorized);
-  return notStored(jsonAnswer(await describeVisit(service, visit), asked.context));
+  const described = await inWordsForCustomers(service, asked, () => describeVisit(service, visit));
+  return notStored(jsonAnswer(described, asked.context));
 }
 
 async function leave(service: Service, asked: Asked): Promise<Response> {

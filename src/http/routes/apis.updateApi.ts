@@ -1,4 +1,5 @@
 import { defineRoute } from './route.ts';
+import { badFields, reservedPrefix } from '../shapes/keys/keyFields.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
 import { optional } from '../shapes/schema/described.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
@@ -16,7 +17,7 @@ export const updateApi = defineRoute({
     name: optional(ApiNameField),
     defaultPrefix: optional(
       orNull(Prefix),
-      'The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -. null: no prefix.',
+      'The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix.',
       'pay',
     ),
     defaultByteLength: optional(
@@ -43,6 +44,8 @@ export const updateApi = defineRoute({
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { apiId, name, defaultPrefix, defaultByteLength, defaultRatelimit, deleteProtection }) {
+    const issues = defaultPrefix == null ? [] : reservedPrefix('defaultPrefix', defaultPrefix);
+    if (issues.length > 0) throw badFields(issues);
     await engine.apis.update(actor, apiId, {
       ...(name === undefined ? {} : { name }),
       ...(defaultPrefix === undefined ? {} : { defaultPrefix }),

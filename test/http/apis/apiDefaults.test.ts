@@ -38,6 +38,42 @@ describe('apis.updateApi', () => {
     });
   });
 
+  test.each(['root', 'session', 'portal', 'Root', 'root_live', 'SESSION_a'])(
+    'the prefix %s is not for keys: it is that of another kind of secret',
+    async (prefix) => {
+      const told = (field: string): [number, string] => [
+        400,
+        `${field} must not be one that Keystile's own secrets begin with (root, session, portal), got "${prefix}"`,
+      ];
+      const refused = async (path: string, body: object) => {
+        const answer = await service.call(path, body);
+        return [answer.status, answer.body.error.message];
+      };
+      expect(await refused('/v1/apis.updateApi', { apiId, defaultPrefix: prefix })).toEqual(told('defaultPrefix'));
+      expect(await refused('/v1/keys.createKey', { apiId, prefix })).toEqual(told('prefix'));
+      expect(await refused('/v1/keys.createKeys', { apiId, keys: [{}, { prefix }] })).toEqual([
+        400,
+        `keys[1]: ${told('prefix')[1]}`,
+      ]);
+    },
+  );
+
+  test('a prefix that only begins like one is accepted, and what an api or a key has of before goes on', async () => {
+    for (const prefix of ['rooted', 'sessions', 'my_root', 'root-1']) {
+      expect((await service.createKey({ apiId, prefix })).key).toStartWith(`${prefix}_`);
+    }
+    // As an earlier version has written it.
+    const before = await service.storage.records.findApi(apiId);
+    if (before === null) throw new Error('there is no api');
+    const api = { ...before, defaultPrefix: 'root', revision: before.revision + 1 };
+    const change = { kind: 'updateApi', api, expect: before.revision, endsKeys: false } as const;
+    expect((await service.storage.ledger.apply({ writes: [change], accounts: [] })).status).toBe('done');
+    const { key, keyId } = await service.createKey({ apiId });
+    expect([key.startsWith('root_'), (await service.verify(key)).valid]).toEqual([true, true]);
+    const rotated = await service.ok('/v1/keys.rotateKey', { keyId, overlapMs: 0 });
+    expect((await service.verify(rotated.key as string)).valid).toBe(true);
+  });
+
   test('new keys get what they do not say themselves; keys that exist stay as they are', async () => {
     const before = await service.createKey({ apiId });
     await update({

@@ -245,4 +245,29 @@ describe('credits.adjust', () => {
     const nothing = await refused('/v1/credits.adjust', { keyId, by: 0, reason: 'x' });
     expect(nothing).toEqual({ status: 400, message: 'by must not be 0' });
   });
+
+  test('above the maximum it is refused, as a grant is, and adds no part of it; of two at the same time one is made', async () => {
+    const { keyId } = await service.createKey({ remaining: MAX_COUNT - 10 });
+    const adjust = (by: number) => service.call('/v1/credits.adjust', { keyId, by, reason: 'a mistake' });
+    const left = async () => (await service.ok('/v1/keys.getKey', { keyId })).remaining as number;
+    const { status, body } = await adjust(11);
+    expect([status, body.error.message]).toEqual([412, `The key ${keyId} would have more than ${MAX_COUNT} credits.`]);
+    expect(await left()).toBe(MAX_COUNT - 10);
+    const grantOf = (by: number) =>
+      service.call('/v1/credits.grant', { keyId, amount: by, reason: 'paid', idempotencyKey: 'payment-1' });
+    const together = await Promise.all([adjust(6), adjust(6), grantOf(6)]);
+    expect(together.map((each) => each.status).toSorted((a, b) => a - b)).toEqual([200, 412, 412]);
+    expect(await left()).toBe(MAX_COUNT - 4);
+    expect((await adjust(4)).body.remaining).toBe(MAX_COUNT);
+    expect((await adjust(-MAX_COUNT)).body.remaining).toBe(0);
+  });
+
+  test('what a reservation holds counts for the maximum: it can come back', async () => {
+    const { keyId, key } = await service.createKey({ remaining: MAX_COUNT });
+    const { reservationId } = await service.ok('/v1/reservations.create', { key, cost: 100 });
+    const over = await refused('/v1/credits.adjust', { keyId, by: 1, reason: 'x' });
+    expect(over.status).toBe(412);
+    await service.ok('/v1/reservations.release', { reservationId });
+    expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(MAX_COUNT);
+  });
 });

@@ -134,6 +134,12 @@ describe('metered', () => {
     const adjust = { keyId, by: 5, reason: 'a bill', idempotencyKey: 'bill-0001' };
     expect(await service.ok('/v1/credits.adjust', adjust)).toMatchObject({ remaining: -2 });
     expect(await service.ok('/v1/credits.adjust', adjust)).toMatchObject({ remaining: -2, replayed: true });
+    const most = 2 ** 52 - 1;
+    const { status, body } = await service.call('/v1/credits.adjust', { keyId, by: most + 3, reason: 'a bill' });
+    expect([status, (body as { error: { message: string } }).error.message]).toEqual([
+      412,
+      `The key ${keyId} would have more than ${most} credits.`,
+    ]);
   });
 
   test('there is nothing to grant to', async () => {

@@ -55,7 +55,7 @@ describe('signing in', () => {
     });
     const elsewhere = await send('/dashboard/session', { headers: { authorization, origin: 'http://evil.test' } });
     expect(elsewhere.body.error).toMatchObject({
-      message: 'A session can only be used by pages of this service. Other callers send a root key.',
+      message: 'A session can only be used by pages of this service.',
     });
   });
 

@@ -131,6 +131,29 @@ describe('the page', () => {
     ]);
     expect(service.logLines.some((line) => line.includes('rbac.*.create_role'))).toBe(true);
   });
+
+  test('no answer of the page speaks of root keys, rights or settings, whatever is wrong', async () => {
+    const { call, cookie } = await open({ allow: ALL });
+    const { keyId } = (await call('createKey')).body;
+    await call('deleteKey', { keyId });
+    await service.ok('/v1/identities.updateIdentity', { externalId: 'acme', maxKeys: 0 });
+    const page = { cookie, host: 'keys.test:7878', 'keystile-page': 'person' };
+    const answers = [
+      await call('deleteKey', { keyId }),
+      await call('rotateKey', { keyId, overlapMs: 0 }),
+      await call('rotateKey', { keyId: 'key_1Jm8ZtYh4mRr6GjK8uTx3S', overlapMs: 0 }),
+      await call('createKey'),
+      await call('createKey', { name: 7 }),
+      await call('listKeys', {}, { origin: 'https://evil.example' }),
+      await send('listKeys', {}, { cookie: '' }),
+      await send('session', { token: 'portal_unknown' }),
+      await service.call('/portal/listKeys', {}, { headers: { ...page, origin: ORIGIN, cookie: 'x' }, rootKey: null }),
+    ];
+    for (const { status, text } of answers) {
+      expect(status).toBeGreaterThanOrEqual(400);
+      expect(text).not.toMatch(/root key|KEYSTILE_|maxKeys|api\.\*|identity/i);
+    }
+  });
 });
 
 describe('another customer', () => {
@@ -147,7 +170,8 @@ describe('another customer', () => {
         ['rotateKey', { keyId, overlapMs: 0 }],
         ['deleteKey', { keyId }],
       ] as const) {
-        expect(codeOf(await call(path, body))).toEqual([404, 'NOT_FOUND']);
+        const { status, body: told } = await call(path, body);
+        expect([status, told.error.message]).toEqual([404, 'This key is not there any more. Load the page again.']);
       }
       expect((await service.verify(key)).valid).toBe(true);
       const page = (await call('listKeys', { cursor: keyId })).body;

@@ -127,13 +127,16 @@ export class CreditAdmin {
       const bound = `has ${MAX_LIVE_GRANTS} grants that have not expired, as many as it may have`;
       throw new AppError('PRECONDITION_FAILED', `${holder.name} ${bound}.`);
     }
-    const sum = (present?.state.value ?? 0) + (present?.pockets?.held ?? 0) + call.amount;
-    if (call.kind === 'grant' && sum > MAX_COUNT) {
-      throw new AppError('PRECONDITION_FAILED', `${holder.name} would have more than ${MAX_COUNT} credits.`);
+    const atMost = MAX_COUNT - (present?.pockets?.held ?? 0) - call.amount;
+    if ((present?.state.value ?? 0) > atMost) {
+      const most = shown(holder.credits, MAX_COUNT);
+      throw new AppError('PRECONDITION_FAILED', `${holder.name} would have more than ${most} credits.`);
     }
     const plan = refills.planOrNull(refill, account, nowMs);
     const { id: owner, revision } = holder;
-    const common = { account, owner, expect: revision, refill: plan, revision };
+    // Others may add credits at the same time: then the change is stale, and made again.
+    const bound = call.amount > 0 ? { atMost } : {};
+    const common = { account, owner, expect: revision, refill: plan, revision, ...bound };
     if (call.kind === 'adjust') return { ...common, add: call.amount };
     const { amount, expiresAtMs } = call;
     return { ...common, grant: { id: call.id, amount, expiresAtMs } };

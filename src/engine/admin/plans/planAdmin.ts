@@ -153,7 +153,7 @@ export class PlanAdmin {
   async #requireFree(name: string, own: string | null): Promise<void> {
     const found = await this.#context.storage.records.findPlanByName(name);
     if (found !== null && found.id !== own) {
-      throw new AppError('CONFLICT', `A plan with the name ${repeatable(name)} exists already: ${found.id}.`);
+      throw new AppError('CONFLICT', `A plan with the name ${repeatable(name)} exists already.`);
     }
   }
 

@@ -2,7 +2,7 @@ import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
 import { ACTION_OPERATIONS, type PortalAction, type PortalSessionRecord } from '../../../core/portalSession.ts';
-import { makeSecret } from '../../../core/secret.ts';
+import { makeSecret, OWN_PREFIXES } from '../../../core/secret.ts';
 import { PORTAL_LINK_MS, PORTAL_SESSION_MS } from '../../../core/sessionTimes.ts';
 import type { FoundPortalSession } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
@@ -13,7 +13,7 @@ import { requireOn, requireOwner, requireSomewhere } from '../change/requireRigh
 import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
 import { portalRights } from './portalRights.ts';
 
-const PREFIX = 'portal';
+const PREFIX = OWN_PREFIXES.portal;
 const SECRET_BYTES = 24;
 /** Changes that a customer may make in all its sessions that are stored. A session is stored for two days after its end. */
 const MAX_CHANGES = 100;

@@ -3,7 +3,7 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord } from '../../../core/records.ts';
 import { coversRight, type Operation, idsWithRight, isRight, unknownRight } from '../../../core/rights.ts';
-import { isSecretShaped, makeSecret, shownStart } from '../../../core/secret.ts';
+import { isSecretShaped, makeSecret, OWN_PREFIXES, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { System } from '../../system.ts';
@@ -14,7 +14,7 @@ import type { ApplyChange } from '../change/applyChange.ts';
 import { refuseTooManySecrets } from '../change/formerSecrets.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-const PREFIX = 'root';
+const PREFIX = OWN_PREFIXES.rootKey;
 const SECRET_BYTES = 24;
 
 export interface NewRootKey {

@@ -2,7 +2,7 @@ import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { RootKeyRecord, SessionRecord } from '../../../core/records.ts';
 import { idsWithRight } from '../../../core/rights.ts';
-import { makeSecret } from '../../../core/secret.ts';
+import { makeSecret, OWN_PREFIXES } from '../../../core/secret.ts';
 import { sessionEnd } from '../../../core/sessionTimes.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { Storage } from '../../../storage/port/storage.ts';
@@ -13,7 +13,7 @@ import type { AdminContext } from '../change/adminContext.ts';
 import { requireOn, requireSomewhere } from '../change/requireRight.ts';
 import type { ApplyChange } from '../change/applyChange.ts';
 
-const PREFIX = 'session';
+const PREFIX = OWN_PREFIXES.session;
 const SECRET_BYTES = 24;
 /** Sessions that a root key may have at a time. One more ends the oldest. */
 const MAX_PER_ROOT_KEY = 50;

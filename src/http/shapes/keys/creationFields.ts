@@ -15,7 +15,7 @@ const PermissionNames = Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_P
 
 export const KeyPrefix = optional(
   Prefix,
-  'The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it. The `defaultPrefix` of the api when absent.',
+  'The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent.',
   'demo',
 );
 

@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import { MAX_META_BYTES, MAX_META_MEMBERS } from '../../../core/bounds.ts';
 import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
+import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
 import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
@@ -68,6 +69,18 @@ export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
 export function refuseRecoverable(recoverable: boolean | undefined): void {
   if (recoverable !== true) return;
   throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be made recoverable.');
+}
+
+/** Of a prefix for new keys. Keys and apis that have one already keep it. */
+export function reservedPrefix(path: string, prefix: string): Issue[] {
+  if (!isReservedPrefix(prefix)) return [];
+  const own = Object.values(OWN_PREFIXES).join(', ');
+  return [
+    {
+      path,
+      message: `${path} must not be one that Keystile's own secrets begin with (${own}), got ${repeatable(prefix)}`,
+    },
+  ];
 }
 
 export function badFields(issues: readonly Issue[]): AppError {

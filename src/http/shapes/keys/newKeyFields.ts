@@ -6,7 +6,7 @@ import type { NewKey } from '../../../engine/admin/keys/keyInput.ts';
 import { MAX_ISSUES } from '../../request/explain.ts';
 import { CREATION_FIELDS, KeyPrefix, Recoverable } from './creationFields.ts';
 import { optional } from '../schema/described.ts';
-import { badFields, placed, refuseRecoverable, toKeyPatch, withoutEmpty } from './keyFields.ts';
+import { badFields, placed, refuseRecoverable, reservedPrefix, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { ByteLength, type strict } from '../schema/schemas.ts';
 
 /** The fields of a key that is created here, without its api. */
@@ -27,7 +27,7 @@ type NewKeyFields = Static<ReturnType<typeof strict<typeof NEW_KEY_FIELDS>>>;
 export function toNewKey(item: NewKeyFields & { readonly apiId: string }, nowMs: number): NewKey {
   const { apiId, prefix = null, byteLength = null, recoverable, roles, permissions, ...fields } = item;
   refuseRecoverable(recoverable);
-  const issues: Issue[] = [];
+  const issues: Issue[] = prefix === null ? [] : reservedPrefix('prefix', prefix);
   if (fields.expires !== undefined && fields.expires <= nowMs) {
     issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
   }
