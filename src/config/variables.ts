@@ -45,6 +45,18 @@ export const VARIABLES = {
     null,
     'File with the private key of the certificate in PEM form, without a passphrase.',
   ),
+  tlsMinVersion: variable(
+    'TLS_MIN_VERSION',
+    choice('1.2', '1.3'),
+    '1.2',
+    'The oldest version of TLS that clients may speak. With 1.2, only suites with forward secrecy are offered.',
+  ),
+  hsts: variable(
+    'HSTS',
+    flag,
+    'on',
+    'Tell browsers to use HTTPS only (Strict-Transport-Security, for a year), where the service is reached by https:// and by a name or address other than this machine. A browser then uses HTTPS for every port of that host.',
+  ),
   network: variable(
     'NETWORK',
     choice('public', 'private'),

@@ -9,6 +9,7 @@ import { pathOf } from './routes/bodyBounds.ts';
 import { explain } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { traced } from './answer/tracer.ts';
+import { HTTPS_ONLY, tellsHttpsOnly } from './answer/httpsOnly.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
@@ -41,6 +42,11 @@ export function makeHandler(service: Service): Handler {
   const dashboard = dashboardEndpoints(service, site);
   for (const [path, endpoint] of [...dashboard.byPath, ...portalEndpoints(service, site)])
     endpoints.set(path, endpoint);
+  const isHttpsOnly = tellsHttpsOnly(service.config);
+  const toBrowser = (response: Response, request: Request, origins: readonly string[] | null): Response => {
+    if (isHttpsOnly) response.headers.set('strict-transport-security', HTTPS_ONLY);
+    return withCors(response, request, origins);
+  };
   const find = (path: string): Endpoint | undefined =>
     endpoints.get(path) ?? site.assetAt(path) ?? dashboard.below(path);
   return async (request, peer) => {
@@ -54,9 +60,9 @@ export function makeHandler(service: Service): Handler {
     // The pages that a gateway serves do not call this service. What they may read, the gateway says.
     const origins = path === forwardAuth.path ? null : service.config.corsOrigins;
     try {
-      return withCors(await route(endpoints, find(path), { path, request, peer, context }), request, origins);
+      return toBrowser(await route(endpoints, find(path), { path, request, peer, context }), request, origins);
     } catch (failure) {
-      return withCors(answerFailure(service, failure, failedRequest(request), context), request, origins);
+      return toBrowser(answerFailure(service, failure, failedRequest(request), context), request, origins);
     }
   };
 }

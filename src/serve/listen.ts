@@ -61,8 +61,8 @@ function addressLimit(
 
 /** The server of Keystile itself (ADR 13). */
 function listenFront(service: Service, limit: ConnectionLimit, certificates: Certificates | null): ListeningApi {
-  const { host: hostname, port } = service.config;
-  const front = new Front({ hostname, port, certificates }, limit, makeFrontContext(service));
+  const { host: hostname, port, tlsMinVersion: minTlsVersion } = service.config;
+  const front = new Front({ hostname, port, certificates, minTlsVersion }, limit, makeFrontContext(service));
   return {
     port: front.port,
     connections: () => front.connections,

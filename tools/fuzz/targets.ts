@@ -22,7 +22,7 @@ export interface Target {
 export function startFront(): Target {
   const app = new RecordingApp(true);
   const front = new Front(
-    { hostname: HOSTNAME, port: 0, certificates: null },
+    { hostname: HOSTNAME, port: 0, certificates: null, minTlsVersion: '1.2' },
     new ConnectionLimit(SIZE, new AddressLimit(SIZE.connections, [])),
     {
       ...app.verification,

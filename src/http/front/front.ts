@@ -20,7 +20,12 @@ export interface FrontAddress {
   readonly port: number;
   /** Null: plain HTTP. */
   readonly certificates: Certificates | null;
+  /** The oldest version of TLS that a client may speak. */
+  readonly minTlsVersion: keyof typeof TLS_VERSIONS;
 }
+
+/** As the protocol numbers them. */
+const TLS_VERSIONS = { '1.2': 0x0303, '1.3': 0x0304 } as const;
 
 /** Takes the connections of clients. */
 export class Front {
@@ -29,7 +34,11 @@ export class Front {
   readonly #context: FrontContext;
   readonly #listener: Bun.TCPSocketListener<Connection>;
 
-  constructor({ hostname, port, certificates }: FrontAddress, limit: ConnectionLimit, context: FrontContext) {
+  constructor(
+    { hostname, port, certificates, minTlsVersion }: FrontAddress,
+    limit: ConnectionLimit,
+    context: FrontContext,
+  ) {
     const connections = this.#connections;
     this.#context = context;
     const take = (socket: Bun.Socket<Connection>): Welcome => {
@@ -68,7 +77,7 @@ export class Front {
         ? Bun.listen<Connection>({ ...options, socket: plain })
         : Bun.listen<Connection>({
             ...options,
-            tls: { cert: certificates.inUse.cert, key: certificates.inUse.key },
+            tls: tlsOf(certificates, minTlsVersion),
             socket: secureHandlers({ plain, certificates, take, refuse }),
           });
   }
@@ -98,6 +107,16 @@ export class Front {
   closeAll(): void {
     for (const connection of this.#connections.keys()) connection.close();
   }
+}
+
+/** The runtime has `minVersion` without a type for it. */
+function tlsOf({ inUse: { cert, key } }: Certificates, minTlsVersion: keyof typeof TLS_VERSIONS): Bun.TLSOptions {
+  const options: Bun.TLSOptions & { readonly minVersion: number } = {
+    cert,
+    key,
+    minVersion: TLS_VERSIONS[minTlsVersion],
+  };
+  return options;
 }
 
 /** The runtime has `fd` without a type for it. Where it is missing, the descriptor refuses no connection. */

@@ -2,6 +2,15 @@ import type { Connection } from './connection.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
 import type { Welcome } from './connectionLimit.ts';
 
+/**
+ * Of TLS 1.2, those with forward secrecy: whoever gets the private key later cannot read what was recorded before. Those of TLS 1.3 all have
+ * it, and are not chosen here. A connection offers what its certificate
+ * was loaded with.
+ */
+export const CIPHERS = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']
+  .flatMap((each) => [`ECDHE-ECDSA-${each}`, `ECDHE-RSA-${each}`])
+  .join(':');
+
 /** The certificate of the service, with its private key. */
 export interface ServerCertificate {
   /** In PEM form, with the certificates of its authorities behind it. */

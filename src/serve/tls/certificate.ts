@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
-import type { ServerCertificate } from '../../http/front/secureHandlers.ts';
+import { CIPHERS, type ServerCertificate } from '../../http/front/secureHandlers.ts';
 
 /** No chain of certificates is longer. Bounds what is read from a path that leads to something else. */
 const MAX_FILE_BYTES = 1 << 20;
@@ -58,7 +58,7 @@ export function checkCertificate(
   if (notBeforeMs > nowMs)
     throw new CertificateProblem(`${file} is not valid before ${instant(notBeforeMs)}. Check the clock, or wait.`);
   try {
-    return { cert, key, expiresAtMs, context: createSecureContext({ cert, key }).context as object };
+    return { cert, key, expiresAtMs, context: createSecureContext({ cert, key, ciphers: CIPHERS }).context as object };
   } catch (error) {
     throw new CertificateProblem(
       `${file} cannot be used (${reasonOf(error)}). Check that the file is whole, with every certificate behind the first.`,

@@ -9,7 +9,7 @@ import { makeFrontContext } from '../../../src/http/front/frontContext.ts';
 import { type Handlers, secureHandlers, type ServerCertificate } from '../../../src/http/front/secureHandlers.ts';
 import { listenApi, type ListeningApi } from '../../../src/serve/listen.ts';
 import { checkCertificate } from '../../../src/serve/tls/certificate.ts';
-import { ISSUED } from '../../support/certificates.ts';
+import { ISSUED, RSA } from '../../support/certificates.ts';
 import { SELF_SIGNED } from '../../support/selfSigned.ts';
 import { TestService } from '../../support/service.ts';
 
@@ -151,7 +151,7 @@ describe('the front over TLS', () => {
       const size = { connections, refusals: 5, firstReserved: Infinity };
       for (const secure of [certificates, null]) {
         const limit = new ConnectionLimit(size, new AddressLimit(ofAddress, []));
-        const address = { hostname: '127.0.0.1', port: 0, certificates: secure };
+        const address = { hostname: '127.0.0.1', port: 0, certificates: secure, minTlsVersion: '1.2' as const };
         const front = new Front(address, limit, makeFrontContext(service.composed.service));
         const ask = (): Promise<Response> =>
           fetch(`${secure === null ? 'http' : 'https'}://127.0.0.1:${front.port}/v1/liveness`, {
@@ -169,6 +169,66 @@ describe('the front over TLS', () => {
       }
     },
   );
+});
+
+describe('versions and suites', () => {
+  const shaken = async (port: number, options: ConnectionOptions): Promise<string> => {
+    try {
+      const socket = await client(port, options);
+      const { name } = socket.getCipher();
+      const version = socket.getProtocol();
+      socket.destroy();
+      return `${version} ${name}`;
+    } catch {
+      return 'refused';
+    }
+  };
+
+  test.each([
+    ['RSA', RSA],
+    ['ECDSA', SELF_SIGNED],
+  ])(
+    'of TLS 1.2 only suites with forward secrecy are offered, with a certificate of the kind %s',
+    async (kind, texts) => {
+      const inUse = checkCertificate(PATHS, texts, NOW_MS);
+      const own = listenApi(service.composed.service, undefined, { inUse });
+      const ofTls12 = (ciphers: string): Promise<string> =>
+        shaken(own.port, { ca: texts.cert, maxVersion: 'TLSv1.2', ciphers });
+      const suites = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305'].map(
+        (each) => `ECDHE-${kind}-${each}`,
+      );
+      for (const suite of suites) expect(await ofTls12(suite)).toBe(`TLSv1.2 ${suite}`);
+      // The key exchange of RSA has none, and the others are old.
+      const without = [
+        'AES128-GCM-SHA256',
+        'AES256-GCM-SHA384',
+        'AES128-SHA',
+        'AES256-SHA',
+        `ECDHE-${kind}-AES128-SHA`,
+      ];
+      for (const suite of without) expect([suite, await ofTls12(suite)]).toEqual([suite, 'refused']);
+      await own.stop();
+    },
+  );
+
+  test('TLS 1.3 is spoken with whom can, and TLS 1.1 with nobody', async () => {
+    const ca = SELF_SIGNED.cert;
+    expect(await shaken(server.port, { ca })).toStartWith('TLSv1.3 TLS_');
+    expect(await shaken(server.port, { ca, minVersion: 'TLSv1', maxVersion: 'TLSv1.1' })).toBe('refused');
+  });
+
+  test('KEYSTILE_TLS_MIN_VERSION=1.3 refuses TLS 1.2', async () => {
+    const strict = {
+      ...service.composed.service,
+      config: { ...service.composed.service.config, tlsMinVersion: '1.3' as const },
+    };
+    const other = listenApi(strict, undefined, certificates);
+    const versions = await Promise.all(
+      (['TLSv1.2', 'TLSv1.3'] as const).map((maxVersion) => shaken(other.port, { ca: SELF_SIGNED.cert, maxVersion })),
+    );
+    expect(versions).toEqual(['refused', expect.stringMatching(/^TLSv1\.3 /)]);
+    await other.stop();
+  });
 });
 
 describe('a handshake', () => {
