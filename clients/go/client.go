@@ -26,6 +26,7 @@ func New(options Options) (*Client, error) {
 		return nil, configurationError("The root key contains a character that no root key has, perhaps a line break at its end. " +
 			"Correct Options.RootKey or KEYSTILE_ROOT_KEY.")
 	}
+	warnOfPlainHTTP(urls, options.RootKey)
 	return &Client{
 		transport:     newTransport(urls, options),
 		onUnavailable: options.OnUnavailable,

@@ -1,9 +1,37 @@
 package keystile
 
 import (
+	"log/slog"
+	"net"
 	"net/url"
+	"os"
 	"strings"
+	"sync"
 )
+
+// warning is given once in a process.
+var warning sync.Once
+
+// warnOfPlainHTTP warns when a root key would cross a network that everyone on the way can read.
+func warnOfPlainHTTP(urls []string, rootKey string) {
+	if rootKey == "" || os.Getenv("KEYSTILE_NETWORK") == "private" {
+		return
+	}
+	for _, address := range urls {
+		parsed, err := url.Parse(address)
+		if err != nil || parsed.Scheme != "http" || isLoopback(parsed.Hostname()) {
+			continue
+		}
+		warning.Do(func() {
+			slog.Warn("keystile: the root key is sent over plain HTTP, and everyone on the way can read it: use an https:// address, "+
+				"or set KEYSTILE_NETWORK=private in a network that you trust", "address", shown(address))
+		})
+	}
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
 
 // parseURLs reads a comma-separated list of addresses. The messages do not show what was given: it may contain a secret.
 func parseURLs(list string) ([]string, *Error) {

@@ -4,6 +4,7 @@ import { KeystileError } from './errors.ts';
 import { CALLS, type Groups } from './generated/api.ts';
 import { makeGroups } from './groups.ts';
 import { HeldReservation, type ReserveOptions, toReserveWire } from './heldReservation.ts';
+import { warnOfPlainHttp } from './plainHttp.ts';
 import { isTrouble, type Sending, Transport } from './transport.ts';
 import type { UnavailableVerdict, Verdict } from './verdict.ts';
 import { Verifications } from './verifications.ts';
@@ -74,9 +75,12 @@ export class Keystile implements Groups {
     checkNumbers({ timeoutMs, totalTimeoutMs, retries });
     this.#onUnavailable = options.onUnavailable ?? 'refuse';
     this.#onVerdict = options.onVerdict;
+    const urls = urlsOf(options.url ?? environment('KEYSTILE_URL'));
+    const rootKey = checkedRootKey(options.rootKey ?? environment('KEYSTILE_ROOT_KEY'));
+    warnOfPlainHttp(urls, rootKey, environment('KEYSTILE_NETWORK') === 'private');
     this.#transport = new Transport({
-      urls: urlsOf(options.url ?? environment('KEYSTILE_URL')),
-      rootKey: checkedRootKey(options.rootKey ?? environment('KEYSTILE_ROOT_KEY')),
+      urls,
+      rootKey,
       timeoutMs,
       totalTimeoutMs,
       retries,

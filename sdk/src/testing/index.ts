@@ -2,7 +2,7 @@ import type { KeysCreateKeyRequest } from '../generated/api.ts';
 import { Keystile, type KeystileOptions } from '../keystile.ts';
 import { FakeService } from './fakeService.ts';
 
-const URL_OF_FAKE = 'http://keystile.fake';
+const URL_OF_FAKE = 'https://keystile.fake';
 
 export interface FakeKeystileOptions extends Omit<KeystileOptions, 'url' | 'fetch'> {
   /** Where the clock starts. Default: 2026-01-01T00:00:00Z. */

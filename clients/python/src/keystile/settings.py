@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -38,13 +40,35 @@ def settings_of(
         raise configuration_error("timeout and total_timeout are seconds and must be greater than 0.")
     if retries < 0:
         raise configuration_error(f"retries must be 0 or more, got {retries}.")
+    urls = _urls_of(os.environ.get("KEYSTILE_URL") if url is None else url)
+    key = _root_key_of(os.environ.get("KEYSTILE_ROOT_KEY") if root_key is None else root_key)
+    if key is not None and os.environ.get("KEYSTILE_NETWORK") != "private":
+        _warn_of_plain_http(urls)
     return Settings(
-        urls=_urls_of(os.environ.get("KEYSTILE_URL") if url is None else url),
-        root_key=_root_key_of(os.environ.get("KEYSTILE_ROOT_KEY") if root_key is None else root_key),
+        urls=urls,
+        root_key=key,
         timeout=timeout,
         total_timeout=total_timeout,
         retries=retries,
     )
+
+
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_warned: list[str] = []
+
+
+def _warn_of_plain_http(urls: tuple[str, ...]) -> None:
+    """Once in a process: everyone on the way can read the root key."""
+    for each in urls:
+        parts = urlsplit(each)
+        if _warned or parts.scheme != "http" or _LOOPBACK.fullmatch(parts.hostname or ""):
+            continue
+        _warned.append(each)
+        warnings.warn(
+            f"The root key is sent to http://{parts.netloc} over plain HTTP, and everyone on the way can read it. "
+            "Use an https:// address. In a network that you trust, set KEYSTILE_NETWORK=private.",
+            stacklevel=4,
+        )
 
 
 def _urls_of(given: str | Sequence[str] | None) -> tuple[str, ...]:
