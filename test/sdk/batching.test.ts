@@ -17,7 +17,7 @@ function client(options: { batch?: boolean } = {}): { keystile: Keystile; calls:
   const calls: string[] = [];
   const keystile = new Keystile({
     ...options,
-    url: 'http://keystile.test',
+    url: 'https://keystile.test',
     rootKey: service.rootKey,
     fetch: async (url, { body }) => {
       const path = new URL(url).pathname;
@@ -132,7 +132,7 @@ describe('when a shared call fails', () => {
   test('for one verification because it is refused as such, `allow` does not let it pass', async () => {
     const { key } = await service.createKey();
     const keystile = new Keystile({
-      url: 'http://keystile.test',
+      url: 'https://keystile.test',
       onUnavailable: 'allow',
       fetch: async (url, { body }) =>
         new Response((await service.call(new URL(url).pathname, undefined, { raw: body as string })).text),
@@ -170,7 +170,7 @@ test('onVerdict sees every verdict, without the key, and cannot harm it', async 
   const { key } = await service.createKey();
   const events: unknown[] = [];
   const keystile = new Keystile({
-    url: 'http://keystile.test',
+    url: 'https://keystile.test',
     fetch: async (url, { body }) =>
       new Response((await service.call(new URL(url).pathname, undefined, { raw: body as string })).text),
     onVerdict: ({ verdict, request }) => {
