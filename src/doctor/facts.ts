@@ -110,7 +110,7 @@ export interface ReadinessFact {
 export interface DatabaseFailure {
   readonly text: string;
   /** What it refuses for good, or what is damaged: `counts` is analytics.db alone. null = something else. */
-  readonly cause: 'rights' | 'tables' | 'damage' | 'counts' | null;
+  readonly cause: 'rights' | 'tables' | 'pooler' | 'damage' | 'counts' | null;
 }
 
 /** Everything that the checks look at, read at one moment. */

@@ -50,6 +50,7 @@ function untilWaiting(lab: FaultLab, count: number): Promise<void> {
 }
 
 const refusalOf = ({ status, code, headers }: NodeAnswer) => [status, code, headers.get('retry-after')];
+const EXACT = '/v1/readiness?for=exact';
 const REFUSED = [503, 'UNAVAILABLE', '1'];
 
 describe('a database that is slow to answer', () => {
@@ -71,18 +72,19 @@ describe('a database that is slow to answer', () => {
     clock.advance(STUCK_MS - 1);
     expect(await node.readiness()).toMatchObject(READY);
     clock.advance(1);
-    expect(await node.readiness()).toMatchObject({
-      status: 503,
-      body: { ready: false, reasons: ['The database does not answer lookups of keys.'] },
-    });
+    const reason = 'The database does not answer lookups of keys.';
+    expect(await node.readiness(EXACT)).toMatchObject({ status: 503, body: { ready: false, reasons: [reason] } });
+    // Known keys are answered.
+    const { status, body } = await node.readiness();
+    expect([status, body['warnings']]).toEqual([200, expect.arrayContaining([expect.stringContaining(reason)])]);
     await holder.query('COMMIT');
     expect(new Set(await Promise.all(lookups))).toEqual(new Set([null]));
     expect(await node.verify('unknown_0')).toMatchObject({ status: 200, code: 'NOT_FOUND' });
     clock.advance(SHOW_FAILURE_MS - 1);
-    expect((await node.readiness()).status).toBe(503);
+    expect((await node.readiness(EXACT)).status).toBe(503);
     clock.advance(1);
     await node.storage.freshness.confirm();
-    expect(await node.readiness()).toMatchObject(READY);
+    expect(await node.readiness(EXACT)).toMatchObject(READY);
   });
 
   test.concurrent('for too long: all lookups end with the first that ran out of time, not one time limit after the other', async () => {

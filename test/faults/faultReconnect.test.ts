@@ -48,7 +48,9 @@ test('a process of the server that has the number of one given up is left alone'
   dropping.drop(given, 'test');
   await dropping.client();
   expect(await isAlive(reused.pid)).toBe(true);
-  expect((await other.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows).toEqual([{ pid: reused.pid }]);
+  expect((await other.query<{ pid: number }>(() => ({ text: 'SELECT pg_backend_pid() AS pid' }))).rows).toEqual([
+    { pid: reused.pid },
+  ]);
   // With its own number it is ended.
   const [again, hung] = [await dropping.client(), await lab.client()];
   const pid = connector.backendOf(again)?.pid ?? 0;

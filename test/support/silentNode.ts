@@ -67,6 +67,7 @@ export class SilentNode {
       freshness: ALWAYS_FRESH,
       warnings: [],
       damage: null,
+      outage: null,
       close: () => storage.close(),
     });
     const node = new SilentNode(storage, engine, clock);

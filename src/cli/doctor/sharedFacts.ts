@@ -5,6 +5,7 @@ import { webhookFacts } from '../../doctor/webhookFacts.ts';
 import { OTHER_SESSIONS } from '../../serve/openFiles.ts';
 import { OLDEST_VERSION } from '../../storage/postgres/connection/connector.ts';
 import { causeOf, reasonOf, stateOf } from '../../storage/postgres/connection/databaseError.ts';
+import { ForeignSession } from '../../storage/postgres/connection/ownSession.ts';
 import { MissingRight, OldServer } from '../../storage/postgres/connection/wrongServer.ts';
 import { type InspectedPostgres, inspectPostgres } from '../../storage/postgres/inspect.ts';
 import { wallClockMs } from '../../system.ts';
@@ -42,6 +43,7 @@ export async function gatherShared(config: Config, url: string): Promise<Databas
 function failureOf(error: unknown): DatabaseFailure {
   if (stateOf(error) !== null) return { text: `The database refused (${reasonOf(error)}).`, cause: causeOf(error) };
   const text = error instanceof Error ? error.message : String(error);
+  if (error instanceof ForeignSession) return { text, cause: 'pooler' };
   return { text, cause: error instanceof MissingRight ? 'rights' : null };
 }
 

@@ -38,6 +38,8 @@ export interface Storage {
   readonly warnings: readonly string[];
   /** What has been found damaged of the database so far; null = nothing. */
   readonly damage: DamageFound | null;
+  /** Why nothing may be answered, not even from memory; null while it may. */
+  readonly outage: string | null;
   /** Every answered request is durable when this returns. */
   close(): Promise<void>;
 }
@@ -210,8 +212,11 @@ export interface DamageFound {
   readonly ofCountsOnly: boolean;
 }
 
-/** Why a database refuses however often it is asked: this role lacks a right, or its tables are those of another program. */
-export type RefusalCause = 'rights' | 'tables';
+/**
+ * Why a database refuses however often it is asked: this role lacks a right, its tables are those of another program, or a pooler lends
+ * sessions of others.
+ */
+export type RefusalCause = 'rights' | 'tables' | 'pooler';
 
 /** The commit was sent, and its outcome is unknown. */
 export class StorageOutcomeUnknown extends Error {

@@ -7,6 +7,7 @@ import { Connector, withDeadline } from './connection/connector.ts';
 import { causeOf } from './connection/databaseError.ts';
 import { parseAddress } from '../../core/databaseUrl.ts';
 import { Durability, DURABILITY_COLUMNS, type DurabilityFacts } from './connection/durability.ts';
+import { requireOwnSessions } from './connection/ownSession.ts';
 import type { Ask } from './connection/pool.ts';
 import { listNodes, type NodeRecord, oldestTransactionMs } from './freshness/nodes.ts';
 import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
@@ -51,8 +52,14 @@ export interface InspectOptions {
 
 /** Reads from the server that takes writes, and writes nothing. Rejects as a start does when there is no such server. */
 export async function inspectPostgres(options: InspectOptions): Promise<InspectedPostgres> {
-  const client = await new Connector(parseAddress(options.url), 'doctor').connect(SETTINGS);
+  const connector = new Connector(parseAddress(options.url), 'doctor');
+  const client = await connector.connect(SETTINGS);
   try {
+    await withDeadline(
+      client,
+      LOOK_WITHIN_MS,
+      requireOwnSessions(client, () => connector.connect({})),
+    );
     return await withDeadline(client, LOOK_WITHIN_MS, look(client, options));
   } finally {
     await client.end();

@@ -46,6 +46,7 @@ import { notPrepared } from './schema/migrationFailures.ts';
 import { MissingRight } from './connection/wrongServer.ts';
 import { MIGRATIONS, SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingRight } from './schema/tableRights.ts';
+import { POOLED, requireOwnSessions } from './connection/ownSession.ts';
 import { Session } from './connection/session.ts';
 import { PostgresCountWriter } from './analytics/countWriter.ts';
 
@@ -135,7 +136,7 @@ export class PostgresStorage implements Storage {
       settings: {
         statement_timeout: String(STATEMENT_TIMEOUT_MS),
         lock_timeout: String(LOCK_TIMEOUT_MS),
-        default_transaction_isolation: 'read\\ committed',
+        default_transaction_isolation: 'read committed',
       },
       timeoutMs: ANSWER_WITHIN_MS,
       random,
@@ -143,7 +144,7 @@ export class PostgresStorage implements Storage {
     };
     // The statements of a change are sent together.
     this.#pool = new Pool(connector, { ...common, size: options.poolSize, pipeline: true });
-    this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS });
+    this.#lookups = new Pool(connector, { ...common, size: LOOKUP_CONNECTIONS, pipeline: true });
     const management = new Management(this.#pool, this.#lookups, clock, options);
     const [reader, lookups] = [new PostgresReader(this.#pool), new PostgresReader(this.#lookups)];
     this.records = new SqlRecords({
@@ -184,6 +185,7 @@ export class PostgresStorage implements Storage {
       clock,
       seenChange,
       silence: () => this.#silence(),
+      isPooled: () => this.#pooled !== null,
     });
     this.#startedAtMs = options.nowMs();
   }
@@ -195,6 +197,11 @@ export class PostgresStorage implements Storage {
     const durability = new Durability(options.allowFsyncOff === true);
     let workspaceId: string;
     try {
+      await withDeadline(
+        client,
+        ANSWER_WITHIN_MS,
+        requireOwnSessions(client, () => connector.connect({})),
+      );
       await withDeadline(client, ANSWER_WITHIN_MS, durability.refuseUnsafe(client));
       await migrate(client, {
         migrations: MIGRATIONS,
@@ -232,8 +239,24 @@ export class PostgresStorage implements Storage {
   /** Why the database cannot be relied on; null while it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
-    const { unsafeReason, movedReason } = this.durability;
-    return this.durability.silence(this.freshness) ?? stuck ?? unsafeReason ?? movedReason;
+    return this.#unusable(this.durability.silence(this.freshness) ?? stuck);
+  }
+
+  get outage(): string | null {
+    return this.#unusable(this.freshness.isFresh() ? null : this.durability.silence(this.freshness));
+  }
+
+  #unusable(silence: string | null): string | null {
+    return this.#pooled ?? silence ?? this.durability.unsafeReason ?? this.durability.movedReason;
+  }
+
+  /** Why "answered means durable" cannot be held; null while it can. */
+  get unsafeReason(): string | null {
+    return this.#pooled ?? this.durability.unsafeReason;
+  }
+
+  get #pooled(): string | null {
+    return this.#connector.meetsForeignSessions(this.#options.monotonicMs()) ? POOLED : null;
   }
 
   get warnings(): readonly string[] {

@@ -20,7 +20,7 @@ export class PostgresTasks {
   oldestTransactionMs = 0;
 
   constructor({ storage, log, syncLagMs }: PostgresTaskOptions) {
-    const watch = new WarningWatch(storage.durability, log);
+    const watch = new WarningWatch(storage, log);
     this.tasks = [
       { name: 'announcing this node to the others', everyMs: HELLO_EVERY_MS, run: () => storage.sayHello(syncLagMs()) },
       { name: 'watching the settings of the database', everyMs: HELLO_EVERY_MS, run: async () => watch.look() },

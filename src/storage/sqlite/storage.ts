@@ -84,6 +84,11 @@ export class SqliteStorage implements Storage {
   readonly workspaceId: string;
   readonly folderId: string;
   readonly warnings: readonly string[] = [];
+  /** A full disk keeps nothing from being answered that is in memory. */
+  get outage(): string | null {
+    return this.#hold.refusal;
+  }
+
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
   /** Holds the service while it is moved to another database. */
@@ -96,6 +101,7 @@ export class SqliteStorage implements Storage {
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
   readonly #countsThread: LazyThread;
+  readonly #hold = new MoveHold();
 
   private constructor(
     { db, folderId }: OpenedDatabase,
@@ -122,7 +128,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    const hold = new MoveHold();
+    const hold = this.#hold;
     const sqlWriter = new SqliteWriter(writer, hold);
     this.auditEntries = new SqlAuditEntries(sqlWriter);
     this.events = new SqlEvents(reader, sqlWriter);

@@ -80,8 +80,8 @@ export class FaultNode implements AsyncDisposable {
     return this.#send({ method: 'POST', target: path, headers, body: sent });
   }
 
-  readiness(): Promise<NodeAnswer> {
-    return this.#send({ method: 'GET', target: '/v1/readiness', headers: {}, body: null });
+  readiness(target = '/v1/readiness'): Promise<NodeAnswer> {
+    return this.#send({ method: 'GET', target, headers: {}, body: null });
   }
 
   async #send(request: Omit<SentRequest, 'peer'>): Promise<NodeAnswer> {

@@ -10,6 +10,10 @@ const REFUSALS = {
     fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
     command: psql(String.raw`\dt`),
   },
+  pooler: {
+    fix: 'Let KEYSTILE_DATABASE_URL name PostgreSQL itself: nodes hold few connections, and a pooler gains nothing. Or set pool_mode = session for this database in the pooler. The command shows the address of PostgreSQL behind it.',
+    command: psql('select inet_server_addr(), inet_server_port()'),
+  },
 };
 
 function damaged(cause: 'damage' | 'counts', data: string): Pick<Finding, 'fix' | 'command'> {

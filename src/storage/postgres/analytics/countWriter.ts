@@ -4,7 +4,7 @@ import type { Statement } from '../../sql/query/statement.ts';
 import type { CountWriter } from '../../sql/analytics/analytics.ts';
 import { packCounts, sumByApi } from '../../sql/analytics/packedCounts.ts';
 import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
-import { asUnavailable, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { asUnavailable, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 import { PostgresFold } from './foldCounts.ts';
 import { sliceSource } from './packedRows.ts';
@@ -31,15 +31,14 @@ export class PostgresCountWriter implements CountWriter {
 
   async append(counts: CountColumns, batch: number): Promise<void> {
     const values = [this.#node, batch, packCounts(CountColumns.of(sumByApi(counts))), packCounts(counts)];
-    await this.#pool.use(async (ask) => {
-      try {
-        await ask({ name: 'append_counts', text: APPEND, values });
-      } catch (error) {
-        const reason = reasonOf(error);
-        if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
-        throw new StorageUnavailable(`A database query failed (${reason}).`);
-      }
-    });
+    try {
+      await this.#pool.write({ name: 'append_counts', text: APPEND, values });
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (isTold(error)) throw error;
+      if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
+      throw new StorageUnavailable(`A database query failed (${reason}).`);
+    }
   }
 
   async unfolded(): Promise<Unfolded> {
@@ -51,6 +50,6 @@ export class PostgresCountWriter implements CountWriter {
   }
 
   async remove({ sql, params }: Statement): Promise<number> {
-    return (await asUnavailable(this.#pool.query({ text: sql, values: params }))).rowCount ?? 0;
+    return (await asUnavailable(this.#pool.write({ text: sql, values: params }))).rowCount ?? 0;
   }
 }

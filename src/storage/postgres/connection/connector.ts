@@ -5,13 +5,16 @@ import { Client, type ClientConfig, types } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
 import { AddressError, type DatabaseAddress } from '../../../core/databaseUrl.ts';
-import { ConnectionLost, reasonOf } from './databaseError.ts';
-import { OldServer, WrongServer } from './wrongServer.ts';
+import { ConnectionLost, isRefusedStart, reasonOf } from './databaseError.ts';
+import { MARK_SESSION, markSession } from './ownSession.ts';
+import { OldServer, RefusedStart, WrongServer } from './wrongServer.ts';
 
 /** Oldest PostgreSQL that is supported by its makers. */
 export const OLDEST_VERSION = 14;
 
 const KEEP_ALIVE_AFTER_MS = 10_000;
+/** A pooler lends the right session for a while by luck: what it did is shown for so long. */
+const SHOW_FOREIGN_MS = 60_000;
 
 /** Whole numbers as numbers: no column holds one past 2^53. */
 const INT8 = 20;
@@ -25,6 +28,7 @@ const TYPES: ClientConfig['types'] = {
 export type Settings = Readonly<Record<string, string>>;
 
 interface ServerFacts {
+  readonly session: string;
   readonly is_standby: boolean;
   readonly version: number;
   /** Grows with every promotion. */
@@ -51,8 +55,11 @@ const ALWAYS: Settings = {
 /**
  * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
  * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are reported (commitNotices.ts).
+ * Settings are not sent with the start of a connection: poolers refuse those, or drop them without a word.
  */
-const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
+const check = (settings: Settings): string => `SELECT ${MARK_SESSION},
+  (SELECT count(set_config(s.name, s.value, false)) FROM (VALUES ${valuesOf(settings)}) AS s (name, value)) AS settings,
+  pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS is_standby,
   current_setting('server_version_num')::int AS version,
   set_config('synchronous_commit',
     CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, false) AS synchronous_commit,
@@ -61,6 +68,12 @@ const CHECK = `SELECT pg_is_in_recovery() OR current_setting('transaction_read_o
   (SELECT (extract(epoch FROM backend_start) * 1000000)::bigint FROM pg_stat_get_activity(pg_backend_pid())) AS started_at,
   CASE WHEN pg_is_in_recovery() THEN 0
     ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline`;
+
+function valuesOf(settings: Settings): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `('${name}', '${value}')`)
+    .join(', ');
+}
 
 /** The driver writes to a socket that it is given. With TLS, it encrypts what it writes there. */
 const SOCKETS = new WeakMap<Client, Socket>();
@@ -73,6 +86,7 @@ export class Connector {
   /** The host on which the primary was last found. It is tried first. */
   #first = 0;
   #timeline = 0;
+  #foreignAtMs = -Infinity;
   readonly #backends = new WeakMap<Client, Backend>();
 
   constructor(address: DatabaseAddress, node: string) {
@@ -89,6 +103,16 @@ export class Connector {
   /** The process behind a connection; null when it is not known. */
   backendOf(client: Client): Backend | null {
     return this.#backends.get(client) ?? null;
+  }
+
+  /** A connection has met a session that is not its own. */
+  noteForeignSession(nowMs: number): void {
+    this.#foreignAtMs = nowMs;
+  }
+
+  /** A connection met one lately. */
+  meetsForeignSessions(nowMs: number): boolean {
+    return nowMs - this.#foreignAtMs < SHOW_FOREIGN_MS;
   }
 
   /** The name of this node's sessions on the server. */
@@ -150,16 +174,15 @@ export class Connector {
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       types: TYPES,
       pipeline,
-      options: Object.entries({ ...ALWAYS, ...settings })
-        .map(([name, value]) => `-c ${name}=${value}`)
-        .join(' '),
     });
     SOCKETS.set(client, socket);
     // A query in flight reports it. Between two queries, the next one notices.
     client.on('error', () => {});
     try {
-      await client.connect();
-      await this.#check(client, connectTimeoutMs);
+      await client.connect().catch((error: unknown) => {
+        throw isRefusedStart(error) ? new RefusedStart(reasonOf(error)) : error;
+      });
+      await this.#check(client, { ...ALWAYS, ...settings }, connectTimeoutMs);
       return client;
     } catch (error) {
       destroy(client);
@@ -167,8 +190,8 @@ export class Connector {
     }
   }
 
-  async #check(client: Client, timeoutMs: number): Promise<void> {
-    const { rows } = await withDeadline(client, timeoutMs, client.query<ServerFacts>(CHECK));
+  async #check(client: Client, settings: Settings, timeoutMs: number): Promise<void> {
+    const { rows } = await withDeadline(client, timeoutMs, client.query<ServerFacts>(check(settings)));
     const [facts] = rows;
     if (facts === undefined) throw new Error('no answer');
     const version = Math.floor(facts.version / 10_000);
@@ -176,6 +199,7 @@ export class Connector {
     if (facts.is_standby) throw new Error('accepts no writes (a standby, or read-only)');
     if (facts.timeline < this.#timeline) throw new Error('was the primary before another one was promoted');
     this.#timeline = facts.timeline;
+    markSession(client, facts.session);
     this.#backends.set(client, { pid: facts.pid, startedAt: facts.started_at });
   }
 

@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 
+import { FOREIGN_SESSION } from './ownSession.ts';
 import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 
 /** The connection broke, or did not answer in time: what was sent may have been done. */
@@ -26,12 +27,15 @@ const WITHOUT_RIGHT = /^(?:42501|3F000)$/;
 const AT_OTHER_TABLES = /^(?:42P01|42703|42883|42P07|42710|42723|42804|42809|42P10)$/;
 /** Values that a table does not take. Where only values of Keystile itself are written, the table is that of another program. */
 const REFUSED_VALUE = /^(?:22001|22003|22P02|23502|23505|23514)$/;
+/** A session that its connection has not made, by itself or by the statements that are prepared in it. */
+const IN_FOREIGN_SESSION = new RegExp(`^(?:${FOREIGN_SESSION}|26000|42P05)$`);
 /** Wrong statements. Every one is right for the databases that Keystile supports. */
 const WRONG_STATEMENT = /^42/;
 
 const ADVICE: Readonly<Record<RefusalCause, string>> = {
   rights: 'Connect as the role that owns the tables. In an empty database, give this role the right to create tables.',
   tables: 'Its tables are not those of Keystile. Check KEYSTILE_DATABASE_URL.',
+  pooler: 'Let KEYSTILE_DATABASE_URL name PostgreSQL itself, or set pool_mode = session in the pooler.',
 };
 
 /** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
@@ -75,6 +79,7 @@ export function causeOf(error: unknown): RefusalCause | null {
   if (error instanceof StorageUnavailable) return error.refusedFor;
   const state = stateOf(error) ?? '';
   if (WITHOUT_RIGHT.test(state)) return 'rights';
+  if (IN_FOREIGN_SESSION.test(state)) return 'pooler';
   return AT_OTHER_TABLES.test(state) ? 'tables' : null;
 }
 
@@ -88,6 +93,13 @@ export function adviceOnRefusal(error: unknown): string | null {
 /** The same where Keystile writes values of its own, and none that somebody has given. */
 export function adviceOnOwnRefusal(error: unknown): string | null {
   return adviceOnRefusal(error) ?? (REFUSED_VALUE.test(stateOf(error) ?? '') ? ADVICE.tables : null);
+}
+
+/** Poolers have no state of their own for it, and do not translate. PostgreSQL says which setting it does not know. */
+export function isRefusedStart(error: unknown): boolean {
+  const state = stateOf(error) ?? '';
+  if (!(error instanceof Error)) return false;
+  return state === '42704' || (state.startsWith('08') && /start-?up (?:parameter|packet)/i.test(error.message));
 }
 
 /** The error in one line, without the statement that was sent. */

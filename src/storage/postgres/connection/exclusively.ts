@@ -7,7 +7,7 @@ const EXCLUSIVE_LOCK = 7_218_530_412;
 /** Runs `work` on one node at a time. */
 export function exclusively<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
   return pool.use(async (ask) => {
-    await ask('BEGIN');
+    await asUnavailable(ask('BEGIN'));
     try {
       await asUnavailable(ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] }));
       return await work();

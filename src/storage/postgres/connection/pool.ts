@@ -4,6 +4,7 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import { type Connector, inOneWrite, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
 import { hasOtherColumns } from './databaseError.ts';
+import { inOwnSession } from './ownSession.ts';
 import { Session, type SessionOptions } from './session.ts';
 
 /** How long a query waits for a connection. */
@@ -44,18 +45,31 @@ export class Pool {
     return this.#idle.length === 0 && this.#options.monotonicMs() - this.#movedAtMs >= STUCK_MS;
   }
 
+  /** One statement that reads. */
+  query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+    return this.#prepareAgain(() => this.use(async (ask) => ask<R>(query)));
+  }
+
+  /** One statement that writes, as a transaction, which makes sure of the session. */
+  write<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+    return this.#prepareAgain(async () => {
+      const [, answer] = await this.use((_ask, askAll) => askAll([{ text: 'BEGIN' }, query, { text: 'COMMIT' }]));
+      return answer as QueryResult<R>;
+    });
+  }
+
   /** After a migration by a newer node, each connection may have prepared the query for other columns. */
-  async query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
+  async #prepareAgain<T>(ask: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.use(async (ask) => ask<R>(query));
+        return await ask();
       } catch (error) {
         if (!hasOtherColumns(error) || tries > this.#options.size) throw error;
       }
     }
   }
 
-  /** One connection for all that `work` asks. */
+  /** One connection for all that `work` asks. What writes begins a transaction, which makes sure of the session. */
   async use<T>(work: (ask: Ask, askAll: AskAll) => Promise<T>): Promise<T> {
     const session = await this.#take();
     try {
@@ -109,7 +123,8 @@ export class Pool {
 function asker(session: Session, client: Client, timeoutMs: number): Ask {
   return async (query) => {
     try {
-      return (await withoutDoubt(client, () => withDeadline(client, timeoutMs, client.query(query)))) as never;
+      const asked = inOwnSession(client, typeof query === 'string' ? { text: query } : query);
+      return (await withoutDoubt(client, () => withDeadline(client, timeoutMs, client.query(asked)))) as never;
     } catch (error) {
       session.noteFailure(client, error);
       throw error;
@@ -120,7 +135,7 @@ function asker(session: Session, client: Client, timeoutMs: number): Ask {
 function allAsker(session: Session, client: Client, timeoutMs: number): AskAll {
   return async (queries) => {
     const ask = async (): Promise<QueryResult[]> => {
-      const sent = inOneWrite(client, () => queries.map((query) => client.query(query)));
+      const sent = inOneWrite(client, () => queries.map((query) => client.query(inOwnSession(client, query))));
       const answers = await Promise.allSettled(sent);
       return answers.map((answer) => {
         if (answer.status === 'rejected') throw answer.reason;

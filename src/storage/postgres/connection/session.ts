@@ -3,7 +3,8 @@ import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
-import { hasOtherColumns, kindOf, reasonOf } from './databaseError.ts';
+import { sessionOf } from './ownSession.ts';
+import { causeOf, hasOtherColumns, kindOf, reasonOf } from './databaseError.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
@@ -19,6 +20,9 @@ export interface SessionOptions {
   readonly random: () => number;
   readonly monotonicMs: () => number;
 }
+
+/** A query that carries the token of the session that it is sent to. */
+export type SessionQuery = (session: string | null) => QueryConfig;
 
 /**
  * One connection, which is opened again after it was lost. While the database does not answer, the session tries again with
@@ -68,14 +72,17 @@ export class Session {
   }
 
   /** Queries are sent one after the other: the time limit of each runs from its own sending. */
-  query<R extends QueryResultRow>(query: QueryConfig | string): Promise<QueryResult<R>> {
+  query<R extends QueryResultRow>(query: SessionQuery): Promise<QueryResult<R>> {
     const answer = this.#ask<R>(this.#nextClient(), query);
     this.#last = ended(answer);
     return answer;
   }
 
   /** Two queries on one connection. With `pipeline` the second is sent before the first is answered. */
-  queryTwo<R extends QueryResultRow>(one: QueryConfig, two: QueryConfig): [Promise<QueryResult<R>>, Promise<unknown>] {
+  queryTwo<R extends QueryResultRow>(
+    one: SessionQuery,
+    two: SessionQuery,
+  ): [Promise<QueryResult<R>>, Promise<unknown>] {
     const client = this.#nextClient();
     const answers: [Promise<QueryResult<R>>, Promise<unknown>] = [this.#ask<R>(client, one), this.#ask(client, two)];
     this.#last = ended(Promise.allSettled(answers));
@@ -86,10 +93,10 @@ export class Session {
     return this.#last.then(() => this.client());
   }
 
-  async #ask<R extends QueryResultRow>(given: Promise<Client>, query: QueryConfig | string): Promise<QueryResult<R>> {
+  async #ask<R extends QueryResultRow>(given: Promise<Client>, query: SessionQuery): Promise<QueryResult<R>> {
     const client = await given;
     try {
-      const ask = () => withDeadline(client, this.#options.timeoutMs, client.query<R>(query));
+      const ask = () => withDeadline(client, this.#options.timeoutMs, client.query<R>(query(sessionOf(client))));
       return await withoutDoubt(client, ask);
     } catch (error) {
       this.noteFailure(client, error);
@@ -97,10 +104,20 @@ export class Session {
     }
   }
 
-  /** A connection that is lost, leads to a server without writes, or has prepared statements for other columns is not used again. */
+  /**
+   * A connection that is lost, leads to a server without writes, has prepared statements for other columns, or has met a foreign session is not
+   * used again.
+   */
   noteFailure(client: Client, error: unknown): void {
     const kind = kindOf(error);
-    if (kind === 'lost' || kind === 'readonly' || hasOtherColumns(error)) this.drop(client, reasonOf(error));
+    const isForeign = causeOf(error) === 'pooler';
+    if (isForeign) {
+      this.#connector.noteForeignSession(this.#options.monotonicMs());
+      // Somebody else may have the process that it began with: that is not ended.
+      this.#dropped.add(client);
+    }
+    if (isForeign || kind === 'lost' || kind === 'readonly' || hasOtherColumns(error))
+      this.drop(client, reasonOf(error));
   }
 
   drop(client: Client, reason: string): void {

@@ -6,6 +6,16 @@ export class WrongServer extends Error {
 /** The role may not do what Keystile needs. */
 export class MissingRight extends WrongServer {}
 
+/** What a connection begins with is refused, and would be each time. */
+export class RefusedStart extends WrongServer {
+  constructor(reason: string) {
+    super(
+      `The server that KEYSTILE_DATABASE_URL names refuses how a connection begins (${reason}). ` +
+        'A pooler has to let the parameter through (PgBouncer: ignore_startup_parameters), or let the setting name PostgreSQL itself.',
+    );
+  }
+}
+
 /** A version of PostgreSQL that is too old. */
 export class OldServer extends WrongServer {
   readonly found: number;

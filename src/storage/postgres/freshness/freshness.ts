@@ -184,9 +184,14 @@ export class PostgresFreshness implements Freshness {
 
   /** The heartbeat follows on the same connection, so that it speaks for the server that was read from. */
   #ask(beats: boolean): { answer: Promise<QueryResult<PollRow>>; beat: Promise<unknown> | null } {
-    const poll = { name: 'poll', text: POLL, values: [this.#seen] };
+    const seen = this.#seen;
+    const poll = (session: string | null) => ({ name: 'poll', text: POLL, values: [seen, session] });
     if (!beats) return { answer: this.#polling.query<PollRow>(poll), beat: null };
-    const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, { name: 'beat', text: BEAT });
+    const [answer, beat] = this.#polling.queryTwo<PollRow>(poll, (session) => ({
+      name: 'beat',
+      text: BEAT,
+      values: [session],
+    }));
     // Nobody waits for the heartbeat when the poll finds that no standby is awaited any more.
     beat.catch(() => {});
     return { answer, beat };

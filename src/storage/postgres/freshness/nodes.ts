@@ -55,7 +55,7 @@ export function helloQuery(node: Hello) {
 
 export async function sayHello(pool: Pool, node: Hello): Promise<SchemaVersions | null> {
   const { rows } = await asUnavailable(
-    pool.query<SchemaVersions & Record<string, unknown>>({ name: 'hello', ...helloQuery(node) }),
+    pool.write<SchemaVersions & Record<string, unknown>>({ name: 'hello', ...helloQuery(node) }),
   );
   return rows[0] ?? null;
 }
@@ -76,7 +76,7 @@ export async function register(
 }
 
 export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
-  await asUnavailable(pool.query({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
+  await asUnavailable(pool.write({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
 }
 
 /** Removes a node from the list, unless it was seen a moment ago. A node that comes back writes itself down again. */

@@ -8,6 +8,7 @@ import { doubtOf } from '../connection/commitNotices.ts';
 import { causeOf, ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { IS_MOVED, refuseMoved } from '../connection/movedFence.ts';
 import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
+import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import { Session } from '../connection/session.ts';
 
 /** How long a batch may take before its connection is given up. */
@@ -69,7 +70,7 @@ export class Committer {
         plan_cache_mode: 'force_generic_plan',
         lock_timeout: String(LOCK_TIMEOUT_MS),
         // Whatever the database's default is: a batch reads the clock after its locks, and must see what they guard.
-        default_transaction_isolation: 'read\\ committed',
+        default_transaction_isolation: 'read committed',
         // Rows are locked in the order of the ids, however few there are: in another order two batches could wait for each other.
         enable_hashjoin: 'off',
         enable_mergejoin: 'off',
@@ -114,9 +115,10 @@ export class Committer {
         client,
         BATCH_TIMEOUT_MS,
         client.query<{ id: number }>(
-          `INSERT INTO committers (id, used_at_ms) SELECT $1::bigint, ledger_now_v1($2) WHERE NOT ${IS_MOVED} RETURNING id`,
+          `INSERT INTO committers (id, used_at_ms)
+            SELECT $1::bigint, ledger_now_v1($2) WHERE ${IS_OWN_SESSION}($3) AND NOT ${IS_MOVED} RETURNING id`,
           // At random: no other node can ever have had this id, whatever the database has lost.
-          [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.givenMs],
+          [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.givenMs, sessionOf(client)],
         ),
       );
       if (this.#doubt !== null) throw new ConnectionLost(this.#doubt);
@@ -183,10 +185,10 @@ export class Committer {
     let reason = '';
     while (this.#options.monotonicMs() < untilMs) {
       try {
-        const { rows } = await this.#session.query<{ verdicts: string | null }>({
-          text: 'SELECT ledger_resolve_v1($1, $2) AS verdicts',
-          values: [id, number],
-        });
+        const { rows } = await this.#session.query<{ verdicts: string | null }>((session) => ({
+          text: `SELECT ledger_resolve_v1($1, $2) AS verdicts WHERE ${IS_OWN_SESSION}($3)`,
+          values: [id, number, session],
+        }));
         const verdicts = rows[0]?.verdicts ?? null;
         // Looked for afterwards, in a statement of its own: a row that is still there was there when the number was taken back.
         if (verdicts !== null || (await this.#hasRow(id))) return verdicts;
@@ -204,7 +206,8 @@ export class Committer {
   }
 
   async #hasRow(id: number): Promise<boolean> {
-    const { rows } = await this.#session.query({ text: 'SELECT 1 FROM committers WHERE id = $1', values: [id] });
+    const text = 'SELECT 1 FROM committers WHERE id = $1';
+    const { rows } = await this.#session.query(() => ({ text, values: [id] }));
     return rows.length > 0;
   }
 }

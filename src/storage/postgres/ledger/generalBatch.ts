@@ -1,6 +1,7 @@
 import type { AccountMark, ChargeRule, RefillStep } from '../../../core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
 import type { ChargeResult, Spend, SpendOutcome } from '../../../core/spend.ts';
+import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import type { Batch, BatchOutcome } from './batch.ts';
 import type { BatchFences } from './fences.ts';
 import { CHARGE_RULE, STATUS, STEP_MODE } from '../schema/generalSpendFunction.ts';
@@ -11,7 +12,7 @@ const STATEMENT = {
     $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
     $16::int[], $17::bigint[], $18::bigint[], $19::bigint[],
     $20::int[], $21::int[], $22::text[], $23::text[], $24::text[], $25,
-    $26::bigint[], $27::text[], $28::text[], $29::bigint[]) AS verdicts`,
+    $26::bigint[], $27::text[], $28::text[], $29::bigint[]) AS verdicts WHERE ${IS_OWN_SESSION}($30)`,
 };
 
 /** A batch of any spends: one call of ledger_spend_v1. */
@@ -23,7 +24,8 @@ export function batchOf(spends: readonly Spend[], fences: BatchFences): Batch {
   return {
     size: spends.length,
     async ask(client, { committer, number, waits, givenMs }) {
-      const values = [committer, number, waits !== 'never', givenMs, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...asked];
+      const begun = [committer, number, waits !== 'never', givenMs];
+      const values = [...begun, ...written, MAX_LIVE_IDEMPOTENCY_KEYS, ...asked, sessionOf(client)];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },

@@ -38,6 +38,8 @@ export interface LedgerOptions {
   readonly observe: LedgerObserver;
   /** Why nothing is heard from the database; null while it answers. */
   readonly silence: () => string | null;
+  /** That is because of a pooler. */
+  readonly isPooled: () => boolean;
 }
 
 interface LedgerCommitter extends CommitterState {
@@ -98,6 +100,7 @@ export class PostgresLedger implements Ledger {
   }
 
   get commitRefusedFor(): RefusalCause | null {
+    if (this.#options.isPooled()) return 'pooler';
     return this.#options.silence() === null ? this.#runner.recentRefusal : null;
   }
 

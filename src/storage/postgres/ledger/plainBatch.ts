@@ -1,6 +1,7 @@
 import type { ChargeRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
+import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import type { Batch, BatchEnvelope, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
 import type { BatchFences, FenceColumns } from './fences.ts';
@@ -10,7 +11,8 @@ import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
 const STATEMENT = {
   name: 'take',
   text: `SELECT ledger_take_v1($1::bigint, $2::bigint, $3::boolean, $4::bigint, $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::bigint[]) AS verdicts`,
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::text[], $14::text[], $15::bigint[]) AS verdicts
+    WHERE ${IS_OWN_SESSION}($16)`,
 };
 
 const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
@@ -56,7 +58,7 @@ export function plainBatchOf(spends: readonly Spend[], fences: BatchFences): Bat
   return {
     size: spends.length,
     async ask(client, envelope) {
-      const values = valuesOf(groups, fences.columns, envelope);
+      const values = [...valuesOf(groups, fences.columns, envelope), sessionOf(client)];
       const { rows } = await client.query<{ verdicts: string }>({ ...STATEMENT, values });
       return rows[0]?.verdicts ?? '';
     },

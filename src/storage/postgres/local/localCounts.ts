@@ -2,6 +2,7 @@ import { AHEAD_MS } from '../../../core/window.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
+import { IS_OWN_SESSION } from '../connection/ownSession.ts';
 import type { Session } from '../connection/session.ts';
 
 /** How long a push may take. A pull looks back further than that, so that it misses none. */
@@ -88,7 +89,7 @@ export class PostgresLocalCounts implements LocalCounts {
 
   async sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]> {
     const { rows } = await asUnavailable(
-      this.#session.query<SumRow>({
+      this.#session.query<SumRow>((session) => ({
         name: 'sync_local_counts',
         text: SYNC,
         values: [
@@ -100,8 +101,9 @@ export class PostgresLocalCounts implements LocalCounts {
           counts.map(({ resetAtMs }) => resetAtMs),
           this.#next,
           isLast,
+          session,
         ],
-      }),
+      })),
     );
     if (isLast && rows[0] !== undefined) this.#goOn(rows[0]);
     return rows.flatMap(({ owner, name, duration_ms, reset_at_ms, count }) =>
@@ -186,4 +188,4 @@ const SYNC = `WITH mine AS (
   )
   SELECT s.*, (now() - interval '${LOOK_BACK}')::text AS back,
     (SELECT max(pushed_at)::text FROM news HAVING count(*) >= ${MAX_PULLED}) AS last
-  FROM (SELECT 1) one LEFT JOIN sums s ON true`;
+  FROM (SELECT 1) one LEFT JOIN sums s ON true WHERE ${IS_OWN_SESSION}($9)`;

@@ -89,7 +89,7 @@ export class Management {
   /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */
   async #lockRemembered(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<RememberedRow | null> {
     const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
-    const { rows } = await asUnavailable(this.#lookups.query<RememberedRow>({ text, values: [scope, id] }));
+    const { rows } = await asUnavailable(this.#lookups.write<RememberedRow>({ text, values: [scope, id] }));
     return rows[0] ?? null;
   }
 
@@ -120,10 +120,9 @@ export class Management {
   }
 
   async #fetchNumbers(): Promise<void> {
-    const { rows } = await this.#read<{ number: number }>(
-      "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)",
-      [Math.max(this.#wanted, NUMBERS_BLOCK)],
-    );
+    const text = "SELECT nextval('account_numbers') AS number FROM generate_series(1, $1)";
+    const values = [Math.max(this.#wanted, NUMBERS_BLOCK)];
+    const { rows } = await asUnavailable(this.#pool.write<{ number: number }>({ text, values }));
     this.#numbers = [...this.#numbers, ...rows.map(({ number }) => number)];
   }
 
@@ -149,7 +148,7 @@ export class Management {
 
   async closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows> {
     const values = [owner, after?.name ?? '', after?.durationMs ?? 0, count, this.#clock.givenMs];
-    const { rows } = await this.#read<ClosedRow>(CLOSE_ENDED, values);
+    const { rows } = await asUnavailable(this.#pool.write<ClosedRow>({ text: CLOSE_ENDED, values }));
     const [row] = rows;
     if (row === undefined) return { looked: 0, closed: 0, last: null };
     const { looked, closed, name, durationMs } = row;
@@ -159,7 +158,7 @@ export class Management {
   async #openWindow({ owner, name, durationMs }: WindowName, max: number | null): Promise<number | null> {
     const text = max === 0 ? FIND_WINDOW : 'SELECT ledger_open_window_v1($1, $2, $3, $4, $5) AS account';
     const values = [owner, name, durationMs, ...(max === 0 ? [] : [this.#clock.givenMs, max])];
-    const { rows } = await asUnavailable(this.#lookups.query<{ account: number | null }>({ text, values }));
+    const { rows } = await asUnavailable(this.#lookups.write<{ account: number | null }>({ text, values }));
     return rows[0]?.account ?? null;
   }
 

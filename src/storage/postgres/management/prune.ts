@@ -90,7 +90,7 @@ async function rotateIdempotency(pool: Pool, nowMs: number, retentionMs: number)
 
 async function removeRows(pool: Pool, [table, column]: readonly [string, string], untilMs: number): Promise<void> {
   for (;;) {
-    const { rowCount } = await pool.query({
+    const { rowCount } = await pool.write({
       text: `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM ${table} WHERE ${column} <= $1 LIMIT ${STEP} FOR UPDATE SKIP LOCKED))`,
       values: [untilMs],
@@ -103,7 +103,7 @@ async function removeRows(pool: Pool, [table, column]: readonly [string, string]
 async function closeWindows(pool: Pool, endedByMs: number, from: number): Promise<number> {
   let last = from;
   for (let step = 0; step < WINDOW_STEPS; step++) {
-    const { rows } = await pool.query<{ accounts: number; last: number | null }>({
+    const { rows } = await pool.write<{ accounts: number; last: number | null }>({
       text: `WITH step AS (SELECT account FROM adhoc_windows WHERE account > $1 ORDER BY account LIMIT ${STEP})
         SELECT count(*) AS accounts, max(account) AS last, ledger_close_windows_v1(array_agg(account), $2) FROM step`,
       values: [last, endedByMs],

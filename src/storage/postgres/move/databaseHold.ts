@@ -4,6 +4,7 @@ import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { DataError } from '../../sql/move/dataError.ts';
 import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
 import { withDeadline } from '../connection/connector.ts';
+import { beginInOwnSession } from '../connection/ownSession.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
 import { hasTables } from '../schema/tableRights.ts';
@@ -99,8 +100,11 @@ async function mark(client: Client, note: string): Promise<string> {
   await readExportable(client);
   // Before the locks, so that a node that runs does not wait for them.
   await refuseRunning(client);
-  await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
   try {
+    await beginInOwnSession(
+      client,
+      `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    );
     // A node that starts meanwhile is seen here, or sees the note.
     await takeMigrationLock(client);
     await client.query(TAKE_MOVE_LOCKS);

@@ -5,6 +5,7 @@ import { DataError } from '../../sql/move/dataError.ts';
 import { Connector } from '../connection/connector.ts';
 import { adviceOnRefusal, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { parseAddress } from '../../../core/databaseUrl.ts';
+import { requireOwnSessions } from '../connection/ownSession.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 
 /** Sorting or counting a large table takes long. A reader of the export may be slow, and the transaction waits for it. */
@@ -17,9 +18,14 @@ const SETTINGS = {
 const LOCK_WITHIN_MS = 2_000;
 
 export async function openForData(url: string): Promise<Client> {
-  const client = await new Connector(parseAddress(url), 'data').connect(SETTINGS);
+  const connector = new Connector(parseAddress(url), 'data');
+  const client = await connector.connect(SETTINGS);
   // Not with the others: a server that is too old does not know it, and would refuse the connection before it tells its version.
   try {
+    await orExplain(
+      requireOwnSessions(client, () => connector.connect({})),
+      'Run the command again.',
+    );
     await orExplain(client.query('SET idle_session_timeout = 0'), 'Run the command again.');
     return client;
   } catch (error) {

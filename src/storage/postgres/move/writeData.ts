@@ -13,6 +13,7 @@ import {
   importEntry,
 } from '../../sql/move/importedNote.ts';
 import { adviceOnOwnRefusal, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { beginInOwnSession } from '../connection/ownSession.ts';
 import { Durability } from '../connection/durability.ts';
 import { migrate, type MigrateOptions, readInstallation } from '../schema/migrate.ts';
 import { MIGRATIONS } from '../schema/schema.ts';
@@ -90,7 +91,7 @@ export class PostgresDataTarget implements DataTarget {
     const { table, rows, lastLine } = batch;
     try {
       // A crash of the server takes rows and progress back together. The last commit of the import flushes all of them.
-      await this.#client.query('BEGIN; SET LOCAL synchronous_commit = off');
+      await beginInOwnSession(this.#client, 'BEGIN; SET LOCAL synchronous_commit = off');
       if (table === COUNTERS) await this.#setCounters(rows);
       else await this.#client.query(insertOf(table), [JSON.stringify(rows.map((row) => stored(table, row)))]);
       await putNote(this.#client, IMPORT_NOTE, progressOf({ exportId: this.#exportId, lines: lastLine }));
@@ -113,7 +114,7 @@ export class PostgresDataTarget implements DataTarget {
   async #finish(finished: FinishedData): Promise<void> {
     const { header, trailer, importedAtMs } = finished;
     const client = this.#client;
-    await client.query('BEGIN');
+    await beginInOwnSession(client, 'BEGIN');
     for (const { name } of DATA_TABLES.filter((table) => table !== COUNTERS)) {
       const { rows } = await client.query<{ count: number }>(`SELECT count(*) AS count FROM ${name}`);
       const expected = trailer.rows[name] ?? 0;

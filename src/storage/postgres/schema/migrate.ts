@@ -2,6 +2,7 @@ import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
 import type { Tell } from '../../port/tell.ts';
+import { beginInOwnSession } from '../connection/ownSession.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 import type { SchemaVersions } from '../freshness/nodes.ts';
 import {
@@ -172,7 +173,7 @@ async function inMigrationTransaction(
   work: (known: ReadonlyMap<string, string>) => Promise<void>,
 ): Promise<void> {
   // Whatever the default of the database is: what another node has made while this one waited must be seen.
-  await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+  await beginInOwnSession(client, 'BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
     // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
     await takeMigrationLock(client);

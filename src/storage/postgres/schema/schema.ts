@@ -7,6 +7,7 @@ import type { Migration } from './migrate.ts';
 import { NODE_TABLES } from './nodeTables.ts';
 import { RECORD_TABLES } from './recordTables.ts';
 import { GENERAL_SPEND_FUNCTION } from './generalSpendFunction.ts';
+import { OWN_SESSION_FUNCTION } from '../connection/ownSession.ts';
 import { PLAIN_SPEND_FUNCTION } from './plainSpendFunction.ts';
 
 const SCHEMA_V1 = [
@@ -27,7 +28,10 @@ const SCHEMA_V1 = [
  * functions get a new name, and what is not used any more is removed one version later. An entry that changes several tables
  * first locks keys, identities, apis and changes, in this order, as lookups do: then no lookup ends in a deadlock with it.
  */
-export const MIGRATIONS: readonly Migration[] = [{ compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' }];
+export const MIGRATIONS: readonly Migration[] = [
+  { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
+  { compatibleFrom: 1, sql: OWN_SESSION_FUNCTION, indexes: '' },
+];
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

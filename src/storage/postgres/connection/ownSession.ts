@@ -1,0 +1,107 @@
+import type { Client, QueryConfig } from 'pg';
+
+import { WrongServer } from './wrongServer.ts';
+
+/**
+ * A pooler in transaction mode lends a connection another session of the database for each transaction. Settings that were made for the
+ * connection are not there: a commit may be reported before it is on disk, and rows may be locked in another order.
+ *
+ * So every connection marks its session with a token, and what it sends to write, or to learn whether its knowledge is fresh, carries that
+ * token. A session with another token, or with none, refuses it (`IS_OWN_SESSION`). The first time this is looked for is at the start, several
+ * times over connections that take turns: the first answer alone could come from the right session by luck.
+ */
+const TOKENS = new WeakMap<Client, string>();
+
+/** The SQLSTATE of the refusal. */
+export const FOREIGN_SESSION = 'KS003';
+
+/** A function of the database. It is never edited once it was released: an older node goes on calling it. */
+export const IS_OWN_SESSION = 'ledger_is_own_session_v1';
+
+/**
+ * True, or an error. Whoever has a session with the right token may still have changed the setting that makes commits wait: another program behind
+ * the same pooler.
+ */
+export const OWN_SESSION_FUNCTION = `
+CREATE FUNCTION ${IS_OWN_SESSION}(session text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  IF current_setting('keystile.session', true) IS DISTINCT FROM session
+    OR current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+    RAISE EXCEPTION 'this is not the session that the node has opened: a pooler in transaction mode is in between'
+      USING ERRCODE = '${FOREIGN_SESSION}';
+  END IF;
+  RETURN true;
+END $$;`;
+
+/** PgBouncer does not begin a transaction in statement mode. It is not translated. */
+const NO_TRANSACTIONS = /pooling mode/i;
+
+export const POOLED =
+  'A pooler in transaction or statement mode is between this node and the database: what one connection sends runs in several sessions, where a commit may be reported before it is on disk. ' +
+  'Let KEYSTILE_DATABASE_URL name PostgreSQL itself, or set pool_mode = session in the pooler.';
+
+/** The session of the database is not that of the connection. */
+export class ForeignSession extends WrongServer {
+  constructor() {
+    super(POOLED);
+  }
+}
+
+/** Part of the first statement of a connection: marks its session. Unique without a secret: nobody else has to be kept from knowing it. */
+export const MARK_SESSION = `set_config('keystile.session',
+  concat_ws('.', pg_backend_pid(), extract(epoch FROM clock_timestamp()), random()), false) AS session`;
+
+export function markSession(client: Client, token: string): void {
+  TOKENS.set(client, token);
+}
+
+/** The token of the session that the connection has marked; null when it has marked none. */
+export function sessionOf(client: Client): string | null {
+  return TOKENS.get(client) ?? null;
+}
+
+/** The same query. When it begins a transaction, it fails in a foreign session. */
+export function inOwnSession(client: Client, query: QueryConfig): QueryConfig {
+  if (!query.text.startsWith('BEGIN')) return query;
+  const ask = `SELECT ${IS_OWN_SESSION}(${literalOf(client)})`;
+  return { ...query, text: query.text.replace(/^BEGIN[^;]*/, (begin) => `${begin}; ${ask}`) };
+}
+
+/** Tokens are digits, signs and letters. */
+function literalOf(client: Client): string {
+  const session = sessionOf(client);
+  return session === null ? 'NULL' : `'${session}'`;
+}
+
+/** Begins a transaction. Also where the tables may be those of another version, or not there yet. */
+export async function beginInOwnSession(client: Client, begin: string): Promise<void> {
+  await client.query(begin);
+  await requireOwnSession(client);
+}
+
+/**
+ * Refuses a connection that is not always in its own session. A pooler lends the session that was given back last, or the one that waits for
+ * longest. Whichever it is, one of these questions meets the session of the other connection, which `connect` opens.
+ */
+export async function requireOwnSessions(client: Client, connect: () => Promise<Client>): Promise<void> {
+  const other = await connect();
+  try {
+    const both = [client, other];
+    for (const each of both) await requireOwnSession(each);
+    for (const order of [both, both.toReversed()]) {
+      for (const each of order) await beginInOwnSession(each, 'BEGIN');
+      for (const each of order) await each.query('COMMIT');
+      for (const each of both) await requireOwnSession(each);
+    }
+  } catch (error) {
+    throw error instanceof Error && NO_TRANSACTIONS.test(error.message) ? new ForeignSession() : error;
+  } finally {
+    await other.end().catch(() => {});
+  }
+}
+
+async function requireOwnSession(client: Client): Promise<void> {
+  const own = `current_setting('keystile.session', true) IS NOT DISTINCT FROM ${literalOf(client)}`;
+  const { rows } = await client.query<{ own: boolean }>(`SELECT ${own} AS own`);
+  if (rows[0]?.own !== true) throw new ForeignSession();
+}
