@@ -87,6 +87,7 @@ export function duration(minMs: number, maxMs: number): Kind<number> {
 }
 
 export function showDuration(milliseconds: number): string {
+  if (milliseconds === 0) return '0';
   const unit = Object.keys(UNIT_MS).findLast((name) => milliseconds % (UNIT_MS[name] ?? 1) === 0) ?? 'ms';
   return `${milliseconds / (UNIT_MS[unit] ?? 1)}${unit}`;
 }

@@ -155,6 +155,12 @@ export const VARIABLES = {
     null,
     'Proxies whose X-Forwarded-For is trusted, separated by commas.',
   ),
+  stopDelay: variable(
+    'STOP_DELAY',
+    duration(0, HOUR_MS),
+    null,
+    'How long the service goes on answering after SIGTERM, while `/v1/readiness` is 503 and every answer says `Connection: close`. Longer than a balancer takes to notice. A second signal ends it. Default: 5s with KEYSTILE_TRUSTED_PROXIES or on an address other than loopback, 0 otherwise.',
+  ),
   timezone: variable('TIMEZONE', timezone, 'UTC', 'Time zone of refills that do not name one.'),
   ratelimitHeaders: variable(
     'RATELIMIT_HEADERS',

@@ -94,7 +94,11 @@ function endpointTable(service: Service): Map<string, Endpoint> {
   });
   table.set(readiness.path, {
     ...health,
-    answer: async (_request, _peer, context) => readiness.handle(service.engine, context),
+    answer: async (request, _peer, context) => {
+      const asked = queryToBody(readiness.request, new URL(request.url).searchParams);
+      requireShape(readiness, asked);
+      return readiness.handle(service, asked, context);
+    },
   });
   // Built on the first request, so that a start does not wait for them.
   const document = once(() => openApi(service.config.publicUrl));
@@ -139,15 +143,21 @@ function once<T>(make: () => T): () => T {
 
 type Validator = ReturnType<typeof Compile>;
 
-/** Compiled on the first request of a route, and once for all services of a process. */
-const validators = new Map<Route, Validator>();
+type Asked = Pick<Route, 'request'>;
 
-function validatorOf(managed: Route): Validator {
+/** Compiled on the first request of a route, and once for all services of a process. */
+const validators = new Map<Asked, Validator>();
+
+function validatorOf(managed: Asked): Validator {
   const known = validators.get(managed);
   if (known !== undefined) return known;
   const made = Compile(managed.request);
   validators.set(managed, made);
   return made;
+}
+
+function requireShape(asked: Asked, body: unknown): void {
+  if (!validatorOf(asked).Check(body)) throw badFields(explain(asked.request, body));
 }
 
 function managementEndpoint(service: Service, managed: Route): Endpoint {
@@ -172,7 +182,7 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     const { engine } = service;
     const { actor, sessionId } = await authenticateManager(service, request, { peer, requestId: context.requestId });
     const body = await readRequest(service, managed, request);
-    if (!validatorOf(managed).Check(body)) throw badFields(explain(managed.request, body));
+    requireShape(managed, body);
     const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
     const response =
       streamed == null

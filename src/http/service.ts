@@ -11,6 +11,15 @@ import type { HttpMetrics } from './answer/metrics.ts';
 import type { Tracer } from './answer/tracer.ts';
 import { RequestIds } from './request/requestId.ts';
 
+/** How long a service goes on. */
+export interface Lifetime {
+  /**
+   * It was told to stop: it is not ready, and every answer is the last one of its connection. A client that sends without pause would keep the
+   * process from stopping.
+   */
+  isStopping: boolean;
+}
+
 /** What the HTTP layer works with: the engine, and what is the same for every request. */
 export interface Service {
   readonly engine: Engine;
@@ -18,6 +27,7 @@ export interface Service {
   readonly digester: Digester;
   readonly metrics: HttpMetrics;
   readonly log: Log;
+  readonly lifetime: Lifetime;
   readonly requestIds: RequestIds;
   /** The address that a request comes from. Behind trusted proxies, the one that they report. */
   readonly addressOf: (asking: Asking) => Address | null;
@@ -59,6 +69,7 @@ export function makeService(context: ServiceContext): Service {
     callerAddress(peer(), headers.get('x-forwarded-for'), trusted);
   return {
     ...context,
+    lifetime: { isStopping: false },
     requestIds: new RequestIds(context.engine.system),
     addressOf,
     originOf: (asking) => {

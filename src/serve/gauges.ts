@@ -12,15 +12,14 @@ export type OuterGauges = BackgroundGauges &
   Pick<Gauges, 'connections' | 'connectionsRefused' | 'certificateExpiresAtMs' | 'process'>;
 
 /** All values that are read when somebody asks for the metrics. */
-export async function readGauges(
-  { config, engine }: Service,
-  outer: () => OuterGauges | Promise<OuterGauges>,
-): Promise<Gauges> {
+export async function readGauges(service: Service, outer: () => OuterGauges | Promise<OuterGauges>): Promise<Gauges> {
+  const { config, engine } = service;
   const given = await outer();
   return {
     version: VERSION,
     location: locationOf(config),
-    isReady: reasonsNotReady(engine).length === 0,
+    isReady: reasonsNotReady(service, 'memory').length === 0,
+    isReadyForExact: reasonsNotReady(service, 'exact').length === 0,
     cacheHits: engine.keyCache.hits,
     cacheMisses: engine.keyCache.misses,
     cachedKeys: engine.keyCache.size,

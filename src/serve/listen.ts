@@ -9,6 +9,8 @@ import type { Service } from '../http/service.ts';
 import type { Config } from '../config/variables.ts';
 import { isLoopback, LOOPBACK, parseBlock } from '../core/address.ts';
 import { type OuterGauges, readGauges } from './gauges.ts';
+import { ignoreNewcomers } from './ignoreNewcomers.ts';
+import { stopDelayOf } from './stopSignals.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
 import { makeRuntimeFetch } from './runtimeServer.ts';
 
@@ -20,8 +22,10 @@ const MIN_PER_ADDRESS = 100;
 const MAX_RUNTIME_BODY_BYTES = 1 << 30;
 const METRICS_PATH = /^(?:http:\/\/[^/]*)?\/metrics(?:\?|$)/;
 const DRAIN_POLL_MS = 10;
+/** So long a connection may take to be made that was asked for before newcomers are ignored. */
+const HANDSHAKE_MS = 200;
 /** Requests that are still not answered then (a body that never ends) are cut off. */
-const DRAIN_MAX_MS = 10_000;
+export const DRAIN_MAX_MS = 10_000;
 
 /** A server that listens; `port` is the real one where 0 was asked for. */
 export interface Listening {
@@ -69,6 +73,8 @@ function listenFront(service: Service, limit: ConnectionLimit, certificates: Cer
     refusals: () => limit.refused,
     certificateExpiresAtMs: () => certificates?.inUse.expiresAtMs ?? null,
     async stop() {
+      // With nobody else to ask, clients would wait for nothing.
+      if (stopDelayOf(service.config) > 0 && ignoreNewcomers(front.descriptor)) await Bun.sleep(HANDSHAKE_MS);
       front.stopListening();
       await drained(() => front.inFlight);
       front.closeAll();
@@ -79,7 +85,7 @@ function listenFront(service: Service, limit: ConnectionLimit, certificates: Cer
 /** The server of the runtime, with the same answers. It does not tell how many connections it has, only how many requests. */
 function listenRuntime(service: Service, maxPending: number): ListeningApi {
   const { config } = service;
-  const { fetch, error, refused, stop } = makeRuntimeFetch(service, maxPending);
+  const { fetch, error, refused } = makeRuntimeFetch(service, maxPending);
   const server: Bun.Server<undefined> = Bun.serve({
     hostname: config.host,
     port: config.port,
@@ -94,7 +100,7 @@ function listenRuntime(service: Service, maxPending: number): ListeningApi {
   return {
     port: listening.port,
     stop() {
-      stop();
+      service.lifetime.isStopping = true;
       return listening.stop();
     },
     connections: () => server.pendingRequests,

@@ -17,15 +17,12 @@ export interface RuntimeFetch {
   error(this: void, error: Error): Response;
   /** Requests that were refused since the start, because there were too many. */
   refused(this: void): number;
-  /** From now on every answer is the last one of its connection. */
-  stop(this: void): void;
 }
 
 /** `maxPending`: requests that are answered at a time. Idle connections are not seen here, and are not bounded. */
 export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeFetch {
-  const { metrics } = service;
+  const { metrics, lifetime } = service;
   let refused = 0;
-  let isStopping = false;
   const mayBeCalled = hostCheck(service.config.host, service.config.publicUrl);
   const handle = makeHandler(service);
   const answer = async (request: Request, server: Server): Promise<Response> => {
@@ -40,7 +37,7 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
     }
     const peer = server.requestIP(request)?.address ?? null;
     const response = await handle(withUrl(request), () => peer);
-    return isStopping || isLast(request) ? closing(response) : response;
+    return lifetime.isStopping || isLast(request) ? closing(response) : response;
   };
   return {
     async fetch(request, server) {
@@ -54,7 +51,6 @@ export function makeRuntimeFetch(service: Service, maxPending: number): RuntimeF
       return response;
     },
     refused: () => refused,
-    stop: () => void (isStopping = true),
   };
 }
 

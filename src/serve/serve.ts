@@ -20,6 +20,7 @@ import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
 import { listenApi, type Listening, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
+import { stopDelayOf, StopSignals } from './stopSignals.ts';
 import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
 import { VERSION } from '../version.ts';
 import { localUrl } from '../core/localUrl.ts';
@@ -43,7 +44,12 @@ export interface ServeOutput {
 
 /** Runs the service until a signal stops it. Returns the exit code. */
 export async function serve(config: Config, output: ServeOutput, isDemo = false): Promise<number> {
-  const ended = Promise.withResolvers<number>();
+  const stopDelayMs = stopDelayOf(config);
+  const stop = new StopSignals({
+    delayMs: stopDelayMs,
+    monotonicMs,
+    after: (milliseconds, then) => void setTimeout(then, milliseconds),
+  });
   const log = new Log({
     level: config.logLevel,
     format: config.logFormat ?? (output.isTerminal ? 'text' : 'json'),
@@ -55,12 +61,11 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   const isForPerson = output.isTerminal && config.logFormat === null;
   const note: LifeLog = (message, fields) =>
     log[isForPerson ? 'debug' : 'info'](message, { ...fields, version: VERSION });
-  let isEnding = false;
   const end = (reason: string): void => {
-    if (isEnding) return;
-    isEnding = true;
-    note('the service stops', { reason });
-    ended.resolve(EXIT.OK);
+    if (!stop.signal()) return;
+    if (stopDelayMs === 0) return note('the service stops', { reason });
+    const fields = { reason, milliseconds: stopDelayMs, version: VERSION };
+    log.info('the service is told to stop and goes on answering: a second signal ends that', fields);
   };
   // Signal handlers come before the banner: a person who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal));
@@ -74,7 +79,7 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   const fail = (message: string, exitCode: number, error: unknown): void => {
     const reason = error instanceof Error ? (exitCode === EXIT.FAILED && error.stack) || error.message : String(error);
     log.error(`${message}: the service stops`, { reason, exitCode, version: VERSION });
-    ended.resolve(exitCode);
+    stop.fail(exitCode);
   };
   const onBroken = (error: Error): void =>
     error instanceof WrongServer
@@ -85,7 +90,7 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   // What nobody has caught leaves the service in a state that nobody knows.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => fail('there is a bug in Keystile', EXIT.FAILED, error));
-  const code = await ended.promise;
+  const code = await stop.followed(() => running.leave());
   // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
   if (code === EXIT.OK) {
     await running.stop();
@@ -94,10 +99,7 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   return code;
 }
 
-async function start(
-  context: Omit<StartContext, 'storage'>,
-  onBroken: (error: Error) => void,
-): Promise<{ stop(): Promise<void> }> {
+async function start(context: Omit<StartContext, 'storage'>, onBroken: (error: Error) => void): Promise<Running> {
   const storage = await openStorage(context, onBroken).catch((error: unknown) => {
     throw toCannotStart(error);
   });
@@ -112,6 +114,12 @@ async function start(
 /** Notes the start and the stop, which a person at a terminal sees anyway. */
 type LifeLog = (message: string, fields: LogFields) => void;
 
+interface Running {
+  /** It is going to stop: it says so, and goes on answering. */
+  leave(): void;
+  stop(): Promise<void>;
+}
+
 interface StartContext {
   readonly config: Config;
   readonly output: ServeOutput;
@@ -124,7 +132,7 @@ interface StartContext {
   readonly isDemo: boolean;
 }
 
-async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }> {
+async function startOn(context: StartContext): Promise<Running> {
   const { config, output, log, note, size, certificates, telemetry, storage, isDemo } = context;
   const { cluster } = storage;
   const { service } = storage.composed;
@@ -194,6 +202,7 @@ async function startOn(context: StartContext): Promise<{ stop(): Promise<void> }
   const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url, program: output.program }) : null;
   if (demo !== null) output.print(demo.describe());
   return {
+    leave: () => void (service.lifetime.isStopping = true),
     async stop() {
       demo?.stop();
       await api.stop();

@@ -225,6 +225,7 @@ describe('architecture', () => {
       'serve/listen.ts',
       'serve/openStorage.ts',
       'serve/openTelemetry.ts',
+      'serve/serve.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',
       'storage/postgres/connection/retryPause.ts',

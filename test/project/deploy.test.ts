@@ -2,6 +2,8 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 
 import { VARIABLES } from '../../src/config/variables.ts';
+import { DRAIN_MAX_MS } from '../../src/serve/listen.ts';
+import { DEFAULT_STOP_DELAY_MS } from '../../src/serve/stopSignals.ts';
 import { MIGRATE_WITHIN_MS } from '../../src/storage/postgres/storage.ts';
 import { VERSION } from '../../src/version.ts';
 
@@ -32,6 +34,21 @@ test.each([
   expect(numbers.map(Number).reduce((product, number) => product * number, 1000)).toBe(
     MIGRATE_WITHIN_MS + REST_OF_START_MS,
   );
+});
+
+/** After the last answer: counts are saved, and connections to the database are closed, also when that does not answer. */
+const REST_OF_STOP_MS = 20_000;
+
+test.each([
+  ['deploy/kubernetes.yaml', /^ +terminationGracePeriodSeconds: (\d+)$/m],
+  ['deploy/compose.yaml', /^ +stop_grace_period: (\d+)s$/m],
+  ['deploy/keystile.service', /^TimeoutStopSec=(\d+)$/m],
+])('%s gives a stop its time: the delay, what is in flight, and the database', (path, pattern) => {
+  const text = readFileSync(path, 'utf8');
+  const [, seconds] = pattern.exec(text) ?? [];
+  expect(Number(seconds) * 1000).toBeGreaterThan(DEFAULT_STOP_DELAY_MS + DRAIN_MAX_MS + REST_OF_STOP_MS);
+  // Nothing keeps the node from hearing at once that it has to stop: it is not ready then.
+  expect(text).not.toContain('preStop');
 });
 
 test('a rollout on Kubernetes does not count as failed while a node may still start', () => {

@@ -30,7 +30,7 @@ export function startFront(): Target {
       maxBodyBytes: maxBodyBytesOf,
       heads: new ResponseHeads(Date.now),
       responded: () => undefined,
-      isStopping: false,
+      lifetime: { isStopping: false },
       hasCors: false,
       checkHost,
       turns: new FairTurns(() => performance.now()),

@@ -1977,7 +1977,7 @@ export type RatelimitsSetOverrideRequest = {
 
 /** The answer of `readiness`. */
 export type ReadinessAnswer = {
-  /** true: this node can answer verifications. */
+  /** true: this node can answer what was asked for. */
   readonly ready: boolean;
   /** Why the node is not ready. `[]` when it is. */
   readonly reasons: readonly string[];

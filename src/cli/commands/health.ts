@@ -17,14 +17,22 @@ export const health: Command = {
   name: 'health',
   summary: 'Ask the running service whether it can answer. Exit code 1: it cannot.',
   operands: [],
-  flags: {},
-  examples: ['keystile health', 'keystile health --port 7879 --json'],
+  flags: {
+    exact: {
+      value: null,
+      meaning: 'Also what the database decides: credits, strict limits, changes, and keys that are not in memory.',
+    },
+  },
+  examples: ['keystile health', 'keystile health --exact', 'keystile health --port 7879 --json'],
   async run({ io, flags, isJson }) {
     const { config } = await readSettings(io, flags);
     const here = localUrl(config.host, config.port, config.tlsCert !== null);
     const url = config.url ?? here;
     const trust = config.url === null ? tryLocalTrust(config.tlsCert, here) : null;
-    const response = await send(new Request(`${url}/v1/readiness`), trust).catch((error: unknown) => {
+    const response = await send(
+      new Request(`${url}/v1/readiness${flags.has('exact') ? '?for=exact' : ''}`),
+      trust,
+    ).catch((error: unknown) => {
       throw unreachable(url, error);
     });
     const body = (await response.json().catch(() => null)) as Readiness | null;

@@ -36,8 +36,9 @@ export async function askOverHttp({ rootKey }: Config, url: string, trust: Trust
 }
 
 export async function askReadiness(url: string, trust: Trust | null): Promise<Facts['readiness'] | NotKnown> {
-  const command = `curl -s ${quoted(`${url}/v1/readiness`)}`;
-  const answer = await askJson(new Request(`${url}/v1/readiness`), trust);
+  const address = `${url}/v1/readiness?for=exact`;
+  const command = `curl -s ${quoted(address)}`;
+  const answer = await askJson(new Request(address), trust);
   if (answer === 'silent') return { reasons: [`It does not answer at ${url}.`], command };
   // Such as a certificate that this machine does not trust.
   if (typeof answer === 'string') return new NotKnown(`this command cannot read what is answered at ${url}`);

@@ -53,8 +53,10 @@ export interface BackgroundGauges {
 export interface Gauges extends BackgroundGauges {
   readonly version: string;
   readonly location: string;
-  /** The service can answer. */
+  /** The service can answer from memory. */
   readonly isReady: boolean;
+  /** It also decides what the database decides. */
+  readonly isReadyForExact: boolean;
   readonly cacheHits: number;
   readonly cacheMisses: number;
   readonly cachedKeys: number;
@@ -76,6 +78,11 @@ export interface Gauges extends BackgroundGauges {
 export function gaugeFamilies(gauges: Gauges): readonly Family[] {
   return [
     gauge('keystile_ready', '1: the service can answer. 0: /v1/readiness says why not.', gauges.isReady ? 1 : 0),
+    gauge(
+      'keystile_ready_exact',
+      '1: credits, strict limits and changes are possible, too. 0: /v1/readiness?for=exact says why not.',
+      gauges.isReadyForExact ? 1 : 0,
+    ),
     gauge('keystile_ledger_waiting', 'Spends and changes that wait for the ledger.', gauges.ledgerWaiting),
     gauge('keystile_lookups_waiting', 'Keys that are being looked up.', gauges.lookupsWaiting),
     gauge('keystile_connections', 'Open connections of clients.', gauges.connections),

@@ -140,8 +140,10 @@ export function healthOperation(health: typeof liveness | typeof readiness, comp
   return {
     ...described,
     security: [],
+    parameters: queryParameters(readiness, components),
     responses: {
       '200': answer(ready, 'Ready.'),
+      ...components.errorResponses(['BAD_REQUEST']),
       ...errors,
       '503': answer(notReady, 'Not ready.'),
     },

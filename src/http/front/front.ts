@@ -97,9 +97,14 @@ export class Front {
     return count;
   }
 
+  /** Of the listener. */
+  get descriptor(): number {
+    return descriptorOf(this.#listener);
+  }
+
   /** Takes no new connections. From now on every answer is the last one of its connection. */
   stopListening(): void {
-    this.#context.isStopping = true;
+    this.#context.lifetime.isStopping = true;
     this.#listener.stop();
   }
 

@@ -22,7 +22,7 @@ export function makeFrontContext(service: Service): FrontContext {
     maxBodyBytes: maxBodyBytesOf,
     heads: new ResponseHeads(() => engine.system.nowMs()),
     responded: (status) => service.metrics.responded(status),
-    isStopping: false,
+    lifetime: service.lifetime,
     hasCors: config.corsOrigins !== null,
     checkHost: hostCheck(config.host, config.publicUrl),
     turns: new FairTurns(service.monotonicMs),

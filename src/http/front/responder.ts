@@ -4,7 +4,7 @@ import { isStreamed } from '../answer/streamedAnswer.ts';
 import type { FailedRequest } from '../answer/reportFailure.ts';
 import type { Handler } from '../app.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
-import type { Asking, Peer } from '../service.ts';
+import type { Asking, Lifetime, Peer } from '../service.ts';
 import type { VerdictWriter } from '../verify/verdictWriter.ts';
 import { type ResponseHeads, CONTINUE } from './responseHead.ts';
 import { bodyText } from './bodyText.ts';
@@ -32,8 +32,7 @@ export interface ResponderContext {
   readonly memory: MemoryBudget;
   /** Called for every answer, to count it. */
   responded(status: number): void;
-  /** Every answer is the last one of its connection. A client that sends without pause would keep the process from stopping. */
-  isStopping: boolean;
+  readonly lifetime: Lifetime;
 }
 
 /** What the form of an answer depends on. */
@@ -166,7 +165,7 @@ export class Responder {
     const { verdicts, heads } = this.#context;
     const text = verdicts.text(verdict);
     const bytes = verdicts.bytes(verdict, text);
-    this.isClosing = isLast || this.#context.isStopping;
+    this.isClosing = isLast || this.#context.lifetime.isStopping;
     const head = heads.ofVerdict(verdicts.headerLines(verdict), bytes, this.isClosing);
     this.#context.responded(OK);
     this.#send(head + text, head.length + bytes);
@@ -182,7 +181,7 @@ export class Responder {
     try {
       const response = await answer();
       const { status, headers } = response;
-      const isEnd = isLast || this.#context.isStopping || headers.get('connection') === 'close';
+      const isEnd = isLast || this.#context.lifetime.isStopping || headers.get('connection') === 'close';
       headers.delete('connection');
       if (isStreamed(response)) return await this.#sendStreamed(response, isEnd, { isHead, isOld });
       const body = await response.bytes();
@@ -245,7 +244,7 @@ export class Responder {
    * it is read (RFC 9112, 9.6). Then only this side ends, until the client ends too.
    */
   close(): void {
-    if (this.hasEnded || !(this.#isCut || this.#context.isStopping)) return this.#socket.end();
+    if (this.hasEnded || !(this.#isCut || this.#context.lifetime.isStopping)) return this.#socket.end();
     this.isLingering = true;
     this.#socket.shutdown();
   }

@@ -1,18 +1,32 @@
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 
-import type { Engine } from '../../engine/engine.ts';
+import type { Service } from '../service.ts';
 import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field, optional } from '../shapes/schema/described.ts';
 import { Flag, strict, Text } from '../shapes/schema/schemas.ts';
 
 const Reasons = Type.Array(Text);
 const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 
-/** Why this node cannot answer verifications; empty = it can. */
-export function reasonsNotReady({ verifier, storage }: Engine): readonly string[] {
-  const { damage, ledger } = storage;
-  const damaged = damage?.ofCountsOnly === false ? damage.text : null;
-  return [verifier.stoppedBecause, ledger.commitFailure, damaged].filter((reason) => reason !== null);
+const STOPPING = 'This node was told to stop.';
+
+/** What is asked of a node: what it has in memory, or also what the ledger decides. */
+export type ReadyFor = 'memory' | 'exact';
+
+/** Why this node cannot answer that; empty = it can. */
+export function reasonsNotReady({ engine, lifetime }: Service, readyFor: ReadyFor): readonly string[] {
+  const { verifier, storage } = engine;
+  const failure = readyFor === 'exact' ? storage.ledger.commitFailure : storage.outage;
+  const damaged = storage.damage?.ofCountsOnly === false ? storage.damage.text : null;
+  const stopping = lifetime.isStopping ? STOPPING : null;
+  return [stopping, verifier.stoppedBecause, failure, damaged].filter((reason) => reason !== null);
+}
+
+/** What an operator should look at. */
+function warningsOf({ storage }: Service['engine'], readyFor: ReadyFor): readonly string[] {
+  const { commitFailure } = storage.ledger;
+  if (readyFor === 'exact' || commitFailure === null || storage.outage !== null) return storage.warnings;
+  return [`Only what needs no database is answered: ${commitFailure}`, ...storage.warnings];
 }
 
 /** Answers while the process runs. Existing clients read these names of services. */
@@ -33,13 +47,23 @@ export const liveness = {
   }),
 } as const;
 
+const ReadinessRequest = strict({
+  for: optional(
+    Type.Enum(['exact']),
+    'Whether it also decides what the database decides: credits, strict limits, changes and keys that are not in memory.',
+    'exact',
+  ),
+});
+
 /** Tells load balancers whether this node can answer verifications. */
 export const readiness = {
   path: '/v1/readiness',
-  summary: 'Tell whether the service can answer requests.',
-  description: 'If it cannot, the status is 503 and `reasons` says why.',
+  summary: 'Tell whether this node can answer verifications.',
+  description:
+    'If it cannot, the status is 503 and `reasons` says why. A node that can answer from memory is ready: keys that it knows, with local limits. What needs the database, such as credits, is then a warning. A balancer for exact traffic asks with `for=exact`.',
+  request: ReadinessRequest,
   response: strict({
-    ready: field(Flag, 'true: this node can answer verifications.', true),
+    ready: field(Flag, 'true: this node can answer what was asked for.', true),
     reasons: field(Reasons, 'Why the node is not ready. `[]` when it is.', ['The database has failed.']),
     warnings: field(
       Reasons,
@@ -47,9 +71,11 @@ export const readiness = {
       [],
     ),
   }),
-  handle(engine: Engine, context: AnswerContext): Response {
-    const reasons = reasonsNotReady(engine);
+  handle(service: Service, asked: Static<typeof ReadinessRequest>, context: AnswerContext): Response {
+    const readyFor = asked.for ?? 'memory';
+    const reasons = reasonsNotReady(service, readyFor);
     const ready = reasons.length === 0;
-    return jsonAnswer({ ready, reasons, warnings: engine.storage.warnings }, context, ready ? 200 : 503);
+    const body = { ready, reasons, warnings: warningsOf(service.engine, readyFor) };
+    return jsonAnswer(body, context, ready ? 200 : 503);
   },
 } as const;

@@ -7,6 +7,7 @@ import { HttpMetrics } from '../../../src/http/answer/metrics.ts';
 const gauges = {
   version: '1.2.3',
   isReady: true,
+  isReadyForExact: true,
   location: 'eu "west"\\1\n',
   cacheHits: 3,
   cacheMisses: 4,
@@ -139,6 +140,7 @@ describe('metrics', () => {
     const found = /^keystile_(?:check|disk|ready).*$/gm;
     expect(text({ health }).match(found)).toEqual([
       'keystile_ready 1',
+      'keystile_ready_exact 1',
       'keystile_check{check="disk"} 0',
       'keystile_check{check="tags"} 1',
       'keystile_check{check="webhooks"} 2',
@@ -146,7 +148,10 @@ describe('metrics', () => {
       'keystile_disk_total_bytes 9',
     ]);
     expect(text({ health: { checks: {}, disk: null } })).not.toContain('keystile_disk');
-    expect(text({ health: null, isReady: false }).match(found)).toEqual(['keystile_ready 0']);
+    expect(text({ health: null, isReadyForExact: false }).match(found)).toEqual([
+      'keystile_ready 1',
+      'keystile_ready_exact 0',
+    ]);
   });
 
   test('failed background tasks and the process are shown', () => {

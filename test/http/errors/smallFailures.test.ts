@@ -96,19 +96,46 @@ describe('idempotency keys', () => {
   });
 });
 
-test('readiness tells of a full disk, and of space again after the next commit', async () => {
+test('a full disk is a warning for what is answered from memory, and 503 for exact traffic, until the next commit', async () => {
   const { key } = await service.createKey({ remaining: 100_000 });
-  expect((await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null })).status).toBe(200);
+  const local = await service.createKey({ ratelimit: { async: true, limit: 10, duration: 60_000 } });
+  const ready = async (target: string) => {
+    const { status, body } = await service.call(target, undefined, { method: 'GET', rootKey: null });
+    return [status, body];
+  };
+  const both = () => Promise.all(['/v1/readiness', '/v1/readiness?for=exact'].map(ready));
+  const well = [200, { ready: true, reasons: [], warnings: [] }];
+  expect(await both()).toEqual([well, well]);
+  await service.verify(local.key);
   await service.fillDisk();
-  const full = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
-  expect([full.status, full.body]).toEqual([
-    503,
-    { ready: false, reasons: ['The disk is full; nothing was spent or changed.'], warnings: [] },
+  const reason = 'The disk is full; nothing was spent or changed.';
+  expect(await both()).toEqual([
+    [200, { ready: true, reasons: [], warnings: [`Only what needs no database is answered: ${reason}`] }],
+    [503, { ready: false, reasons: [reason], warnings: [] }],
   ]);
+  expect(await service.verify(local.key)).toMatchObject({ valid: true });
   await service.storage.setMaxPages(null);
   expect(await service.verify(key)).toMatchObject({ valid: true });
-  expect((await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null })).status).toBe(200);
+  expect(await both()).toEqual([well, well]);
 });
+
+test.each([
+  ['for=exakt', 'for'],
+  ['fro=exact', 'fro'],
+  ['for=exact&for=exact', 'for'],
+])(
+  'readiness that is asked for something unknown (%s) says so, so that a balancer is not misled',
+  async (query, path) => {
+    const answer = await service.call(`/v1/readiness?${query}`, undefined, { method: 'GET', rootKey: null });
+    expect([answer.status, answer.body.error.issues.map((issue: { path: string }) => issue.path)]).toEqual([
+      400,
+      [path],
+    ]);
+    expect(
+      (await service.call('/v1/readiness?for=exact&pretty', undefined, { method: 'GET', rootKey: null })).status,
+    ).toBe(200);
+  },
+);
 
 test('an ad-hoc limit with the numbers of a configured one is the same counter, in both modes', async () => {
   for (const async of [true, false]) {

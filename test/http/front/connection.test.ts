@@ -241,7 +241,7 @@ describe('the end of a connection', () => {
       expect(setup.socket.written).not.toContain('Connection: close');
       setup.send(GET + request.repeat(3));
       await setup.settle();
-      setup.context.isStopping = true;
+      setup.context.lifetime.isStopping = true;
       setup.waiting.shift()?.(new Response('x'));
       await setup.settle();
       expect(setup.socket.written.split('Connection: close').length).toBe(2);
@@ -253,7 +253,7 @@ describe('the end of a connection', () => {
       expect(setup.asked.length).toBe(2);
     }
     const setup = new ConnectionSetup();
-    setup.context.isStopping = true;
+    setup.context.lifetime.isStopping = true;
     setup.send(VERIFY + VERIFY);
     await setup.pass();
     expect([setup.asked, setup.socket.look()]).toEqual([['verify'], ['shutdown']]);

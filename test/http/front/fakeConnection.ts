@@ -84,7 +84,7 @@ export class ConnectionSetup {
       maxBodyBytes: () => BUDGET_BYTES * 2,
       heads: new ResponseHeads(() => 0),
       responded: (status) => this.responses.push(status),
-      isStopping: false,
+      lifetime: { isStopping: false },
       hasCors: false,
       checkHost,
       turns: new FairTurns(

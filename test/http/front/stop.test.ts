@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 
+import { ignoreNewcomers } from '../../../src/serve/ignoreNewcomers.ts';
 import { listenApi } from '../../../src/serve/listen.ts';
 import { Connection } from '../../process/connection.ts';
 import { TestService } from '../../support/service.ts';
-import { answersIn, LIVENESS } from './wire.ts';
+import { answersIn, LIVENESS, serve, SERVERS, verification } from './wire.ts';
 
 test('a connection is closed by a stop behind its answer, which arrives as a whole', async () => {
   const own = await TestService.start({ settings: { KEYSTILE_PORT: '0' } });
@@ -59,3 +60,79 @@ test('a connection that is already there gets one more answer while the service 
   expect(second).toContain('NOT_FOUND');
   await own.close();
 });
+
+/** A thread that asks while this one does nothing, so that nobody takes its connection. */
+function askMeanwhile(port: number): Promise<string> {
+  const isSent = new Int32Array(new SharedArrayBuffer(4));
+  const code = `const { connect } = require('node:net');
+    let received = '';
+    self.onmessage = ({ data: { port, text, isSent } }) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(text, () => {
+        Atomics.store(isSent, 0, 1);
+        Atomics.notify(isSent, 0);
+      }));
+      socket.on('data', (bytes) => (received += bytes));
+      socket.on('error', () => {});
+      socket.on('close', () => self.postMessage(received));
+    };`;
+  const thread = new Worker(URL.createObjectURL(new Blob([code])));
+  const { promise, resolve } = Promise.withResolvers<string>();
+  thread.onmessage = ({ data }: MessageEvent<string>) => {
+    resolve(data);
+    thread.terminate();
+  };
+  thread.postMessage({ port, text: LIVENESS, isSent });
+  Atomics.wait(isSent, 0, 0);
+  return promise;
+}
+
+test('a connection that waits to be taken when the service closes is answered, where a balancer may have sent it', async () => {
+  const served = await serve({ settings: { KEYSTILE_STOP_DELAY: '5s' } });
+  const asked = askMeanwhile(served.server.port);
+  const stopped = served.close();
+  expect(answersIn(await asked).map(({ status }) => status)).toEqual([200]);
+  await stopped;
+});
+
+test('where newcomers cannot be ignored, the service closes as before', () => {
+  expect(ignoreNewcomers(-1)).toBe(false);
+});
+
+test.each(SERVERS)(
+  'a service that is told to stop is not ready, goes on taking connections, and ends each with its answer (%s)',
+  async (name) => {
+    const served = await serve({}, name);
+    const { service, server } = served;
+    const { key } = await service.createKey({ remaining: 5 });
+    const body = JSON.stringify({ key });
+    const asked = [LIVENESS, verification(body), LIVENESS.replace('liveness', 'readiness')];
+    const answers = async (): Promise<(readonly [status: number, isLast: boolean])[]> =>
+      Promise.all(
+        asked.map(async (text) => {
+          using connection = await Connection.open(server.port, text);
+          const [answer] = answersIn(await connection.answer());
+          return [answer?.status ?? 0, /^connection: close$/im.test(connection.received)] as const;
+        }),
+      );
+    expect(await answers()).toEqual([
+      [200, false],
+      [200, false],
+      [200, false],
+    ]);
+    using idle = await Connection.open(server.port, LIVENESS);
+    await idle.answer();
+    service.composed.service.lifetime.isStopping = true;
+    expect(await answers()).toEqual([
+      [200, true],
+      [200, true],
+      [503, true],
+    ]);
+    const readiness = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
+    expect(readiness.body).toEqual({ ready: false, reasons: ['This node was told to stop.'], warnings: [] });
+    // One that was there before gets its answer as well, and is closed behind it.
+    idle.write(LIVENESS);
+    await idle.closed;
+    expect(answersIn(idle.received).map(({ status }) => status)).toEqual([200, 200]);
+    await served.close();
+  },
+);

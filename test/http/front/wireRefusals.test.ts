@@ -118,6 +118,7 @@ describe.each(SERVERS)('wrong HTTP, %s', (name) => {
     };
     const more = {
       isReady: true,
+      isReadyForExact: true,
       ledgerWaiting: 0,
       lookupsWaiting: engine.keyCache.lookupsWaiting,
       connections: 0,

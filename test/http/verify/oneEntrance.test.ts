@@ -39,6 +39,7 @@ function counted(): { valid: number; all: number } {
   const text = metrics.text({
     version: '',
     isReady: true,
+    isReadyForExact: true,
     location: '',
     cacheHits: 0,
     cacheMisses: 0,

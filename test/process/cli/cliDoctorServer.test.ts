@@ -164,7 +164,7 @@ describe('an owner of the folder that this program does not know', () => {
     expect(found.find('readiness')).toMatchObject({
       result: 'problem',
       text: 'The running service is not ready: The disk is full.',
-      command: expect.stringMatching(/^curl -s http:.*\/v1\/readiness$/),
+      command: expect.stringMatching(/^curl -s 'http:.*\/v1\/readiness\?for=exact'$/),
     });
   });
 

@@ -13,10 +13,20 @@ test('keystile health tells whether the service can answer: 0 when it can, 1 whe
   const told = await health(server.url, '--json');
   expect([told.code, JSON.parse(told.stdout)]).toEqual([0, { ready: true, reasons: [], warnings: [] }]);
 
+  expect(await health(server.url, '--exact')).toMatchObject({ code: 0, stdout: 'The service is ready.\n' });
+  const asked: string[] = [];
   let body: unknown = { ready: false, reasons: ['The database has failed.'], warnings: [] };
-  using other = Bun.serve({ port: 0, fetch: () => Response.json(body, { status: 503 }) });
+  using other = Bun.serve({
+    port: 0,
+    fetch: ({ url: target }) => {
+      asked.push(new URL(target).search);
+      return Response.json(body, { status: 503 });
+    },
+  });
   const url = `http://127.0.0.1:${other.port}`;
   expect(await health(url)).toMatchObject({ code: 1, stdout: 'The service is not ready.\nThe database has failed.\n' });
+  await health(url, '--exact');
+  expect(asked).toEqual(['', '?for=exact']);
   body = 'ok';
   expect(await health(url)).toMatchObject({
     code: 1,

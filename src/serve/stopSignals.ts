@@ -1,0 +1,68 @@
+import type { Config } from '../config/variables.ts';
+import { isLoopback } from '../core/address.ts';
+import { EXIT } from './exitCodes.ts';
+
+/** How long a balancer may take to notice that a node is not ready any more. */
+export const DEFAULT_STOP_DELAY_MS = 5_000;
+/** Ctrl-C reaches a process from its terminal and from the launcher, which got it too. Both are one signal. */
+export const SAME_SIGNAL_WITHIN_MS = 1_000;
+
+/** How long the service goes on answering after it was told to stop. */
+export function stopDelayOf({ stopDelay, trustedProxies, host }: Config): number {
+  if (stopDelay !== null) return stopDelay;
+  return trustedProxies === null && isLoopback(host) ? 0 : DEFAULT_STOP_DELAY_MS;
+}
+
+export interface StopContext {
+  readonly delayMs: number;
+  readonly monotonicMs: () => number;
+  /** Calls back once this time has passed. */
+  readonly after: (milliseconds: number, then: () => void) => void;
+}
+
+/**
+ * What becomes of a process that is told to stop:
+ *
+ *   running --a signal--> leaving: it goes on answering, and says that it is not ready
+ *   leaving --the delay has passed, or another signal--> over
+ *   running, leaving --a failure--> over, with the code of that failure
+ *
+ * Without a delay, the first signal leads to `over`.
+ */
+export class StopSignals {
+  readonly #context: StopContext;
+  readonly #over = Promise.withResolvers<number>();
+  #onLeaving: () => void = () => {};
+  #signalledAtMs: number | null = null;
+
+  constructor(context: StopContext) {
+    this.#context = context;
+  }
+
+  /** SIGTERM and its like. True: it is the first. */
+  signal(): boolean {
+    const { delayMs, monotonicMs, after } = this.#context;
+    const nowMs = monotonicMs();
+    if (this.#signalledAtMs !== null) {
+      if (nowMs - this.#signalledAtMs >= SAME_SIGNAL_WITHIN_MS) this.#over.resolve(EXIT.OK);
+      return false;
+    }
+    this.#signalledAtMs = nowMs;
+    this.#onLeaving();
+    if (delayMs === 0) this.#over.resolve(EXIT.OK);
+    else after(delayMs, () => this.#over.resolve(EXIT.OK));
+    return true;
+  }
+
+  /** The service cannot go on. */
+  fail(code: number): void {
+    this.#over.resolve(code);
+  }
+
+  /** Resolves with the exit code when the service has to close. `leave` is called when it is told to stop, which may have been during its start. */
+  followed(leave: () => void): Promise<number> {
+    if (this.#signalledAtMs === null) this.#onLeaving = leave;
+    else leave();
+    return this.#over.promise;
+  }
+}
