@@ -6,10 +6,10 @@ import { readOptions as readFuzzOptions } from '../../tools/fuzz/options.ts';
 
 test('the gateways run the configuration of docs/http.md, with other ports', () => {
   const nginx = documented('http.md', 'nginx', [
-    ['server 127.0.0.1:7878;', 'server 127.0.0.1:1;'],
+    ['server 127.0.0.1:7878 ', 'server 127.0.0.1:1 '],
     ['listen 80;', 'listen 127.0.0.1:2;'],
   ]);
-  expect(nginx.split('\n')).toContain('  server 127.0.0.1:1;');
+  expect(nginx.split('\n')).toContain('  server 127.0.0.1:1 fail_timeout=1s;');
   expect(nginx.split('\n')).toContain('  listen 127.0.0.1:2;');
   expect(documented('http.md', 'haproxy', [['bind :80', 'bind :1']]).split('\n')).toContain('  bind :1');
 });
@@ -41,6 +41,6 @@ test('an error shows the wrong argument and its value', () => {
   expect(readGatewayOptions([])).toEqual({
     isHelp: false,
     servers: ['front', 'runtime'],
-    gateways: ['nginx', 'haproxy', 'caddy'],
+    gateways: ['nginx', 'haproxy', 'caddy', 'pgbouncer'],
   });
 });

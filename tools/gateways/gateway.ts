@@ -16,6 +16,8 @@ export interface GatewayKind {
 export interface GatewayOptions {
   /** The port of the node behind the gateway. */
   readonly nodePort: number;
+  /** The port of a second one; without it there is no second one. */
+  readonly otherPort?: number;
   /** The folder for its files. */
   readonly folder: string;
   /** Differences to the documented configuration. */
@@ -27,6 +29,8 @@ export interface Gateway extends AsyncDisposable {
   readonly port: number;
   /** The number of requests that it has sent to the node, according to its own log. */
   forwarded(): Promise<number>;
+  /** The number of answers with status 200 that it has had from the node at this port. */
+  answersOf(nodePort: number): Promise<number>;
 }
 
 /** Also searches the sbin folders, which are not in the PATH of Debian users. */

@@ -13,6 +13,11 @@ import { CLIENT_CASES } from './forward/clientCases.ts';
 import { forwardHaproxy } from './forward/haproxy.ts';
 import type { ForwardKind } from './forward/kind.ts';
 import { forwardNginx } from './forward/nginx.ts';
+import type { ClusterCase } from './cluster/case.ts';
+import { outage } from './cluster/outage.ts';
+import { POOLER_CASES } from './cluster/poolers.ts';
+import { pgbouncer } from './cluster/pgbouncer.ts';
+import { rolling } from './cluster/rolling.ts';
 import { VERDICT_CASES } from './forward/verdictCases.ts';
 import type { GatewayKind } from './gateway.ts';
 import { haproxy } from './haproxy.ts';
@@ -24,6 +29,9 @@ const KINDS: readonly GatewayKind[] = [nginx, haproxy];
 const CASES: readonly Case[] = [...CONNECTION_CASES, ...MESSAGE_CASES, smuggling, ...KEY_CASES];
 const FORWARD_KINDS: readonly ForwardKind[] = [forwardNginx, forwardHaproxy, forwardCaddy];
 const FORWARD_CASES: readonly ForwardCase[] = [...VERDICT_CASES, ...CLIENT_CASES];
+const CLUSTER_CASES: readonly ClusterCase[] = [rolling, outage, ...POOLER_CASES];
+/** Everything that Debian's packages bring. */
+const PROGRAMS: readonly Installable[] = [...FORWARD_KINDS, pgbouncer];
 const INTERRUPTED = 130;
 
 /** All started processes. They are stopped in reverse order. */
@@ -36,17 +44,18 @@ async function main(): Promise<number> {
     console.log(USAGE);
     return 0;
   }
-  const wanted = FORWARD_KINDS.filter(({ name }) => gateways.includes(name));
+  const wanted = PROGRAMS.filter(({ name }) => gateways.includes(name));
   const missing = wanted.filter(({ binary }) => binary === null);
-  const isWanted = ({ name, binary }: Installed): boolean => binary !== null && gateways.includes(name);
+  const isWanted = ({ name, binary }: Installable): boolean => binary !== null && gateways.includes(name);
   const verdicts: Judged['verdict'][] = [];
   for (const server of servers) {
     for (const kind of KINDS.filter(isWanted)) verdicts.push(...(await runCases(kind, server)));
     for (const kind of FORWARD_KINDS.filter(isWanted)) verdicts.push(...(await runForwardCases(kind, server)));
   }
+  verdicts.push(...(await runClusterCases(wanted.filter(({ binary }) => binary !== null).map(({ name }) => name))));
   for (const { name, install } of missing) console.log(`NOT RUN: ${name} is not installed. To install it: ${install}`);
   const count = (verdict: Judged['verdict']): number => verdicts.filter((each) => each === verdict).length;
-  const notRun = missing.length === 0 ? '' : `, ${missing.length} of ${wanted.length} gateways not installed`;
+  const notRun = missing.length === 0 ? '' : `, ${missing.length} of ${wanted.length} programs not installed`;
   console.log(
     `\n${count('ok')} passed, ${count('FAIL')} failed, ${count('known')} failed because of known limits of Bun's server${notRun}`,
   );
@@ -75,6 +84,15 @@ async function runForwardCases(kind: ForwardKind, server: ServerName): Promise<J
   return await judgeAll(FORWARD_CASES, { kind, gateway, node, settings, app, newFolder }, server);
 }
 
+/** Runs the cases of several nodes for which a program is there. */
+async function runClusterCases(installed: readonly string[]): Promise<Judged['verdict'][]> {
+  await using own = started.use(new AsyncDisposableStack());
+  const cases = CLUSTER_CASES.filter(({ needs }) => needs.some((name) => installed.includes(name)));
+  if (cases.length > 0) console.log('\nTwo nodes on one PostgreSQL');
+  const kinds = KINDS.filter(({ name }) => installed.includes(name));
+  return await judgeAll(cases, { kind: { name: 'cluster' }, kinds, newFolder: folders(own) }, 'front');
+}
+
 /** Names of folders that do not exist yet. */
 function folders(own: AsyncDisposableStack): () => string {
   const folder = own.use(new TempFolder());
@@ -90,7 +108,7 @@ interface Judgeable<C> {
 }
 
 /** Prints a line after each case. */
-async function judgeAll<C extends { readonly kind: Installed }>(
+async function judgeAll<C extends { readonly kind: { readonly name: string } }>(
   cases: readonly Judgeable<C>[],
   context: C,
   server: ServerName,
@@ -121,6 +139,13 @@ async function judge<C>({ run, limitOfRuntime }: Judgeable<C>, context: C, serve
 }
 
 type Installed = Pick<ForwardKind, 'name' | 'binary'>;
+
+interface Installable {
+  readonly name: string;
+  /** Null: it is not installed. */
+  readonly binary: string | null;
+  readonly install: string;
+}
 
 function versionOf({ binary, name }: Installed): string {
   const { stdout, stderr } = Bun.spawnSync([binary ?? name, name === 'caddy' ? 'version' : '-v'], {

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
 
 const SERVERS = ['front', 'runtime'] as const;
-const GATEWAYS = ['nginx', 'haproxy', 'caddy'] as const;
+const GATEWAYS = ['nginx', 'haproxy', 'caddy', 'pgbouncer'] as const;
 
 export const USAGE = `npm run test:gateways -- [--server ${SERVERS.join('|')}] [--gateway ${GATEWAYS.join('|')}]
   Starts the service behind a real nginx and a real HAProxy (Debian's packages) and tests what works through them. Then lets nginx, HAProxy
-  and Caddy ask the service before they forward a request (forward authentication).
+  and Caddy ask the service before they forward a request (forward authentication). Then runs two nodes on one PostgreSQL: rolling restarts and
+  an outage behind the gateways, and PgBouncer between nodes and database.
   --server S    the HTTP server of the service (KEYSTILE_HTTP_SERVER); default: both, one after the other
-  --gateway G   only this gateway; default: all
+  --gateway G   only this program; default: all
   --help        show this help`;
 
 export type ServerName = (typeof SERVERS)[number];
