@@ -16,6 +16,8 @@ const WITHOUT_SYN: readonly (readonly [code: number, ifSo: number, ifNot: number
   [0x06, 0, 0, 0xffff_ffff],
 ];
 
+const [POINTER_AT, HEAD_BYTES, INSTRUCTION_BYTES] = [8, 16, 8];
+
 /**
  * From now on the system drops packets that ask this listener for a connection. Connections that are made already can still be taken: closing the
  * listener would reset those that wait, with the requests in them. Whoever asks meanwhile asks again after a second, and is refused then.
@@ -27,18 +29,15 @@ export function ignoreNewcomers(descriptor: number): boolean {
   const { i32, u32, ptr: pointer } = FFIType;
   const library = openCLibrary({ setsockopt: { args: [i32, i32, i32, pointer, u32], returns: i32 } });
   if (library === null) return false;
-  const instructions = Buffer.concat(
-    WITHOUT_SYN.map(([code, ifSo, ifNot, number]) => {
-      const bytes = Buffer.alloc(8);
-      bytes.writeUInt16LE(code);
-      bytes.set([ifSo, ifNot], 2);
-      bytes.writeUInt32LE(number, 4);
-      return bytes;
-    }),
-  );
-  // How many there are, then where they are.
-  const program = Buffer.alloc(16);
+  // How many instructions there are, where they are, and then the instructions themselves.
+  const program = Buffer.alloc(HEAD_BYTES + INSTRUCTION_BYTES * WITHOUT_SYN.length);
   program.writeUInt16LE(WITHOUT_SYN.length);
-  program.writeBigUInt64LE(BigInt(ptr(instructions)), 8);
-  return library.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, ptr(program), program.length) === 0;
+  program.writeBigUInt64LE(BigInt(ptr(program, HEAD_BYTES)), POINTER_AT);
+  for (const [i, [code, ifSo, ifNot, number]] of WITHOUT_SYN.entries()) {
+    const at = HEAD_BYTES + INSTRUCTION_BYTES * i;
+    program.writeUInt16LE(code, at);
+    program.set([ifSo, ifNot], at + 2);
+    program.writeUInt32LE(number, at + 4);
+  }
+  return library.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, program, HEAD_BYTES) === 0;
 }

@@ -11,7 +11,7 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ['key rotate key_1', 'key rotate needs --overlap DURATION. See keystile key rotate --help.'],
     [
       'key rotate key_1 --overlap 40d',
-      '--overlap must be a duration from 0d to 30d, such as 250ms, 5s or 1h, got "40d".',
+      '--overlap must be a duration from 0 to 30d, such as 250ms, 5s or 1h, got "40d".',
     ],
     ['reservation settle rsv_1', 'reservation settle needs --cost N. See keystile reservation settle --help.'],
     ['reservation settle rsv_1 --cost -1', '--cost must be a whole number from 0 to 9007199254740991, got "-1".'],

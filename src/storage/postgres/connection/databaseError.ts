@@ -99,7 +99,7 @@ export function adviceOnOwnRefusal(error: unknown): string | null {
 export function isRefusedStart(error: unknown): boolean {
   const state = stateOf(error) ?? '';
   if (!(error instanceof Error)) return false;
-  return state === '42704' || (state.startsWith('08') && /start-?up (?:parameter|packet)/i.test(error.message));
+  return state === '42704' || (state.startsWith('08') && /start-?up parameter/i.test(error.message));
 }
 
 /** The error in one line, without the statement that was sent. */

@@ -228,3 +228,19 @@ test('every migration of this program names a version that exists, and none goes
     expect(compatibleFrom).toBeGreaterThanOrEqual(MIGRATIONS[i - 1]?.compatibleFrom ?? 1);
   }
 });
+
+test('the migrations of this program leave every function of the versions before as it is: their nodes go on calling it', async () => {
+  await withOldDatabase(async (setup) => {
+    const functions = async (): Promise<unknown[]> => {
+      const sql = `SELECT pg_get_functiondef(oid) AS made FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1`;
+      return (await setup.other.query<{ made: string }>(sql)).rows.map(({ made }) => made);
+    };
+    for (let version = 1; version < MIGRATIONS.length; version++) {
+      const before = await functions();
+      await migrate(setup.node, { ...OLD, migrations: MIGRATIONS.slice(0, version + 1) });
+      expect(await functions()).toEqual(expect.arrayContaining(before));
+      expect(before.length).toBeGreaterThan(0);
+    }
+    expect(await installationIn(setup)).toMatchObject({ schema_version: String(MIGRATIONS.length) });
+  });
+});
