@@ -6,7 +6,7 @@ import { remainingIn } from './documentation/offline.ts';
 import { TempFolder } from './process.ts';
 import { Server } from './server.ts';
 
-const READINESS = 'GET /v1/readiness HTTP/1.1\r\nHost: keystile\r\n\r\n';
+const READINESS = 'GET /v1/readiness HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 async function readinessOf(server: Server): Promise<string> {
   using connection = await Connection.open(server.port, READINESS);
