@@ -9,6 +9,7 @@ import { type CertificateFact, PLAIN_HTTP } from './doctor/facts.ts';
 import { StatusReader } from './doctor/statusReader.ts';
 import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
 import { Engine } from './engine/engine.ts';
+import { Turns } from './engine/turns.ts';
 import type { System } from './engine/system.ts';
 import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
 import { HttpMetrics } from './http/answer/metrics.ts';
@@ -28,7 +29,7 @@ import { FolderKey } from './storage/sqlite/file/folderKey.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
-import { type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
+import { afterOthers, type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
 import { VERSION } from './version.ts';
 
 /** The client of PostgreSQL is a fifth of what a start loads: one without it leaves it out. */
@@ -43,6 +44,8 @@ export interface Surroundings {
   readonly digester: Digester;
   readonly log: Log;
   readonly monotonicMs: () => number;
+  /** For tests: runs work at the end of a pass of the event loop. */
+  readonly afterOthers?: (work: () => void) => void;
   /** Absent or null: nothing is traced. */
   readonly tracer?: Tracer | null;
   /** For tests: where the names of webhook targets lead, and when a target takes too long. */
@@ -209,6 +212,7 @@ function assemble<S extends Storage>(
   const engine: Engine = new Engine({
     storage,
     system,
+    turns: new Turns(monotonicMs, surroundings.afterOthers ?? afterOthers),
     defaultTimezone: config.timezone,
     maxCachedKeys: config.maxCachedKeys,
     maxLocalOwners: config.maxLocalCounters,
@@ -217,6 +221,8 @@ function assemble<S extends Storage>(
       keys: config.maxKeys,
       apis: config.maxApis,
       verificationsPerSecond: config.maxVerificationsPerSecond,
+      managementCallsPerSecond: config.maxManagementCallsPerSecond,
+      managementBytesPerSecond: config.maxManagementBytesPerSecond,
     },
     maxTagLists: config.analyticsTagLists,
     portal: {

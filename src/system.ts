@@ -12,6 +12,11 @@ export function wallClockMs(): number {
   return Date.now();
 }
 
+/** Runs work at the end of this pass of the event loop, after what has arrived. */
+export function afterOthers(work: () => void): void {
+  setImmediate(work);
+}
+
 function randomBytes(length: number): Uint8Array {
   return crypto.getRandomValues(new Uint8Array(length));
 }

@@ -1,3 +1,4 @@
+import { MAX_IMPORT_BODY_BYTES } from '../core/bounds.ts';
 import { type Origin, secret, type Variable, variable } from './variable.ts';
 import { BACKUP_VARIABLES } from './backupVariables.ts';
 import { PORTAL_VARIABLES } from './portalVariables.ts';
@@ -234,6 +235,18 @@ export const VARIABLES = {
     count(1, 1_000_000),
     null,
     'Keys that one root key may verify in a second on one node or, where verifying needs none, one address; of IPv6, one /64 block. Behind KEYSTILE_TRUSTED_PROXIES, the address of the client counts. Default: no quota.',
+  ),
+  maxManagementCallsPerSecond: variable(
+    'MAX_MANAGEMENT_CALLS_PER_SECOND',
+    count(1, 1_000_000),
+    '5000',
+    'Calls of management that one root key may make in a second on one node; the sessions of the dashboard count for their root key. Taking standalone limits and ending reservations is no management. A further call is answered with 429.',
+  ),
+  maxManagementBytesPerSecond: variable(
+    'MAX_MANAGEMENT_BYTES_PER_SECOND',
+    count(MAX_IMPORT_BODY_BYTES, 1_000_000_000_000),
+    '67108864',
+    'Bytes of the bodies of those calls. The least is the longest body.',
   ),
   analytics: variable('ANALYTICS', flag, 'on', 'Count verifications, and keep `lastUsedAt` of keys.'),
   analyticsMinutes: variable(

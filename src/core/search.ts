@@ -7,11 +7,12 @@ export const MAX_SEARCH_WORDS = 8;
 
 /** The words of a text: in lower case, split at everything that is neither a letter nor a digit. */
 export function wordsOf(text: string): string[] {
-  return text
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]+/u)
-    .filter((word) => word !== '')
-    .map(cut);
+  return [...eachWord(text)];
+}
+
+/** One after the other: of a long text with many words, most are never looked for. */
+function* eachWord(text: string): Generator<string, undefined> {
+  for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) yield cut(word);
 }
 
 /** Never cuts inside a character: a half surrogate pair cannot be stored. */
@@ -34,8 +35,9 @@ export function identityWords(identity: { externalId: string; name: string | nul
 function collect(value: unknown, found: Set<string>): void {
   if (found.size >= MAX_WORDS) return;
   if (typeof value === 'string' || typeof value === 'number') {
-    for (const word of wordsOf(String(value))) {
-      if (found.size < MAX_WORDS) found.add(word);
+    for (const word of eachWord(String(value))) {
+      if (found.size >= MAX_WORDS) return;
+      found.add(word);
     }
   }
   if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) collect(member, found);

@@ -44,18 +44,21 @@ import { RefillPlans } from './refill/refillPlans.ts';
 import { DueSweep } from './due/dueSweep.ts';
 import { ReservationAdmin } from './admin/reservations/reservationAdmin.ts';
 import type { System } from './system.ts';
+import type { Turns } from './turns.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { type Retention, SLICE, CountWriting } from './analytics/writeCounts.ts';
 import type { ServiceStatus } from './admin/status/serviceStatus.ts';
 import { StatusAdmin } from './admin/status/statusAdmin.ts';
 import { UsageAdmin } from './admin/usage/usageAdmin.ts';
-import { VerificationQuota } from './verify/verificationQuota.ts';
+import { ManagementQuota, VerificationQuota } from './perSecondQuotas.ts';
 import { Verifier } from './verify/verifier.ts';
 
 export interface EngineOptions {
   readonly storage: Storage;
   readonly system: System;
+  /** In which requests are answered, and work on large ones is done. */
+  readonly turns: Turns;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
   readonly maxCachedKeys: number;
@@ -89,6 +92,7 @@ export interface EngineOptions {
 export class Engine {
   readonly storage: Storage;
   readonly system: System;
+  readonly turns: Turns;
   readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly verifier: Verifier;
@@ -119,6 +123,7 @@ export class Engine {
   readonly deliverEvents: DeliverEvents;
   /** null = verifications are not bounded. */
   readonly verificationQuota: VerificationQuota | null;
+  readonly managementQuota: ManagementQuota;
   readonly standalone: Standalone;
   readonly sweep: DueSweep;
   readonly reservations: ReservationAdmin;
@@ -140,6 +145,7 @@ export class Engine {
     const notices = new Notices();
     this.storage = storage;
     this.system = system;
+    this.turns = options.turns;
     this.keyCache = new KeyCache(storage.records, maxCachedKeys, system.textReader);
     this.localLimits = new LocalLimits(storage.localCounts, {
       nowMs: () => storage.ledger.nowMs(),
@@ -179,6 +185,7 @@ export class Engine {
       events,
       storage,
       system,
+      turns: options.turns,
       refills,
       defaultTimezone,
       changes: new ApplyChange(sender, settle),
@@ -214,8 +221,9 @@ export class Engine {
     this.webhooks = new WebhookAdmin(webhookContext);
     this.webhookDeliveries = new WebhookDeliveries(webhookContext, this.webhooks);
     this.deliverEvents = new DeliverEvents(webhookContext);
-    const { verificationsPerSecond } = quotas;
+    const { verificationsPerSecond, managementCallsPerSecond, managementBytesPerSecond } = quotas;
     this.verificationQuota = verificationsPerSecond === null ? null : new VerificationQuota(verificationsPerSecond);
+    this.managementQuota = new ManagementQuota(managementCallsPerSecond, managementBytesPerSecond);
     this.standalone = makeStandalone(context, {
       localLimits: this.localLimits,
       maxPerNamespace: options.maxLimitsPerNamespace,

@@ -1,12 +1,10 @@
-import { Compile } from 'typebox/compile';
-
 import { MAX_BODY_BYTES } from '../core/bounds.ts';
-import { AppError } from '../core/errors.ts';
+import { AppError, type Issue } from '../core/errors.ts';
 import { nearestName } from '../core/nearest.ts';
 import { type AnswerContext, jsonAnswer, notStored, preparedJson } from './answer/answer.ts';
-import { checkContentType, readBodyStrictly } from './request/body.ts';
+import { checkContentType, type ReadBody, readJsonBody } from './request/body.ts';
 import { pathOf } from './routes/bodyBounds.ts';
-import { explain } from './request/explain.ts';
+import { explain, explainInSteps, isValid } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { traced } from './answer/tracer.ts';
 import { HTTPS_ONLY, tellsHttpsOnly } from './answer/httpsOnly.ts';
@@ -14,6 +12,8 @@ import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
 import { authenticateManager } from './authentication/authenticate.ts';
+import type { Actor } from '../engine/admin/change/actor.ts';
+import { requireAny } from '../engine/admin/change/requireRight.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { WebSite } from './web/site.ts';
 import { portalEndpoints } from './portal/endpoints.ts';
@@ -22,7 +22,7 @@ import type { Endpoint } from './routes/endpoint.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { queryToBody } from './request/queryString.ts';
-import type { Route } from './routes/route.ts';
+import { operationsOf, type Route } from './routes/route.ts';
 import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
 import { answerVerifyKey, verifyKey } from './routes/keys.verifyKey.ts';
 import { answerVerifyKeys, verifyKeys } from './routes/keys.verifyKeys.ts';
@@ -96,7 +96,7 @@ function endpointTable(service: Service): Map<string, Endpoint> {
     ...health,
     answer: async (request, _peer, context) => {
       const asked = queryToBody(readiness.request, new URL(request.url).searchParams);
-      requireShape(readiness, asked);
+      if (!isValid(readiness.request, asked)) throw badFields(explain(readiness.request, asked));
       return readiness.handle(service, asked, context);
     },
   });
@@ -141,26 +141,8 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= { value: make() }).value;
 }
 
-type Validator = ReturnType<typeof Compile>;
-
-type Asked = Pick<Route, 'request'>;
-
-/** Compiled on the first request of a route, and once for all services of a process. */
-const validators = new Map<Asked, Validator>();
-
-function validatorOf(managed: Asked): Validator {
-  const known = validators.get(managed);
-  if (known !== undefined) return known;
-  const made = Compile(managed.request);
-  validators.set(managed, made);
-  return made;
-}
-
-function requireShape(asked: Asked, body: unknown): void {
-  if (!validatorOf(asked).Check(body)) throw badFields(explain(asked.request, body));
-}
-
 function managementEndpoint(service: Service, managed: Route): Endpoint {
+  const operations = operationsOf(managed);
   return {
     methods: managed.method === 'GET' ? ['GET', 'POST'] : ['POST'],
     answer(request, peer, context) {
@@ -181,8 +163,12 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
     const startedAt = service.monotonicMs();
     const { engine } = service;
     const { actor, sessionId } = await authenticateManager(service, request, { peer, requestId: context.requestId });
-    const body = await readRequest(service, managed, request);
-    requireShape(managed, body);
+    requireAny(actor, operations);
+    if (managed.isUse !== true) engine.managementQuota.takeCall(actor.id, engine.storage.ledger.nowMs());
+    const read = await readRequest(service, managed, request, actor);
+    const issues = await issuesOf(service, managed, read, actor);
+    if (issues.length > 0) throw badFields(issues);
+    const body = read.value;
     const streamed = await managed.stream?.open(engine, actor, body, request.headers.get('accept'));
     const response =
       streamed == null
@@ -195,10 +181,29 @@ function managementEndpoint(service: Service, managed: Route): Endpoint {
   }
 }
 
-async function readRequest(service: Service, managed: Route, request: Request): Promise<unknown> {
-  if (request.method !== 'POST') return queryToBody(managed.request, new URL(request.url).searchParams);
+async function readRequest(service: Service, managed: Route, request: Request, actor: Actor): Promise<ReadBody> {
+  if (request.method !== 'POST') {
+    return { value: queryToBody(managed.request, new URL(request.url).searchParams), isLarge: false };
+  }
   checkContentType(request.headers);
-  return service.readJson(await readBodyStrictly(request, managed.maxBodyBytes ?? MAX_BODY_BYTES));
+  const { managementQuota, storage } = service.engine;
+  return readJsonBody(service, request, {
+    maxBytes: managed.maxBodyBytes ?? MAX_BODY_BYTES,
+    client: actor.id,
+    ...(managed.isUse === true
+      ? {}
+      : { arrived: (bytes) => managementQuota.takeBytes(actor.id, bytes, storage.ledger.nowMs()) }),
+  });
+}
+
+async function issuesOf(
+  { engine: { turns } }: Service,
+  { request }: Route,
+  { value, isLarge }: ReadBody,
+  actor: Actor,
+): Promise<Issue[]> {
+  if (isLarge) return explainInSteps(request, value, () => turns.giveWay(actor.id));
+  return isValid(request, value) ? [] : explain(request, value);
 }
 
 function unknownRoute(path: string, known: readonly string[]): AppError {

@@ -1,4 +1,4 @@
-import { type Address, type AddressBlock, parseBlock, showAddress } from '../core/address.ts';
+import { type Address, type AddressBlock, addressGroup, parseBlock, showAddress } from '../core/address.ts';
 import { isSecretShaped } from '../core/secret.ts';
 import type { Config } from '../config/variables.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -6,7 +6,7 @@ import type { System } from '../engine/system.ts';
 import type { Log } from '../log.ts';
 import type { Digester } from '../system.ts';
 import { callerAddress } from './request/clientAddress.ts';
-import { NOISE_NUMBERS, readJson } from './request/jsonReader.ts';
+import { NOISE_NUMBERS } from './request/jsonReader.ts';
 import type { HttpMetrics } from './answer/metrics.ts';
 import type { Tracer } from './answer/tracer.ts';
 import { RequestIds } from './request/requestId.ts';
@@ -33,11 +33,13 @@ export interface Service {
   readonly addressOf: (asking: Asking) => Address | null;
   /** The same as text. */
   readonly originOf: (asking: Asking) => string | null;
+  /** The name under which a sender without a root key is counted and waits: its address; of IPv6, its /64 block. */
+  readonly clientOf: (asking: Asking) => string;
   readonly monotonicMs: () => number;
   /** null = nothing is traced. */
   readonly tracer: Tracer | null;
-  /** Reads a body that may be large. */
-  readonly readJson: (bytes: Uint8Array) => unknown;
+  /** The random numbers that bodies are read with. */
+  readonly noise: () => Uint32Array;
   /** The digests that the root key in the Authorization header may be stored under; empty when there is none. */
   readonly rootDigests: (headers: HeaderLookup) => readonly string[];
 }
@@ -76,15 +78,19 @@ export function makeService(context: ServiceContext): Service {
       const address = addressOf(asking);
       return address === null ? null : showAddress(address);
     },
-    readJson: jsonReading(context.engine.system),
+    clientOf: (asking) => {
+      const address = addressOf(asking);
+      return address === null ? 'unknown' : addressGroup(address);
+    },
+    noise: makeNoise(context.engine.system),
     rootDigests: (headers) => bearerDigests(headers.get('authorization'), context.digester),
   };
 }
 
 /** The random numbers are drawn for the first body, so that a start does not wait for them. */
-function jsonReading({ randomBytes }: System): Service['readJson'] {
+function makeNoise({ randomBytes }: System): Service['noise'] {
   let noise: Uint32Array | null = null;
-  return (bytes) => readJson(bytes, (noise ??= new Uint32Array(randomBytes(NOISE_NUMBERS * 4).slice().buffer)));
+  return () => (noise ??= new Uint32Array(randomBytes(NOISE_NUMBERS * 4).slice().buffer));
 }
 
 function bearerDigests(authorization: string | null, digester: Digester): string[] {

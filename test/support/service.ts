@@ -24,6 +24,10 @@ export interface TestServiceOptions {
   readonly resolve?: Surroundings['resolve'];
   /** When a target of a webhook takes too long. */
   readonly webhookTimeout?: () => AbortSignal;
+  /** What the length of turns is measured by; otherwise the clock, so that no work gives way. */
+  readonly monotonicMs?: () => number;
+  /** Runs work at the end of a pass of the event loop. */
+  readonly afterOthers?: (work: () => void) => void;
 }
 
 export interface Answer {
@@ -113,7 +117,8 @@ export class TestService {
       folder: this.#dataFolder,
       digester,
       log,
-      monotonicMs: this.clock.nowMs,
+      monotonicMs: this.#options.monotonicMs ?? this.clock.nowMs,
+      ...(this.#options.afterOthers === undefined ? {} : { afterOthers: this.#options.afterOthers }),
       addedFlushMs: this.#options.addedFlushMs ?? 0,
       onBroken: (error) => this.broken.push(error),
       resolve: this.#options.resolve ?? resolvePublic,

@@ -5,7 +5,9 @@ import { Front } from '../../src/http/front/front.ts';
 import { AddressLimit } from '../../src/http/front/addressLimit.ts';
 import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
 import { MemoryBudget } from '../../src/http/front/memoryBudget.ts';
-import { FairTurns } from '../../src/http/front/fairTurns.ts';
+import { Turns } from '../../src/engine/turns.ts';
+import { LargeBodies } from '../../src/http/front/largeBodies.ts';
+import { afterOthers } from '../../src/system.ts';
 import { RecordingApp, type Seen } from './app.ts';
 
 const HOSTNAME = '127.0.0.1';
@@ -33,7 +35,9 @@ export function startFront(): Target {
       lifetime: { isStopping: false },
       hasCors: false,
       checkHost,
-      turns: new FairTurns(() => performance.now()),
+      turns: new Turns(() => performance.now(), afterOthers),
+      clientOf: () => 'client',
+      largeBodies: new LargeBodies((milliseconds, work) => void setTimeout(work, milliseconds)),
       memory: new MemoryBudget(),
     },
   );

@@ -5,7 +5,7 @@ import { AppError } from '../../core/errors.ts';
 import type { RootKeyRecord } from '../../core/records.ts';
 import { VERSION } from '../../version.ts';
 import { jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
-import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import { checkContentType, readJsonBody } from '../request/body.ts';
 import type { Service } from '../service.ts';
 import { authenticateManager } from '../authentication/authenticate.ts';
 import type { Asked } from '../routes/endpoint.ts';
@@ -25,7 +25,8 @@ export async function signIn(service: Service, { request, peer, context }: Asked
   const { headers } = request;
   requireSameOrigin(headers, config.publicUrl, true);
   checkContentType(headers);
-  const body = service.readJson(await readBodyStrictly(request, MAX_BODY_BYTES));
+  const client = service.clientOf({ headers, peer });
+  const { value: body } = await readJsonBody(service, request, { maxBytes: MAX_BODY_BYTES, client });
   if (!SignInBody.Check(body)) throw new AppError('BAD_REQUEST', 'Send {} with a root key, or {"token": "..."}.');
   const by = body.token === undefined ? 'root key' : 'link';
   const rootKey = body.token === undefined ? await bySentKey(service, headers) : await byLink(service, body.token);

@@ -1,11 +1,14 @@
-import { AppError } from '../../core/errors.ts';
+import { MAX_SMALL_BODY_BYTES, MAX_TINY_BODY_BYTES } from '../../core/bounds.ts';
+import type { AppError } from '../../core/errors.ts';
+import type { Turns, Waiting } from '../../engine/turns.ts';
+import type { Asking } from '../service.ts';
 import type { ClientSocket } from './clientSocket.ts';
 import { Responder, type ResponderContext, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
 import { type HeadContext, NextHead, type WrittenHead } from './nextHead.ts';
 import { ReceivedBytes } from './receivedBytes.ts';
 import { IncomingBody, NO_BODY } from './incomingBody.ts';
-import type { FairTurns, Waiting } from './fairTurns.ts';
-import type { Memory } from './memoryBudget.ts';
+import type { LargeBodies, LargeBody } from './largeBodies.ts';
+import { type Memory, NO_MEMORY } from './memoryBudget.ts';
 
 /** A long body gets another CONNECTION_TIMEOUT_SECONDS for each part of this size that arrives. */
 const BYTES_IN_TIME = 64 * 1024;
@@ -16,8 +19,14 @@ const MAX_DISCARDED_BYTES = 4 * 1024 * 1024;
 export interface FrontContext extends ResponderContext, HeadContext {
   /** The longest body that the route of this target takes. */
   maxBodyBytes(target: string): number;
-  readonly turns: FairTurns;
+  readonly turns: Turns;
+  readonly largeBodies: LargeBodies;
+  /** Under which name the sender of a request waits for its turn. */
+  clientOf(asking: Asking): string;
 }
+
+/** How a request comes to be answered: it is the only one of its connection, it has its turn, or it follows others. */
+type Standing = 'alone' | 'turn' | 'behind';
 
 export interface Socket extends ClientSocket {
   readonly remoteAddress: string;
@@ -40,6 +49,8 @@ export class Connection implements Waiting {
   #asked: WrittenHead | null = null;
   /** The body of a request that is not a plain verification. */
   #body: IncomingBody | null = null;
+  /** The same body, if it is large. */
+  #large: LargeBody | null = null;
   /** More requests have arrived, and other connections have their turn first. */
   #isQueued = false;
   /** There was no memory for what the client sent while it waited for an answer. */
@@ -58,7 +69,7 @@ export class Connection implements Waiting {
     // `remoteAddress` is undefined once the socket has closed.
     const address = (socket.remoteAddress as string | undefined) ?? null;
     const peer = () => address;
-    this.#responder = new Responder(context, { socket, memory, peer }, () => this.#read(false));
+    this.#responder = new Responder(context, { socket, memory, peer }, () => this.#read('behind'));
     this.#received = new ReceivedBytes(socket, memory);
     this.#nextHead = new NextHead(context, peer);
     socket.timeout(CONNECTION_TIMEOUT_SECONDS);
@@ -77,7 +88,7 @@ export class Connection implements Waiting {
     if (this.#responder.isClosing) return this.#discard(bytes.length);
     this.#received.add(bytes, this.#body?.expectedBytes);
     if (this.#isBusy) this.#wait();
-    else this.#read(true);
+    else this.#read('alone');
   }
 
   /** The client has ended its side. What it has sent is still answered. */
@@ -100,7 +111,13 @@ export class Connection implements Waiting {
   timedOut(): void {
     if (this.#isQueued || this.#responder.isAnswering) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
     else if (this.#responder.isBlocked || this.#responder.isLingering) this.#socket.terminate();
+    else if (this.#isKeptWaiting) this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
     else this.close();
+  }
+
+  /** It had no turn to send more of its body. */
+  get #isKeptWaiting(): boolean {
+    return this.#large?.state === 'waiting' && !this.#large.hadItsChance;
   }
 
   /** The socket is closed. Requests that are not being answered yet are dropped. */
@@ -115,36 +132,52 @@ export class Connection implements Waiting {
   }
 
   /** It is the turn of this connection again. */
-  goOn(): void {
+  goOn(): boolean {
     this.#isQueued = false;
-    this.#read(true);
+    this.#read('turn');
+    return !this.#responder.isAnswering;
   }
 
-  /** Answers the requests that have arrived, one after the other. `isFree`: the first of them needs no turn. */
-  #read(isFree: boolean): void {
-    let mayAnswer = isFree;
-    while (this.#received.length > 0 && !this.#isBusy && !this.#responder.isClosing) {
-      if (!mayAnswer && !this.#context.turns.mayGoOn()) {
-        this.#isQueued = true;
-        this.#context.turns.waitForTurn(this);
-        break;
-      }
-      mayAnswer = false;
-      if (!this.#readOne()) break;
+  /** Answers the requests that have arrived, one after the other. `standing`: of the first of them. */
+  #read(standing: Standing): void {
+    let next = standing;
+    while ((this.#received.length > 0 || this.#asked !== null) && !this.#isBusy && !this.#responder.isClosing) {
+      if (!this.#readOne(next)) break;
+      next = 'behind';
     }
     this.#wait();
   }
 
-  /** False: more bytes are needed. */
-  #readOne(): boolean {
+  /** False: more bytes are needed, or a turn. */
+  #readOne(standing: Standing): boolean {
     try {
       const asked = this.#asked ?? this.#takeHead();
-      if (asked === null) return false;
-      return asked.isVerification ? this.#verify(asked) : this.#answerAny(asked);
+      if (asked === null || !this.#hasArrived(asked)) return false;
+      if (!this.#mayAnswer(asked, standing)) {
+        this.#isQueued = true;
+        this.#context.turns.waitForTurn(this.#context.clientOf(asked.asking), this);
+        return false;
+      }
+      if (asked.isVerification) this.#verify(asked);
+      else this.#answerAny(asked);
     } catch (failure) {
       this.#responder.refuse(failure);
-      return true;
     }
+    return true;
+  }
+
+  #mayAnswer({ isVerification, head }: WrittenHead, standing: Standing): boolean {
+    if (standing === 'turn') return true;
+    const isTiny = isVerification && head.bodyBytes <= MAX_TINY_BODY_BYTES;
+    return (isTiny && standing === 'alone') || this.#context.turns.mayGoOn();
+  }
+
+  #hasArrived({ isVerification, head }: WrittenHead): boolean {
+    if (isVerification) return this.#received.length >= head.bodyBytes;
+    const hasArrived = this.#body === null || this.#body.hasArrived(this.#received);
+    if (hasArrived) this.#large?.hold();
+    else this.#large?.received();
+    return hasArrived;
   }
 
   #takeHead(): WrittenHead | null {
@@ -152,41 +185,51 @@ export class Connection implements Waiting {
     this.#asked = asked;
     if (asked === null) return null;
     const { head } = asked;
-    if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) {
-      this.#body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#memory);
-    }
+    if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) this.#expectBody(asked);
     if (head.expectsContinue && this.#body?.isCut !== true) this.#responder.sayContinue();
     // The answer follows `100 Continue`, so it waits until that is written.
     return this.#responder.isBlocked ? null : asked;
   }
 
-  #verify(asked: WrittenHead): boolean {
-    const { bytes, start, length } = this.#received;
+  #expectBody({ head, asking }: WrittenHead): void {
+    const body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#memory);
+    this.#body = body;
+    if (body.isCut || body.expectedBytes <= MAX_SMALL_BODY_BYTES) return;
+    this.#large = this.#context.largeBodies.begin(this.#context.clientOf(asking), {
+      pause: () => this.#received.stop(),
+      resume: () => this.#received.takeMore(),
+    });
+  }
+
+  #verify(asked: WrittenHead): void {
+    const { bytes, start } = this.#received;
     const { bodyBytes } = asked.head;
-    if (length < bodyBytes) return false;
     this.#received.consume(bodyBytes);
     this.#begin();
     this.#responder.verify(asked, bytes, start, start + bodyBytes);
-    return true;
   }
 
-  #answerAny({ head }: WrittenHead): boolean {
+  #answerAny({ head }: WrittenHead): void {
     const incoming = this.#body;
-    const body = incoming === null ? NO_BODY : incoming.take(this.#received);
-    if (body === null) return false;
+    const large = this.#large;
+    const bytes = incoming?.take(this.#received) ?? NO_BODY;
+    const isCut = incoming?.isCut === true;
+    // The responder takes memory for a large body as long as it is worked on.
+    incoming?.clear();
     this.#begin();
     try {
-      this.#responder.answer(head, body, incoming?.isCut === true);
-    } finally {
-      incoming?.clear();
+      this.#responder.answer(head, { bytes, isCut, large });
+    } catch (failure) {
+      large?.end();
+      throw failure;
     }
-    return true;
   }
 
   /** A whole request has arrived. */
   #begin(): void {
     this.#asked = null;
     this.#body = null;
+    this.#large = null;
     this.#isTimed = false;
   }
 
@@ -198,7 +241,7 @@ export class Connection implements Waiting {
     if (this.#isOverfull && !this.#isBusy && !responder.isClosing) this.refuse(NO_MEMORY);
     if (this.#isOverfull || responder.isClosing) this.#drop();
     if (this.#isBusy) return received.holdBack();
-    received.takeMore();
+    if (this.#large?.state !== 'waiting') received.takeMore();
     if (responder.isClosing) return;
     if (responder.hasEnded) return this.close();
     if (received.length > 0 || this.#asked !== null) this.#limitTime();
@@ -208,6 +251,8 @@ export class Connection implements Waiting {
     this.#received.clear();
     this.#body?.clear();
     this.#body = null;
+    this.#large?.end();
+    this.#large = null;
     this.#asked = null;
   }
 
@@ -225,5 +270,3 @@ export class Connection implements Waiting {
     if (this.#discarded > MAX_DISCARDED_BYTES) this.#socket.terminate();
   }
 }
-
-const NO_MEMORY = new AppError('UNAVAILABLE', 'This node has no memory left for another request. Try again later.');

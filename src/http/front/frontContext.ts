@@ -7,7 +7,7 @@ import { makeVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { toVerifyRequest } from '../verify/verifyRequest.ts';
 import type { FrontContext } from './connection.ts';
-import { FairTurns } from './fairTurns.ts';
+import { LargeBodies } from './largeBodies.ts';
 import { MemoryBudget } from './memoryBudget.ts';
 import { ResponseHeads } from './responseHead.ts';
 
@@ -25,7 +25,9 @@ export function makeFrontContext(service: Service): FrontContext {
     lifetime: service.lifetime,
     hasCors: config.corsOrigins !== null,
     checkHost: hostCheck(config.host, config.publicUrl),
-    turns: new FairTurns(service.monotonicMs),
+    turns: engine.turns,
+    clientOf: service.clientOf,
+    largeBodies: new LargeBodies((milliseconds, work) => void setTimeout(work, milliseconds)),
     memory: new MemoryBudget(),
   };
 }

@@ -22,12 +22,17 @@ export class IncomingBody {
     return this.#chunked?.isTooLong ?? this.#bodyBytes > this.#maxBytes;
   }
 
-  /** The whole body, or as much of it as shows that it is too long. Null: more bytes are needed. Throws the failure to answer with. */
-  take(from: ByteBuffer): Buffer | null {
-    if (this.#chunked !== null) return this.#chunked.read(from) ? this.#chunked.bytes : null;
+  /** The whole body has arrived, or as much of it as shows that it is too long. Throws the failure to answer with. */
+  hasArrived(from: ByteBuffer): boolean {
+    if (this.#chunked !== null) return this.#chunked.read(from);
+    return this.isCut || from.length >= this.#bodyBytes;
+  }
+
+  /** The body, once it has arrived. */
+  take(from: ByteBuffer): Buffer {
+    if (this.#chunked !== null) return this.#chunked.bytes;
     // Content-Length shows that the body is too long, so none of it is read.
     if (this.isCut) return NO_BODY;
-    if (from.length < this.#bodyBytes) return null;
     const { bytes, start } = from;
     from.consume(this.#bodyBytes);
     return bytes.subarray(start, start + this.#bodyBytes);

@@ -1,3 +1,10 @@
+import { AppError } from '../../core/errors.ts';
+
+export const NO_MEMORY = new AppError(
+  'UNAVAILABLE',
+  'This node has no memory left for another request. Try again later.',
+);
+
 /** What one connection may hold without taking from the budget. */
 export const OWN_BYTES = 16 * 1024;
 /** What all connections together may hold beyond that. */
@@ -17,7 +24,7 @@ export interface Memory {
   giveBack(bytes: number): void;
 }
 
-/** The memory for received bytes that wait to be read and for unsent bytes of answers, over all connections. */
+/** The memory for received bytes that wait to be read, for bodies that are worked on and for unsent bytes of answers, over all connections. */
 export class MemoryBudget implements Memory {
   #left: number;
   readonly #ofAddress: number;

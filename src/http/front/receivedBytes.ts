@@ -19,6 +19,11 @@ export class ReceivedBytes extends ByteBuffer {
   /** These bytes wait for an answer to end. More are received only while these are few. */
   holdBack(): void {
     if (this.length <= OWN_BYTES) return this.takeMore();
+    this.stop();
+  }
+
+  /** Nothing is received until `takeMore`. */
+  stop(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
     this.#socket.pause();

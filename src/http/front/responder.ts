@@ -12,8 +12,9 @@ import type { RequestHead } from './parseHead.ts';
 import type { WrittenHead } from './nextHead.ts';
 import { type PieceTaker, sendPieces } from './sendPieces.ts';
 import type { Client, ClientSocket } from './clientSocket.ts';
+import type { LargeBody } from './largeBodies.ts';
 import { UnsentBytes } from './unsentBytes.ts';
-import type { MemoryBudget } from './memoryBudget.ts';
+import type { Memory, MemoryBudget } from './memoryBudget.ts';
 
 /** A connection is closed after so long without traffic. The runtime checks every 4 s, so 8 means 8 to 12. */
 export const CONNECTION_TIMEOUT_SECONDS = 8;
@@ -42,6 +43,15 @@ interface AskedKind {
   readonly isOld: boolean;
 }
 
+/** The body of a request that has arrived. */
+export interface ArrivedBody {
+  readonly bytes: Buffer;
+  /** The rest of it may arrive and is not read. */
+  readonly isCut: boolean;
+  /** Null: it is small. */
+  readonly large: LargeBody | null;
+}
+
 const ANY_REQUEST: AskedKind = { isHead: false, isOld: false };
 
 /** Answers the requests of one connection, one at a time. */
@@ -50,7 +60,10 @@ export class Responder {
   readonly #socket: ClientSocket;
   readonly #peer: Peer;
   readonly #onAnswered: () => void;
+  readonly #memory: Memory;
   readonly #unsent: UnsentBytes;
+  /** The body of the request that is being answered, if it is large. */
+  #body: LargeBody | null = null;
   /** A request waits for its answer. */
   isAnswering = false;
   /** The last answer is being made or was sent: no further request is read. */
@@ -71,6 +84,7 @@ export class Responder {
     this.#socket = socket;
     this.#peer = peer;
     this.#onAnswered = onAnswered;
+    this.#memory = memory;
     this.#unsent = new UnsentBytes(socket, memory);
   }
 
@@ -102,21 +116,28 @@ export class Responder {
     }
   }
 
-  /** `isCut`: the rest of the body may arrive and is not read. */
-  answer({ method, target, headers, isLast, isOld }: RequestHead, body: Buffer, isCut: boolean): void {
+  answer(head: RequestHead, { bytes, isCut, large }: ArrivedBody): void {
+    large?.take(bytes.length, this.#memory);
+    const request = this.#toRequest(head, bytes, large);
+    this.#isCut ||= isCut;
+    this.#body = large;
+    const handle = () => this.#context.handle(request, this.#peer);
+    const answer = large === null ? handle : () => handle().finally(() => large.end());
+    const { method, isLast, isOld } = head;
+    void this.#sendResponse(answer, isLast || isCut, { isHead: method === 'HEAD', isOld });
+  }
+
+  #toRequest({ method, target, headers }: RequestHead, body: Buffer, large: LargeBody | null): Request {
     // Nothing looks at the name of the host, nor at the body of a GET.
     const request = new Request(`http://keystile${target}`, {
       method,
       headers: headers.toHeaders(),
       body: method === 'GET' || method === 'HEAD' || body.length === 0 ? null : body,
+      ...(large === null ? {} : { signal: large.gone }),
     });
     // The runtime turns a method that it does not know into GET.
-    if (request.method !== method) {
-      throw new AppError('NOT_IMPLEMENTED', `This node does not support the HTTP method ${repeatable(method)}.`);
-    }
-    this.#isCut ||= isCut;
-    const answer = () => this.#context.handle(request, this.#peer);
-    void this.#sendResponse(answer, isLast || isCut, { isHead: method === 'HEAD', isOld });
+    if (request.method === method) return request;
+    throw new AppError('NOT_IMPLEMENTED', `This node does not support the HTTP method ${repeatable(method)}.`);
   }
 
   /** Answers with this failure, and closes. */
@@ -143,6 +164,7 @@ export class Responder {
   closed(): void {
     this.isGone = true;
     this.#unsent.clear();
+    this.#body?.leave();
     this.#goOn?.();
   }
 

@@ -12,7 +12,7 @@ import { requireSameOrigin } from '../authentication/sameOrigin.ts';
 import { unlessUnauthorized } from '../authentication/unlessUnauthorized.ts';
 import { sessionCookie, sessionSecret } from '../authentication/sessionCookie.ts';
 import type { WebSite } from '../web/site.ts';
-import { checkContentType, readBodyStrictly } from '../request/body.ts';
+import { checkContentType, readJsonBody } from '../request/body.ts';
 import { explain } from '../request/explain.ts';
 import type { Asked, Endpoint } from '../routes/endpoint.ts';
 import type { Service } from '../service.ts';
@@ -53,7 +53,7 @@ export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<st
 async function answerCall(service: Service, call: PortalCall, asked: Asked): Promise<Response> {
   const { engine } = service;
   const visit = await visitOf(service, asked, true);
-  const body = await readPortalBody(service, asked.request);
+  const body = await readPortalBody(service, asked);
   if (!call.check(body)) throw badFields(explain(call.request, body));
   if (call.action !== null) await requireAllowed(engine, visit, call.action);
   const answer = await inWordsForCustomers(service, asked, () => call.handle(engine, visit, body));
@@ -89,7 +89,7 @@ async function inWordsForCustomers<T>({ log }: Service, { context }: Asked, work
 async function open(service: Service, asked: Asked): Promise<Response> {
   const { request, context } = asked;
   requireSameOrigin(request.headers, service.config.publicUrl, true);
-  const body = await readPortalBody(service, request);
+  const body = await readPortalBody(service, asked);
   if (!OpenBody.Check(body) || !isSecretShaped(body.token))
     throw new AppError('BAD_REQUEST', 'Send {"token": "..."}, with the token behind # of the link.');
   const { secret, visit } = await service.engine.portal.open(
@@ -126,7 +126,9 @@ function originOf(service: Service, { request, peer, context }: Asked) {
   return { origin: service.originOf({ headers: request.headers, peer }), requestId: context.requestId };
 }
 
-async function readPortalBody(service: Service, request: Request): Promise<unknown> {
-  checkContentType(request.headers);
-  return service.readJson(await readBodyStrictly(request, MAX_BODY_BYTES));
+async function readPortalBody(service: Service, { request, peer }: Asked): Promise<unknown> {
+  const { headers } = request;
+  checkContentType(headers);
+  const client = service.clientOf({ headers, peer });
+  return (await readJsonBody(service, request, { maxBytes: MAX_BODY_BYTES, client })).value;
 }

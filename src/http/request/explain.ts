@@ -7,9 +7,13 @@ import type { Issue } from '../../core/errors.ts';
 import { missing, notExpected, type SchemaNode, unknownField } from './issueWords.ts';
 
 /** Problems in one answer: a small request must not cause a large answer. */
-export const MAX_ISSUES = 20;
+export const MAX_ISSUES = 10;
 
 Settings.Set({ maxErrors: MAX_ISSUES });
+
+export function isValid(schema: TSchema, value: unknown): boolean {
+  return fits(schema, value);
+}
 
 /**
  * The first problems of a value that the validator refuses, in words. All of them are the validator's own errors. To ask it for the
@@ -18,10 +22,31 @@ Settings.Set({ maxErrors: MAX_ISSUES });
  * that its compiled check refuses. Reading stops after the last problem that is reported.
  */
 export function explain(schema: TSchema, value: unknown): Issue[] {
-  return problemsOf(schema, value, '').take(MAX_ISSUES).toArray();
+  return problemsOf(schema, value, '')
+    .filter((found) => found !== null)
+    .take(MAX_ISSUES)
+    .toArray();
 }
 
-function* problemsOf(schema: SchemaNode, value: unknown, path: string): Generator<Issue, undefined> {
+/** The same for a large value, which may be valid. `giveWay` is asked after each item of a list; null: the search goes on at once. */
+export async function explainInSteps(
+  schema: TSchema,
+  value: unknown,
+  giveWay: () => Promise<void> | null,
+): Promise<Issue[]> {
+  const issues: Issue[] = [];
+  for (const found of problemsOf(schema, value, '')) {
+    if (found !== null && issues.push(found) === MAX_ISSUES) break;
+    const pause = giveWay();
+    if (pause !== null) await pause;
+  }
+  return issues;
+}
+
+/** Null: one more item of a list was looked at. */
+type Problems = Generator<Issue | null, undefined>;
+
+function* problemsOf(schema: SchemaNode, value: unknown, path: string): Problems {
   if (schema.anyOf !== undefined) return yield* problemsOfUnion(schema, schema.anyOf, value, path);
   const errors = ownErrors(schema, value);
   if (schema.type === 'object' && isObject(value)) yield* problemsOfObject(schema, value, path, errors);
@@ -34,9 +59,11 @@ function* problemsOfObject(
   value: Record<string, unknown>,
   path: string,
   errors: readonly ValidatorError[],
-): Generator<Issue, undefined> {
-  for (const name of errors.flatMap(missingIn)) yield missing(join(path, name));
+): Problems {
+  const absent = errors.flatMap(missingIn);
   const unknown = new Set(errors.flatMap(unknownIn));
+  if (errors.length > 0 && absent.length + unknown.size === 0) yield notExpected({ type: 'object' }, value, path);
+  for (const name of absent) yield missing(join(path, name));
   for (const name of Object.keys(value)) {
     if (unknown.has(name)) yield unknownField(path, name, Object.keys(properties));
     else if (Object.hasOwn(properties, name)) yield* problemsOf(properties[name] ?? {}, value[name], join(path, name));
@@ -44,22 +71,17 @@ function* problemsOfObject(
 }
 
 /** Nearly all of a large body is in lists, and nearly all items are valid. */
-function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: string): Generator<Issue, undefined> {
+function* problemsOfList(items: SchemaNode, list: readonly unknown[], path: string): Problems {
   if (Object.keys(items).length === 0) return; // Any item is valid.
-  const validator = validatorOf(items);
   for (let i = 0; i < list.length; i++) {
-    if (!validator.Check(list[i])) yield* problemsOf(items, list[i], `${path}[${i}]`);
+    if (!fits(items, list[i])) yield* problemsOf(items, list[i], `${path}[${i}]`);
+    yield null;
   }
 }
 
 /** Of several choices, usually a type or null, the one that resembles the value explains the problem. */
-function* problemsOfUnion(
-  schema: SchemaNode,
-  choices: readonly SchemaNode[],
-  value: unknown,
-  path: string,
-): Generator<Issue, undefined> {
-  if (choices.some((choice) => validatorOf(choice).Check(value))) return;
+function* problemsOfUnion(schema: SchemaNode, choices: readonly SchemaNode[], value: unknown, path: string): Problems {
+  if (choices.some((choice) => fits(choice, value))) return;
   const alike = choices.filter((choice) => isOfSameKind(choice, value));
   const named = alike.find((choice) => choice.required?.some((name) => Object.hasOwn(value as object, name)));
   const meant = named ?? alike[0];
@@ -103,6 +125,45 @@ const shallow = new WeakMap<SchemaNode, SchemaNode>();
 function withoutInner({ items: _items, properties, ...own }: SchemaNode): SchemaNode {
   if (properties === undefined) return own;
   return { ...own, properties: Object.fromEntries(Object.keys(properties).map((name) => [name, {}])) };
+}
+
+/** What the compiled check says. It looks at all items of a list before it counts them, so that is done before. */
+function fits(schema: SchemaNode, value: unknown): boolean {
+  return !isOverfull(listsIn(schema), value) && validatorOf(schema).Check(value);
+}
+
+/** Where the lists of a schema are. */
+interface Lists {
+  readonly maxItems: number;
+  /** What is in the items of this list. */
+  readonly items: Lists | null;
+  readonly members: readonly (readonly [name: string, lists: Lists])[];
+}
+
+function isOverfull(lists: Lists | null, value: unknown): boolean {
+  if (lists === null || typeof value !== 'object' || value === null) return false;
+  if (!Array.isArray(value)) {
+    return lists.members.some(([name, ofMember]) => isOverfull(ofMember, (value as Record<string, unknown>)[name]));
+  }
+  return value.length > lists.maxItems || (lists.items !== null && value.some((item) => isOverfull(lists.items, item)));
+}
+
+const knownLists = new WeakMap<SchemaNode, Lists | null>();
+
+/** Null: there are none, or several choices have some. */
+function listsIn(schema: SchemaNode): Lists | null {
+  return keptFor(knownLists, schema, ({ anyOf, items, maxItems = Infinity, type, properties = {} }) => {
+    if (anyOf !== undefined) {
+      const [lists = null, ...others] = anyOf.map(listsIn).filter((each) => each !== null);
+      return others.length === 0 ? lists : null;
+    }
+    if (type === 'array') return { maxItems, items: listsIn(items ?? {}), members: [] };
+    const members = Object.entries(properties).flatMap(([name, member]) => {
+      const lists = listsIn(member);
+      return lists === null ? [] : [[name, lists] as const];
+    });
+    return members.length === 0 ? null : { maxItems: Infinity, items: null, members };
+  });
 }
 
 const validators = new WeakMap<SchemaNode, ReturnType<typeof Compile>>();

@@ -24,6 +24,9 @@ export const NOISE_NUMBERS = 256;
 /** Whole numbers with at most this many digits stay exact while digits are added. */
 const EXACT_DIGITS = 15;
 
+/** Values between two questions whether to give way. Reading so many takes at most a third of a millisecond. */
+const VALUES_PER_STEP = 256;
+
 /**
  * Reads a JSON body from its bytes, which are valid UTF-8, as strictly as `parseJson` does.
  *
@@ -34,15 +37,49 @@ const EXACT_DIGITS = 15;
  * @param noise NOISE_NUMBERS random numbers that no caller knows
  */
 export function readJson(bytes: Uint8Array, noise: Uint32Array): unknown {
-  return new Reading(bytes, noise).all();
+  const reading = new Reading(bytes, noise);
+  reading.step(Infinity);
+  return reading.value;
 }
+
+/** The same for a large body. `giveWay` is asked again and again; null: reading goes on at once. */
+export async function readJsonInSteps(
+  bytes: Uint8Array,
+  noise: Uint32Array,
+  giveWay: () => Promise<void> | null,
+): Promise<unknown> {
+  const reading = new Reading(bytes, noise);
+  while (!reading.step(VALUES_PER_STEP)) {
+    const pause = giveWay();
+    if (pause !== null) await pause;
+  }
+  return reading.value;
+}
+
+/** A list or an object whose end was not read yet. */
+interface Open {
+  /** Null: an object. */
+  readonly list: unknown[] | null;
+  readonly object: Record<string, unknown>;
+  /** Of the object, among those with members. */
+  readonly number: number;
+  /** The member whose value is being read. */
+  name: string;
+}
+
+/** What `begin` answers for a list or an object that has something in it. */
+const OPENED = Symbol('opened');
+const NO_OBJECT = {};
 
 /** Its fields are not private (#): private fields make reading three times as slow. */
 class Reading {
   readonly bytes: Buffer;
   readonly names: JsonNames;
   at = 0;
-  depth = 0;
+  /** The lists and objects around the next value. */
+  readonly open: Open[] = [];
+  /** What was read, once all of it was. */
+  value: unknown = undefined;
   /** Values read so far. */
   values = 0;
   /** Objects with members read so far. */
@@ -54,19 +91,32 @@ class Reading {
   constructor(bytes: Uint8Array, noise: Uint32Array) {
     this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.names = new JsonNames(this.bytes, noise);
-  }
-
-  all(): unknown {
-    const { bytes } = this;
     // Skip a byte order mark.
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) this.at = 3;
     if (this.next() === END) throw new AppError('BAD_REQUEST', 'The body is empty. Send a JSON object.');
-    const value = this.value();
-    if (this.next() !== END) throw malformed();
-    return value;
   }
 
-  value(): unknown {
+  /** Reads so many values. True: all is read. */
+  step(count: number): boolean {
+    const stopAt = this.values + count;
+    while (this.values < stopAt) {
+      let value = this.begin();
+      while (value !== OPENED) {
+        const around = this.open.at(-1);
+        if (around === undefined) return this.end(value);
+        this.put(around, value);
+        if (this.hasMore()) {
+          if (around.list === null) this.passName(around);
+          break;
+        }
+        value = this.close(around);
+      }
+    }
+    return false;
+  }
+
+  /** Reads a value, of a list or an object only its beginning. */
+  begin(): unknown {
     if (++this.values > MAX_JSON_VALUES) {
       throw new AppError('BAD_REQUEST', `The body has more than ${MAX_JSON_VALUES} values. Send it in smaller parts.`);
     }
@@ -74,9 +124,9 @@ class Reading {
       case QUOTE:
         return this.text();
       case OPEN_BRACE:
-        return this.object();
+        return this.beginObject();
       case OPEN_BRACKET:
-        return this.list();
+        return this.beginList();
       case 0x74:
         return this.word('true', true);
       case 0x66:
@@ -88,49 +138,55 @@ class Reading {
     }
   }
 
-  object(): object {
+  beginObject(): unknown {
+    this.enter();
     const object: Record<string, unknown> = {};
-    this.open();
-    if (this.next() !== CLOSE_BRACE) {
-      const number = ++this.objects;
-      do this.member(object, number);
-      while (this.hasMore());
+    if (this.next() === CLOSE_BRACE) {
+      this.at++;
+      return object;
     }
-    this.close(CLOSE_BRACE);
-    return object;
+    const opened: Open = { list: null, object, number: ++this.objects, name: '' };
+    this.open.push(opened);
+    this.passName(opened);
+    return OPENED;
   }
 
-  member(object: Record<string, unknown>, number: number): void {
+  beginList(): unknown {
+    this.enter();
+    const list: unknown[] = [];
+    if (this.next() === CLOSE_BRACKET) {
+      this.at++;
+      return list;
+    }
+    this.open.push({ list, object: NO_OBJECT, number: 0, name: '' });
+    return OPENED;
+  }
+
+  enter(): void {
+    this.at++;
+    if (this.open.length >= MAX_JSON_DEPTH) {
+      throw new AppError('BAD_REQUEST', `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
+    }
+  }
+
+  /** Reads the name of a member, up to its value. */
+  passName(opened: Open): void {
     const name = this.name();
     const { text } = name;
-    if (!name.enter(this.depth, number)) {
+    if (!name.enter(this.open.length, opened.number)) {
       throw new AppError('BAD_REQUEST', `The member ${repeatable(text)} appears twice in one object.`);
     }
     if (this.next() !== COLON) throw malformed();
     this.at++;
     this.next();
-    const value = this.value();
-    if (text !== '__proto__') object[text] = value;
+    opened.name = text;
+  }
+
+  put({ list, object, name }: Open, value: unknown): void {
+    if (list !== null) list.push(value);
+    else if (name !== '__proto__') object[name] = value;
     // A plain assignment to `__proto__` would change the prototype of the object.
-    else Object.defineProperty(object, text, { value, writable: true, enumerable: true, configurable: true });
-  }
-
-  list(): unknown[] {
-    const list: unknown[] = [];
-    this.open();
-    if (this.next() !== CLOSE_BRACKET) {
-      do list.push(this.value());
-      while (this.hasMore());
-    }
-    this.close(CLOSE_BRACKET);
-    return list;
-  }
-
-  open(): void {
-    this.at++;
-    if (++this.depth > MAX_JSON_DEPTH) {
-      throw new AppError('BAD_REQUEST', `The body is nested more than ${MAX_JSON_DEPTH} levels deep.`);
-    }
+    else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
   }
 
   /** Skips a comma, and the blanks before the next value. */
@@ -141,10 +197,17 @@ class Reading {
     return true;
   }
 
-  close(bracket: number): void {
-    if (this.next() !== bracket) throw malformed();
+  close({ list, object }: Open): unknown {
+    if (this.next() !== (list === null ? CLOSE_BRACE : CLOSE_BRACKET)) throw malformed();
     this.at++;
-    this.depth--;
+    this.open.pop();
+    return list ?? object;
+  }
+
+  end(value: unknown): true {
+    if (this.next() !== END) throw malformed();
+    this.value = value;
+    return true;
   }
 
   name(): JsonName {

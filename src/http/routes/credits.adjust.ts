@@ -14,8 +14,9 @@ export const adjustCredits = defineRoute({
   method: 'POST',
   summary: 'Correct the credits of a key or an identity by a number, up or down.',
   description:
-    'The balance never goes below 0, and a call that would bring it above 9007199254740991 answers 412. What is taken comes from the credits that expire first, as a spend would take it. `keys.updateRemaining` does the same for a key without a reason. With `keyId` the call needs the right `api.<apiId>.adjust_credits` instead.',
+    'The balance never goes below 0, and a call that would bring it above 9007199254740991 answers 412. What is taken comes from the credits that expire first, as a spend would take it. `keys.updateRemaining` does the same for a key without a reason.',
   rights: ['identity.<identityId>.adjust_credits'],
+  insteadRights: [{ fields: ['keyId'], rights: ['api.<apiId>.adjust_credits'] }],
   request: strict({
     ...HOLDER_REFERENCE,
     by: field(

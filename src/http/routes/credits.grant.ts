@@ -10,8 +10,9 @@ export const grantCredits = defineRoute({
   method: 'POST',
   summary: 'Give credits to a key or an identity, once.',
   description:
-    'For payments: the same idempotency key never tops up twice, however often the payment is reported. Credits that expire are spent before those that do not, soonest expiry first. A refill leaves them alone. With `keyId` the call needs the right `api.<apiId>.grant_credits` instead.',
+    'For payments: the same idempotency key never tops up twice, however often the payment is reported. Credits that expire are spent before those that do not, soonest expiry first. A refill leaves them alone.',
   rights: ['identity.<identityId>.grant_credits'],
+  insteadRights: [{ fields: ['keyId'], rights: ['api.<apiId>.grant_credits'] }],
   request: strict({
     ...HOLDER_REFERENCE,
     amount: field(Positive, 'How many credits.', 1000),

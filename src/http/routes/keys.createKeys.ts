@@ -41,8 +41,8 @@ export const createKeys = defineRoute({
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   maxBodyBytes: MAX_KEYS_BODY_BYTES,
-  async handle(engine, actor, { apiId, keys }) {
-    const created = await engine.keys.createMany(actor, toNewKeys(keys, apiId, engine.storage.ledger.nowMs()));
+  async handle(engine, actor, body) {
+    const created = await engine.keys.createMany(actor, await toNewKeys(engine, actor, body));
     return { keys: created.map(({ keyId, secret }) => ({ keyId, key: secret })) };
   },
 });

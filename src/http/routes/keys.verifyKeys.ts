@@ -1,10 +1,10 @@
 import { Compile } from 'typebox/compile';
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
 import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
-import { readBodyStrictly } from '../request/body.ts';
-import { explain } from '../request/explain.ts';
+import { readJsonBody } from '../request/body.ts';
+import { explain, explainInSteps } from '../request/explain.ts';
 import { failedRequest, reportFailure } from '../answer/reportFailure.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { field, listOf } from '../shapes/schema/described.ts';
@@ -53,17 +53,22 @@ export async function answerVerifyKeys(
   context: AnswerContext,
 ): Promise<Response> {
   const asking = { headers: request.headers, peer };
-  const results = await verifyEach(service, asking, () => readKeys(service, request));
-  const texts = results.map((result) => {
-    if (result.status === 'fulfilled') return verdicts.text(result.value);
+  const { results, client } = await verifyEach(service, asking, (asker) => readKeys(service, request, asker));
+  const texts: string[] = [];
+  await service.engine.turns.each(client, results, (result) => {
+    if (result.status === 'fulfilled') return texts.push(verdicts.text(result.value));
     reportFailure(service, result.reason, failedRequest(request), context.requestId);
-    return JSON.stringify(errorBody(result.reason, context));
+    return texts.push(JSON.stringify(errorBody(result.reason, context)));
   });
   return jsonText(`{"results":[${texts.join(',')}]}`, context);
 }
 
-async function readKeys(service: Service, request: Request): Promise<readonly VerifyBody[]> {
-  const body = service.readJson(await readBodyStrictly(request, MAX_VERIFY_BATCH_BODY_BYTES));
-  if (compiled.Check(body)) return body.keys;
-  throw badFields(explain(Body, body));
+async function readKeys(service: Service, request: Request, client: string): Promise<readonly VerifyBody[]> {
+  const maxBytes = MAX_VERIFY_BATCH_BODY_BYTES;
+  const { value, isLarge } = await readJsonBody(service, request, { maxBytes, client });
+  if (!isLarge && compiled.Check(value)) return value.keys;
+  const { turns } = service.engine;
+  const issues = isLarge ? await explainInSteps(Body, value, () => turns.giveWay(client)) : explain(Body, value);
+  if (issues.length > 0) throw badFields(issues);
+  return (value as Static<typeof Body>).keys;
 }

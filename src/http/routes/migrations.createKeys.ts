@@ -35,6 +35,8 @@ export const createImportedKeys = defineRoute({
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
   maxBodyBytes: MAX_IMPORT_BODY_BYTES,
   async handle(engine, actor, body) {
-    return { keyIds: await engine.imports.create(actor, toImportedKeys(engine, body, '')) };
+    return {
+      keyIds: await engine.imports.create(actor, await toImportedKeys(engine, actor, { items: body, list: '' })),
+    };
   },
 });

@@ -39,11 +39,7 @@ export const enqueueKeys = defineRoute({
   status: 202,
   maxBodyBytes: MAX_IMPORT_BODY_BYTES,
   async handle(engine, actor, { migrationId, apiId, keys }) {
-    const items = toImportedKeys(
-      engine,
-      keys.map((key) => ({ ...key, apiId })),
-      'keys',
-    );
+    const items = await toImportedKeys(engine, actor, { items: keys.map((key) => ({ ...key, apiId })), list: 'keys' });
     await engine.imports.enqueue(actor, { migrationId, apiId, items });
     return {};
   },

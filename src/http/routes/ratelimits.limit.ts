@@ -17,6 +17,7 @@ export const limit = defineRoute({
     response: { success: true, limit: 10, remaining: 9, reset: 1767225660000 },
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  isUse: true,
   async handle(engine, actor, body) {
     const issues: Issue[] = [];
     const request = toStandaloneRequest(body, '', issues);

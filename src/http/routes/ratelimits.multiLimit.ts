@@ -38,6 +38,7 @@ export const multiLimit = defineRoute({
     },
   },
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
+  isUse: true,
   maxBodyBytes: MAX_IMPORT_BODY_BYTES,
   async handle(engine, actor, { limits }) {
     const issues: Issue[] = [];

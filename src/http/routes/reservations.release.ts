@@ -18,6 +18,7 @@ export const releaseReservation = defineRoute({
     response: { charged: 0, returned: 4000, remaining: 99000 },
   },
   errors: ['NOT_FOUND', 'CONFLICT'],
+  isUse: true,
   async handle(engine, actor, { reservationId }) {
     return toEndedReservation(await engine.reservations.release(actor, reservationId));
   },

@@ -27,6 +27,7 @@ export const settleReservation = defineRoute({
     response: { charged: 2750, returned: 1250, remaining: 96250 },
   },
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
+  isUse: true,
   async handle(engine, actor, { reservationId, cost, allowOverage = false }) {
     return toEndedReservation(await engine.reservations.settle(actor, reservationId, cost, allowOverage));
   },

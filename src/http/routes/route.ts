@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 
 import type { ErrorCode } from '../../core/errors.ts';
+import type { Operation } from '../../core/rights.ts';
 import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { StreamedBody } from '../answer/streamedAnswer.ts';
@@ -14,10 +15,15 @@ export interface Route {
   readonly summary: string;
   /** What the summary does not say. */
   readonly description?: string;
-  /** The rights that a root key needs, for the documentation. The engine checks them, because it knows the records. */
+  /**
+   * The rights that a root key needs. A caller that has none of them on any record is refused before its body is read. Then the engine
+   * checks them, because it knows the records.
+   */
   readonly rights: readonly string[];
   /** One of the rights is enough; otherwise all of them are needed. */
   readonly isOneRightEnough?: true;
+  /** With one of these, some requests need none of the rights. */
+  readonly leastRights?: readonly string[];
   /** Further rights that some fields need. */
   readonly fieldRights?: readonly FieldRights[];
   /** The rights that are needed instead, with one of these fields. */
@@ -30,9 +36,20 @@ export interface Route {
   readonly status?: number;
   /** 64 KiB if absent. */
   readonly maxBodyBytes?: number;
+  /** Part of serving a customer, and as frequent as verifications: it does not count for the quotas of management. */
+  readonly isUse?: true;
   handle(engine: Engine, actor: Actor, body: unknown): Promise<object>;
   /** Answers that are no JSON, and are sent while they are made. */
   readonly stream?: RouteStream<unknown>;
+}
+
+/** What a caller must be allowed to do at least, one of it. */
+export function operationsOf({ rights, leastRights = [], insteadRights = [] }: Route): readonly Operation[] {
+  const all = [...rights, ...leastRights, ...insteadRights.flatMap((instead) => instead.rights)];
+  return all.map((right) => {
+    const [resource, , action] = right.split('.');
+    return `${resource}.${action}` as Operation;
+  });
 }
 
 export interface RouteStream<B> {

@@ -1,8 +1,8 @@
-import { type Address, addressGroup } from '../../core/address.ts';
+import type { Address } from '../../core/address.ts';
 import { AppError } from '../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere } from '../../core/rights.ts';
 import type { Caller, VerifyRequest } from '../../engine/verify/request.ts';
-import type { QuotaHolder } from '../../engine/verify/verificationQuota.ts';
+import type { QuotaHolder } from '../../engine/perSecondQuotas.ts';
 import { authenticateRootKey, type RequestedBy } from '../authentication/authenticate.ts';
 import type { Asking, Service } from '../service.ts';
 
@@ -31,13 +31,13 @@ export class Asker implements Caller {
   take(count: number): void {
     const { verificationQuota, storage } = this.#service.engine;
     if (verificationQuota === null) return;
-    verificationQuota.take(this.#holder(), count, storage.ledger.nowMs());
+    verificationQuota.take(this.holder(), count, storage.ledger.nowMs());
   }
 
-  #holder(): QuotaHolder {
+  /** In whose name verifications are counted, and wait for their turn. */
+  holder(): QuotaHolder {
     if (this.#rootKey !== null) return { kind: 'root key', name: this.#rootKey.id };
-    const address = this.address();
-    return { kind: 'address', name: address === null ? 'unknown' : addressGroup(address) };
+    return { kind: 'address', name: this.#service.clientOf(this.asking) };
   }
 }
 

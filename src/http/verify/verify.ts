@@ -47,15 +47,19 @@ function verifyFor<B extends string | VerifyBody>(
     : verifyAs(service, asker, body, toRequest);
 }
 
+/** `client`: in whose name the reading waits for its turn. */
+type ReadBodies = (client: string) => Promise<readonly VerifyBody[]>;
+
+interface VerifiedEach {
+  readonly results: readonly PromiseSettledResult<Verdict>[];
+  readonly client: string;
+}
+
 /**
  * Verifies many keys for one asker, each as `verify` does. All bodies are read before the engine is asked for the first one: a request
  * that cannot be understood, or that exceeds the quota, takes nothing.
  */
-export async function verifyEach(
-  service: Service,
-  asking: Asking,
-  readBodies: () => Promise<readonly VerifyBody[]>,
-): Promise<PromiseSettledResult<Verdict>[]> {
+export async function verifyEach(service: Service, asking: Asking, readBodies: ReadBodies): Promise<VerifiedEach> {
   const span = service.tracer?.verification(asking.headers) ?? null;
   return span === null
     ? verifyEachFor(service, asking, readBodies)
@@ -66,19 +70,25 @@ export async function verifyEach(
       );
 }
 
-async function verifyEachFor(
-  service: Service,
-  asking: Asking,
-  readBodies: () => Promise<readonly VerifyBody[]>,
-): Promise<PromiseSettledResult<Verdict>[]> {
+async function verifyEachFor(service: Service, asking: Asking, readBodies: ReadBodies): Promise<VerifiedEach> {
+  const { turns } = service.engine;
   checkContentType(asking.headers);
   const asker = await authenticateAsker(service, asking);
-  const bodies = await readBodies();
-  const asked = bodies.map((body) => fullRequest(service, body, asker));
+  const client = asker.holder().name;
+  const bodies = await readBodies(client);
+  const asked: VerifyRequest[] = [];
+  await turns.each(client, bodies, (body) => asked.push(fullRequest(service, body, asker)));
   asker.take(asked.length);
   const requests: VerifyRequest[] = [];
   for (const request of asked) requests.push(request.isExplained ? await asReader(service, asker, request) : request);
-  return Promise.allSettled(requests.map(async (request) => decide(service, request, service.monotonicMs())));
+  const decided: Promise<Verdict>[] = [];
+  await turns.each(client, requests, (request) => {
+    const verdict = (async () => decide(service, request, service.monotonicMs()))();
+    // All of them are looked at below. Meanwhile none is a failure that nobody hears of.
+    verdict.catch(() => {});
+    decided.push(verdict);
+  });
+  return { results: await Promise.allSettled(decided), client };
 }
 
 function verifyAs<B extends string | VerifyBody>(

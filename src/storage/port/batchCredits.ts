@@ -89,7 +89,7 @@ export class BatchCredits implements StoredCredits {
   /** What a management change of an account has brought. */
   adopt(change: AccountChange, before: AccountState | undefined, { state, pockets, lines }: ChangedAccount): void {
     if ((state ?? before)?.kind !== 'credits') return;
-    this.putPockets(change.account, pockets);
+    if (before !== undefined || pockets !== null) this.putPockets(change.account, pockets);
     this.addLines(change.account, lines);
     // Nothing was told of an account before it is opened.
     if (before === undefined) this.#risen.delete(change.account);

@@ -10,7 +10,8 @@ let service: TestService;
 let records: Records;
 
 beforeAll(async () => {
-  service = await TestService.start();
+  // More calls than one root key may make in a second, and the clock stands still.
+  service = await TestService.start({ settings: { KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '1000000' } });
   records = await makeRecords(service);
 });
 
@@ -126,7 +127,7 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
   });
 });
 
-test('more than 20 problems are cut to 20', async () => {
+test('more than 10 problems are cut to 10', async () => {
   const fields = Array.from({ length: 30 }, (_, i) => `"unknown${i}":1`);
-  expect((await refused('/v1/apis.createApi', `{${fields.join(',')}}`)).issues?.length).toBe(20);
+  expect((await refused('/v1/apis.createApi', `{${fields.join(',')}}`)).issues?.length).toBe(10);
 });

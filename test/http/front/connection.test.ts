@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 
 import { OWN_BYTES, MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
-import { TURN_MS } from '../../../src/http/front/fairTurns.ts';
-import { BUDGET_BYTES, ConnectionSetup } from './fakeConnection.ts';
+import { TURN_MS } from '../../../src/engine/turns.ts';
+import { MAX_TINY_BODY_BYTES } from '../../../src/core/bounds.ts';
+import { Connection } from '../../../src/http/front/connection.ts';
+import { MAX_ARRIVING } from '../../../src/http/front/largeBodies.ts';
+import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 
 const GET = 'GET /any HTTP/1.1\r\nHost: a\r\n\r\n';
 const VERIFY = 'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
@@ -10,14 +13,14 @@ const VERIFY = 'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nContent-Length: 2
 describe('requests that come together', () => {
   test('verifications are answered for the time of a turn, and go on when others had theirs', async () => {
     const setup = new ConnectionSetup(null, 0.5);
-    setup.send(VERIFY.repeat(20));
+    setup.send(VERIFY.repeat(30));
     const inATurn = TURN_MS / 0.5;
+    // The first one is alone: it needs no turn.
     expect(setup.asked.length).toBe(1 + inATurn);
     await setup.pass();
-    // The first of a turn is free.
     expect(setup.asked.length).toBe(1 + inATurn + inATurn);
-    for (let i = 0; i < 4; i++) await setup.pass();
-    expect(setup.responses).toEqual(Array.from({ length: 20 }, () => 200));
+    for (let i = 0; i < 2; i++) await setup.pass();
+    expect(setup.responses).toEqual(Array.from({ length: 30 }, () => 200));
   });
 
   test('so are requests of other kinds, whose answers wait for nothing', async () => {
@@ -27,9 +30,9 @@ describe('requests that come together', () => {
     });
     setup.send(GET.repeat(20));
     await setup.settle();
-    expect(setup.asked.length).toBe(1 + TURN_MS);
+    expect(setup.asked.length).toBe(TURN_MS);
     await setup.pass();
-    expect(setup.asked.length).toBe(1 + 2 * TURN_MS);
+    expect(setup.asked.length).toBe(2 * TURN_MS);
   });
 
   test('what waits is not read further, and nothing more is taken of it', async () => {
@@ -144,6 +147,38 @@ describe('long bodies', () => {
     expect(setup.socket.look()).toEqual([]);
   });
 
+  test('keep their memory until they are answered, and tell whoever works on them when the client leaves', async () => {
+    const setup = new ConnectionSetup();
+    setup.send(head(500_000) + 'x'.repeat(500_000));
+    await setup.settle();
+    expect([setup.asked, setup.memory.left]).toEqual([['/any'], BUDGET_BYTES - (500_000 - OWN_BYTES)]);
+    expect(setup.request?.signal.aborted).toBe(false);
+    setup.connection.closed();
+    expect(setup.request?.signal.aborted).toBe(true);
+    setup.waiting[0]?.(new Response('x'));
+    await setup.settle();
+    expect(setup.memory.left).toBe(BUDGET_BYTES);
+  });
+
+  test('of many connections arrive a few at a time: the others receive nothing, and are not cut off for it', async () => {
+    const setup = new ConnectionSetup(() => new Response('x'));
+    const others = Array.from({ length: MAX_ARRIVING }, () => new Connection(setup.context, new FakeSocket()));
+    for (const other of others) other.receive(Buffer.from(head(100_000)));
+    setup.send(head(100_000));
+    expect(setup.socket.look()).toEqual(['pause']);
+    setup.connection.timedOut();
+    expect(setup.socket.did.splice(0)).toEqual(['timeout']);
+    others[0]?.receive(Buffer.alloc(100_000));
+    expect(setup.socket.look()).toEqual(['resume']);
+    // Now it might send. Who sends nothing has no more time than anyone else.
+    setup.connection.timedOut();
+    expect(setup.socket.look()).toEqual(['end']);
+    for (const other of others) other.closed();
+    setup.connection.closed();
+    await setup.settle();
+    expect(setup.memory.left).toBe(BUDGET_BYTES);
+  });
+
   test('have more time for each 64 KiB, and for nothing less', () => {
     const setup = new ConnectionSetup();
     setup.send(head(200_000));
@@ -180,6 +215,54 @@ describe('long bodies', () => {
     await setup.settle();
     expect(setup.socket.written).toEndWith('UNAVAILABLE');
     expect([setup.asked.length, setup.memory.left]).toEqual([0, 50_000]);
+  });
+});
+
+describe('when the turn is used up', () => {
+  const verification = (bytes: number) =>
+    `POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`;
+
+  /** Other connections have used the time of this pass. */
+  function busy(answer: (() => Response) | null = null): ConnectionSetup {
+    const setup = new ConnectionSetup(answer);
+    expect(setup.context.turns.mayGoOn()).toBe(true);
+    setup.nowMs += TURN_MS;
+    return setup;
+  }
+
+  test('a small verification that is alone on its connection is answered at once', async () => {
+    const setup = busy();
+    setup.send(verification(MAX_TINY_BODY_BYTES));
+    expect(setup.responses).toEqual([200]);
+  });
+
+  test('a longer one, and one behind another one, wait for the end of the pass', async () => {
+    for (const text of [verification(MAX_TINY_BODY_BYTES + 1), verification(2).repeat(2)]) {
+      const setup = busy();
+      setup.send(text);
+      const before = setup.responses.length;
+      await setup.pass();
+      expect([before, setup.responses.length]).toEqual([text.split('POST').length - 2, before + 1]);
+    }
+  });
+
+  test('so does every other request, also one whose head has been read to its end, and it is in flight meanwhile', async () => {
+    for (const text of [GET, 'POST /any HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}']) {
+      const setup = busy(() => new Response('x'));
+      setup.send(text);
+      await setup.settle();
+      expect([setup.asked, setup.connection.isInFlight]).toEqual([[], true]);
+      await setup.pass();
+      expect([setup.asked, setup.connection.isInFlight]).toEqual([['/any'], false]);
+    }
+  });
+
+  test('a request whose client has gone is dropped', async () => {
+    const setup = busy(() => new Response('x'));
+    setup.send(GET);
+    setup.connection.closed();
+    await setup.pass();
+    expect([setup.asked, setup.memory.left]).toEqual([[], BUDGET_BYTES]);
   });
 });
 

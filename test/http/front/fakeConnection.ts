@@ -3,7 +3,8 @@ import { checkHost } from '../../../src/http/request/framing.ts';
 import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
 import { Connection, type FrontContext, type Socket } from '../../../src/http/front/connection.ts';
 import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
-import { FairTurns } from '../../../src/http/front/fairTurns.ts';
+import { Turns } from '../../../src/engine/turns.ts';
+import { LargeBodies } from '../../../src/http/front/largeBodies.ts';
 
 export const BUDGET_BYTES = 1 << 20;
 
@@ -54,11 +55,15 @@ export class ConnectionSetup {
   readonly asked: string[] = [];
   readonly bodies: number[] = [];
   readonly responses: number[] = [];
+  /** The last general request. */
+  request: Request | null = null;
   readonly socket = new FakeSocket();
   readonly memory: MemoryBudget;
   readonly connection: Connection;
   readonly context: FrontContext;
   readonly #passes: (() => void)[] = [];
+  /** What waits for a time. */
+  readonly timers: (() => void)[] = [];
   /** What general requests are answered, each when it is called. */
   readonly waiting: ((response: Response) => void)[] = [];
 
@@ -77,6 +82,7 @@ export class ConnectionSetup {
       verdicts: { text: () => '{}', bytes: () => 2, headerLines: () => '' },
       answerFailure: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
       handle: async (request) => {
+        this.request = request;
         this.asked.push(new URL(request.url).pathname);
         this.bodies.push((await request.bytes()).length);
         return answer === null ? new Promise((resolve) => this.waiting.push(resolve)) : answer(this);
@@ -87,10 +93,12 @@ export class ConnectionSetup {
       lifetime: { isStopping: false },
       hasCors: false,
       checkHost,
-      turns: new FairTurns(
+      turns: new Turns(
         () => this.nowMs,
         (work) => this.#passes.push(work),
       ),
+      clientOf: () => this.socket.remoteAddress,
+      largeBodies: new LargeBodies((_milliseconds, work) => this.timers.push(work)),
       memory: this.memory,
     };
     this.connection = new Connection(this.context, this.socket);

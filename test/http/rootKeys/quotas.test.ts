@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 
-import { VerificationQuota } from '../../../src/engine/verify/verificationQuota.ts';
+import { VerificationQuota } from '../../../src/engine/perSecondQuotas.ts';
 import { TestService } from '../../support/service.ts';
 import { tablesOf } from '../imports/imported.ts';
 

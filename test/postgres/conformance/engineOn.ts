@@ -1,6 +1,7 @@
 import { Engine, type EngineOptions } from '../../../src/engine/engine.ts';
+import { Turns } from '../../../src/engine/turns.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import { sha256Of, textReader } from '../../../src/system.ts';
+import { afterOthers, sha256Of, textReader } from '../../../src/system.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
 export function engineOn(storage: Storage, options: Partial<EngineOptions> = {}): Engine {
@@ -16,13 +17,20 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
       sha256: sha256Of,
       textReader,
     },
+    turns: new Turns(() => 0, afterOthers),
     defaultTimezone: 'UTC',
     maxCachedKeys: 100,
     maxLocalOwners: 100,
     maxLimitsPerNamespace: 100,
     maxTagLists: 100,
     portal: { url: 'http://keys.test', returnOrigins: [] },
-    quotas: { keys: null, apis: null, verificationsPerSecond: null },
+    quotas: {
+      keys: null,
+      apis: null,
+      verificationsPerSecond: null,
+      managementCallsPerSecond: Infinity,
+      managementBytesPerSecond: Infinity,
+    },
     countsVerifications: true,
     eventRetentionMs: 30 * 86_400_000,
     statementRetentionMs: 761 * 86_400_000,

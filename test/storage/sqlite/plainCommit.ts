@@ -2,5 +2,5 @@ import type { Commit } from '../../../src/storage/sqlite/writer/commit.ts';
 
 /** A commit that only spends. */
 export function plainCommit(number: number, accounts: Float64Array): Commit {
-  return { number, accounts, writes: [], entries: [], events: [], credits: null, remembered: null };
+  return { number, accounts, rows: null };
 }

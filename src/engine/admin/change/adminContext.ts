@@ -1,6 +1,7 @@
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import type { System } from '../../system.ts';
+import type { Turns } from '../../turns.ts';
 import type { ApplyChange } from './applyChange.ts';
 import type { EventMaker } from './eventMaker.ts';
 import type { Quotas } from './quotas.ts';
@@ -9,6 +10,8 @@ import type { Quotas } from './quotas.ts';
 export interface AdminContext {
   readonly storage: Storage;
   readonly system: System;
+  /** Work on many records gives way to others, in the name of the actor. */
+  readonly turns: Turns;
   readonly changes: ApplyChange;
   readonly events: EventMaker;
   readonly refills: RefillPlans;

@@ -14,6 +14,8 @@ export interface QuotaLimits {
   readonly apis: number | null;
   /** Per root key and node. */
   readonly verificationsPerSecond: number | null;
+  readonly managementCallsPerSecond: number;
+  readonly managementBytesPerSecond: number;
 }
 
 export type Counted = 'keys' | 'apis' | 'namespaces';

@@ -21,6 +21,13 @@ export function requireSomewhere(actor: Actor, operation: Operation): void {
   if (!holdsRightSomewhere(actor.rights, operation)) throw lacksRight(operation);
 }
 
+/** Requires one of the rights, on at least one record. Without any of them, nothing that the caller sends can succeed. */
+export function requireAny(actor: Actor, operations: readonly Operation[]): void {
+  const [first] = operations;
+  if (first === undefined || operations.some((each) => holdsRightSomewhere(actor.rights, each))) return;
+  throw lacksRight(first);
+}
+
 /** Requires the right on one record; without it, the answer is NOT_FOUND. `owner`: the id in the right. `id`: what was asked for. */
 export function requireOn(actor: Actor, operation: Operation, owner: string, what: string, id: string | null): void {
   requireSomewhere(actor, operation);

@@ -7,7 +7,7 @@ import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { ImportQueue } from './importQueue.ts';
 import { asOneError, type KeyProblem } from '../keys/keyProblems.ts';
-import { type ImportedKey, PrepareImport, toWaitingKey } from './prepareImport.ts';
+import { type ImportedKey, PrepareImport, toWaitingKey, type WaitingKey } from './prepareImport.ts';
 import { emptyDraft } from '../change/draft.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
@@ -35,11 +35,11 @@ export class ImportAdmin {
 
   /** Imports all keys or none. Answers their ids in the order of the items. */
   async create(actor: Actor, items: readonly ImportedKey[]): Promise<string[]> {
-    const { changes, quotas, system } = this.#context;
+    const { changes, quotas } = this.#context;
     refuseHidden(actor, items);
     requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
-    const keys = items.map((item) => toWaitingKey(system, item));
+    const keys = await this.#toWaitingKeys(actor, items);
     return quotas.creating('keys', keys.length, (keepQuota) =>
       changes.apply(async () => {
         const draft = emptyDraft();
@@ -57,7 +57,7 @@ export class ImportAdmin {
     requireOn(actor, 'api.create_key', apiId, 'api', apiId);
     requireGrantRights(actor, items);
     await this.#requireOwners(actor, items);
-    const keys = JSON.stringify(items.map((item) => toWaitingKey(system, item)));
+    const keys = JSON.stringify(await this.#toWaitingKeys(actor, items));
     await changes.apply(async () => {
       if ((await storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
       refuseTooManyWaiting(await storage.imports.findProgress(migrationId), {
@@ -85,6 +85,13 @@ export class ImportAdmin {
         answer: () => this.#queue.wake(),
       };
     });
+  }
+
+  async #toWaitingKeys(actor: Actor, items: readonly ImportedKey[]): Promise<WaitingKey[]> {
+    const keys: WaitingKey[] = [];
+    const { turns, system } = this.#context;
+    await turns.each(actor.id, items, (item) => keys.push(toWaitingKey(system, item)));
+    return keys;
   }
 
   async progress(actor: Actor, migrationId: string): Promise<ImportProgress> {

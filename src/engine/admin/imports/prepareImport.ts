@@ -77,7 +77,7 @@ export class PrepareImport {
     const known = await this.#createKey.readNamed(keys.map(({ patch }) => patch));
     const keyIds: string[] = [];
     const problems: KeyProblem[] = [];
-    for (const [index, { apiId, patch, secret }] of keys.entries()) {
+    await this.#context.turns.each(actor.id, keys, async ({ apiId, patch, secret }, index) => {
       const before = lengthsOf(draft);
       try {
         const api = apis.get(apiId);
@@ -92,7 +92,7 @@ export class PrepareImport {
         takeBack(draft, before);
         problems.push({ index, error });
       }
-    }
+    });
     return { keyIds, problems };
   }
 

@@ -12,7 +12,7 @@ import { newSecret } from './newSecret.ts';
 import { asOneError, type KeyProblem, orProblem } from './keyProblems.ts';
 
 /** With so many problems, the other keys are not looked at. */
-const MAX_PROBLEMS = 20;
+const MAX_PROBLEMS = 10;
 /** The name of the list in messages. */
 const LIST = 'keys';
 
@@ -67,8 +67,7 @@ export class CreateKeys {
     };
     const created: CreatedKey[] = [];
     const problems: KeyProblem[] = [];
-    for (const [index, input] of inputs.entries()) {
-      if (problems.length >= MAX_PROBLEMS) break;
+    await this.#context.turns.each(actor.id, inputs, async (input, index) => {
       await orProblem(problems, index, async () => {
         const api = apis.get(input.apiId);
         if (api === undefined) throw notFound('api', input.apiId);
@@ -78,7 +77,8 @@ export class CreateKeys {
         owners.note(identityId, index);
         created.push({ keyId, secret });
       });
-    }
+      return problems.length < MAX_PROBLEMS;
+    });
     if (problems.length === 0) problems.push(...(await owners.join(records, draft)));
     if (problems.length > 0) throw asOneError(problems, LIST);
     return created;

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { MAX_SECRET_LENGTH, MIN_IMPORTED_SECRET_LENGTH } from '../../../core/bounds.ts';
 import { AppError, type Issue } from '../../../core/errors.ts';
+import type { Actor } from '../../../engine/admin/change/actor.ts';
 import type { ImportedKey } from '../../../engine/admin/imports/prepareImport.ts';
 import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../../engine/engine.ts';
@@ -63,19 +64,19 @@ type Imported = Static<ReturnType<typeof strict<typeof IMPORTED_FIELDS>>>;
 const SHA256_PATTERN = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /** From the wire to the engine; the problems of all items are reported together, as `list[3].field`, up to the maximum. */
-export function toImportedKeys(
+export async function toImportedKeys(
   engine: Engine,
-  items: readonly (Imported & { readonly apiId: string })[],
-  list: string,
-): ImportedKey[] {
+  { id: client }: Pick<Actor, 'id'>,
+  { items, list }: { readonly items: readonly (Imported & { readonly apiId: string })[]; readonly list: string },
+): Promise<ImportedKey[]> {
   const issues: Issue[] = [];
   const keys: ImportedKey[] = [];
-  for (const [i, item] of items.entries()) {
-    if (issues.length >= MAX_ISSUES) break;
+  await engine.turns.each(client, items, (item, i) => {
     const own: Issue[] = [];
     keys.push(toImportedKey(engine, item, own));
     issues.push(...own.map(({ path, message }) => placed(`${list}[${i}]`, path, message)));
-  }
+    return issues.length < MAX_ISSUES;
+  });
   if (issues.length > 0) throw badFields(issues);
   return keys;
 }

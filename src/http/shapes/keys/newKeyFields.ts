@@ -2,7 +2,9 @@ import type { Static } from 'typebox';
 
 import { MAX_LISTED_PER_CALL } from '../../../core/bounds.ts';
 import { AppError, type Issue } from '../../../core/errors.ts';
+import type { Actor } from '../../../engine/admin/change/actor.ts';
 import type { NewKey } from '../../../engine/admin/keys/keyInput.ts';
+import type { Engine } from '../../../engine/engine.ts';
 import { MAX_ISSUES } from '../../request/explain.ts';
 import { CREATION_FIELDS, KeyPrefix, Recoverable } from './creationFields.ts';
 import { optional } from '../schema/described.ts';
@@ -48,21 +50,22 @@ function byName(name: string): { name: string; create: true } {
 }
 
 /** The same for many keys. The problems of all keys are reported together, as `keys[3].field`, up to the maximum. */
-export function toNewKeys(
-  keys: readonly (NewKeyFields & { readonly apiId?: string })[],
-  apiId: string | undefined,
-  nowMs: number,
-): NewKey[] {
+export async function toNewKeys(
+  { turns, storage }: Engine,
+  { id: client }: Actor,
+  { keys, apiId }: { readonly keys: readonly (NewKeyFields & { readonly apiId?: string })[]; readonly apiId?: string },
+): Promise<NewKey[]> {
   refuseLongLists(keys);
+  const nowMs = storage.ledger.nowMs();
   const issues: Issue[] = [];
   const made: NewKey[] = [];
-  for (const [i, key] of keys.entries()) {
-    if (issues.length >= MAX_ISSUES) break;
+  await turns.each(client, keys, (key, i) => {
     const item = `keys[${i}]`;
     const api = key.apiId ?? apiId;
     if (api === undefined) issues.push(placed(item, 'apiId', 'give apiId, here or beside keys'));
     else made.push(...collected(item, issues, () => toNewKey({ ...key, apiId: api }, nowMs)));
-  }
+    return issues.length < MAX_ISSUES;
+  });
   if (issues.length > 0) throw badFields(issues);
   return made;
 }

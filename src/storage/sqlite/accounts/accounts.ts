@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../../core/account.ts';
-import { ACCOUNT_LENGTH, readAccount, writeAccount } from '../log/loggedAccount.ts';
+import { ACCOUNT_LENGTH, CLOSED, readAccount, writeAccount } from '../log/loggedAccount.ts';
 
 /**
  * Accounts of one page. Account numbers are given in order, so keys that were made together share a page. With pages of 256,
@@ -19,6 +19,8 @@ const EVICTION_TRIES = 16;
 /** Instead of an account's kind: the account was not read yet. */
 const NOT_READ = -2;
 const KIND = 1;
+/** Fewer accounts are read one by one, when they are asked for. */
+const TOGETHER = 32;
 
 /** LoggedAccount after LoggedAccount, in the order of their numbers. */
 interface Page {
@@ -29,6 +31,7 @@ interface Page {
 }
 
 interface AccountRow {
+  id: number;
   kind: number;
   value: number;
   mark: number;
@@ -52,11 +55,14 @@ export class Accounts {
   readonly #pages = new Map<number, Page>();
   #unapplied = 0;
   readonly #select;
+  readonly #selectRange;
 
   constructor(db: Database, maxPages = MAX_PAGES) {
     this.#maxPages = maxPages;
-    this.#select = db.query(
-      'SELECT kind, value, mark, due_at_ms, revision, base, segment_ms FROM accounts WHERE id = ?',
+    const columns = 'id, kind, value, mark, due_at_ms, revision, base, segment_ms';
+    this.#select = db.query<AccountRow, [number]>(`SELECT ${columns} FROM accounts WHERE id = ?`);
+    this.#selectRange = db.query<AccountRow, [number, number]>(
+      `SELECT ${columns} FROM accounts WHERE id BETWEEN ? AND ?`,
     );
   }
 
@@ -73,6 +79,23 @@ export class Accounts {
     const at = offsetOf(id);
     if (numbers[at + KIND] === NOT_READ && !this.#read(id, numbers, at)) return undefined;
     return readAccount(numbers, at) ?? undefined;
+  }
+
+  /**
+   * Reads accounts in one go where their numbers are neighbours, as those of keys that are made together. One by one, ten thousand new
+   * accounts would take 50 ms.
+   */
+  readTogether(ids: readonly number[]): void {
+    if (ids.length < TOGETHER) return;
+    const [first, last] = ids.reduce(([low, high], id) => [Math.min(low, id), Math.max(high, id)], [Infinity, 0]);
+    if (last - first >= ids.length * 2) return;
+    const unread = ids.filter((id) => this.#page(id).numbers[offsetOf(id) + KIND] === NOT_READ);
+    if (unread.length < TOGETHER) return;
+    for (const id of unread) this.#page(id).numbers[offsetOf(id) + KIND] = CLOSED;
+    const isUnread = new Set(unread);
+    for (const row of this.#selectRange.all(first, last)) {
+      if (isUnread.has(row.id)) setRow(row, this.#page(row.id).numbers, offsetOf(row.id));
+    }
   }
 
   adopt(states: ReadonlyMap<number, AccountState | null>): void {
@@ -121,7 +144,7 @@ export class Accounts {
       page.unapplied--;
       this.#unapplied--;
       // A closed account has no row: it counts as not read.
-      if (page.numbers[at + KIND] === -1) page.numbers[at + KIND] = NOT_READ;
+      if (page.numbers[at + KIND] === CLOSED) page.numbers[at + KIND] = NOT_READ;
     }
   }
 
@@ -136,10 +159,9 @@ export class Accounts {
   }
 
   #read(id: number, numbers: Float64Array, at: number): boolean {
-    const row = this.#select.get(id) as AccountRow | null;
+    const row = this.#select.get(id);
     if (row === null) return false;
-    const { kind, value, mark, due_at_ms, revision, base, segment_ms } = row;
-    numbers.set([id, kind, value, mark, due_at_ms, revision, base, segment_ms], at);
+    setRow(row, numbers, at);
     return true;
   }
 
@@ -165,6 +187,11 @@ export class Accounts {
       if (page.unapplied > 0) this.#pages.set(number, page);
     }
   }
+}
+
+function setRow(row: AccountRow, numbers: Float64Array, at: number): void {
+  const { id, kind, value, mark, due_at_ms, revision, base, segment_ms } = row;
+  numbers.set([id, kind, value, mark, due_at_ms, revision, base, segment_ms], at);
 }
 
 function offsetOf(id: number): number {

@@ -32,7 +32,7 @@ import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
 import type { Idempotency } from './idempotency.ts';
 import type { Rotation } from '../writer/commit.ts';
 import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, EntryRow, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
+import type { Commit, CommitRows, EntryRow, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -121,6 +121,12 @@ export class Batch implements ReservationView {
     return {
       number,
       accounts: toLoggedAccounts(this.accounts),
+      rows: this.isPlain ? null : JSON.stringify(this.#rows()),
+    };
+  }
+
+  #rows(): CommitRows {
+    return {
       writes: this.#writes,
       entries: this.#entries,
       events: this.#events,
@@ -200,11 +206,13 @@ export class Batch implements ReservationView {
 
   /** All accounts of the change, or none: all are decided before the first is put. */
   #applyChange(change: SqliteChange): ChangeOutcome {
+    this.#committed.readTogether(change.accounts.map(({ account }) => account));
     const before = change.accounts.map(({ account }) => this.account(account));
     const results: ChangedAccount[] = [];
     const due: number[] = [];
     for (const [i, accountChange] of change.accounts.entries()) {
-      const result = changed(before[i], this.pockets(accountChange.account), accountChange, this.#nowMs);
+      const pockets = before[i]?.kind === 'credits' ? this.pockets(accountChange.account) : null;
+      const result = changed(before[i], pockets, accountChange, this.#nowMs);
       if (result === 'due') {
         due.push(accountChange.account);
         continue;

@@ -11,11 +11,13 @@ const MAX_TURNS = 4;
  *   idle --item arrives--> collecting --a turn of the event loop brings few more--> running a batch
  *   running --done--> running the next batch, of what arrived meanwhile --nothing has arrived--> idle
  *
- * One batch runs at a time.
+ * One batch runs at a time. A heavy item, such as a change of a thousand records, is a batch by itself, and other items have a batch before
+ * each of them: they wait for one heavy item at the most.
  */
 export class BatchQueue<T> {
   readonly #run: (items: readonly T[]) => Promise<void>;
   #waiting: T[] = [];
+  readonly #heavy: T[] = [];
   #isRunning = false;
   #idle: Promise<void> = Promise.resolve();
 
@@ -25,11 +27,11 @@ export class BatchQueue<T> {
   }
 
   get length(): number {
-    return this.#waiting.length;
+    return this.#waiting.length + this.#heavy.length;
   }
 
-  add(item: T): void {
-    this.#waiting.push(item);
+  add(item: T, isHeavy = false): void {
+    (isHeavy ? this.#heavy : this.#waiting).push(item);
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#idle = new Promise((done) => {
@@ -39,7 +41,7 @@ export class BatchQueue<T> {
   }
 
   async untilIdle(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#isRunning) await this.#idle;
+    while (this.length > 0 || this.#isRunning) await this.#idle;
   }
 
   /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
@@ -50,13 +52,18 @@ export class BatchQueue<T> {
   }
 
   async #drain(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
-      this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
-      await this.#run(items);
+    for (let isHeavyNext = false; this.length > 0; isHeavyNext = !isHeavyNext) {
+      const heavy = isHeavyNext || this.#waiting.length === 0 ? this.#heavy.shift() : undefined;
+      await this.#run(heavy === undefined ? this.#take() : [heavy]);
       // Requests that need no commit get a turn before the requests that followed the answers.
-      if (this.#waiting.length > 0) await new Promise((go) => setImmediate(go));
+      if (this.length > 0) await new Promise((go) => setImmediate(go));
     }
     this.#isRunning = false;
+  }
+
+  #take(): readonly T[] {
+    const items = this.#waiting.length <= MAX_BATCH ? this.#waiting : this.#waiting.slice(0, MAX_BATCH);
+    this.#waiting = items === this.#waiting ? [] : this.#waiting.slice(MAX_BATCH);
+    return items;
   }
 }

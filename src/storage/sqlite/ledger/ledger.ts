@@ -40,6 +40,13 @@ import { SqliteStoredCredits } from './storedCredits.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 import { deleteEnded } from '../../sql/query/queries.ts';
 
+/** A change with more records and accounts than this takes as long as many batches of spends. */
+const HEAVY_CHANGE = 200;
+
+function isHeavy(work: Work): boolean {
+  return 'change' in work && work.change.writes.length + work.change.accounts.length > HEAVY_CHANGE;
+}
+
 /**
  * The embedded ledger: group commit over a copy of the accounts in memory. The queue (batchQueue.ts) hands over one batch at a time:
  *
@@ -212,7 +219,7 @@ export class SqliteLedger implements Ledger {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }
     const answer = new Deferred<T>();
-    this.#queue.add({ work, answer: answer as unknown as Deferred<WorkOutcome> });
+    this.#queue.add({ work, answer: answer as unknown as Deferred<WorkOutcome> }, isHeavy(work));
     return answer;
   }
 

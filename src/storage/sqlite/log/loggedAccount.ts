@@ -1,6 +1,6 @@
 import type { AccountState } from '../../../core/account.ts';
 
-/** An account as the log holds it: eight numbers. Kind -1 = closed. */
+/** An account as the log holds it: eight numbers. */
 export type LoggedAccount = readonly [
   id: number,
   kind: number,
@@ -13,6 +13,9 @@ export type LoggedAccount = readonly [
 ];
 
 export const ACCOUNT_LENGTH = 8;
+
+/** Instead of the kind: the account has no row. */
+export const CLOSED = -1;
 
 /** All of them in one block of numbers. */
 export function toLoggedAccounts(states: ReadonlyMap<number, AccountState | null>): Float64Array {
@@ -50,8 +53,6 @@ export function readAccount(numbers: Float64Array, at: number): AccountState | n
     segmentMs: numbers[at + 7] ?? 0,
   };
 }
-
-const CLOSED = -1;
 
 function kindNumber({ kind }: AccountState): number {
   return kind === 'credits' ? 0 : 1;

@@ -6,7 +6,16 @@ import type { Params, Statement as SqlStatement, WriteStatement } from '../../sq
 import { ADD_LINE, creditStatements, lineValues } from '../../sql/credits/creditWrites.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
-import type { Commit, EntryRow, EventRow, RememberedAnswers, Rotation, WindowWrite, WriterOptions } from './commit.ts';
+import type {
+  Commit,
+  CommitRows,
+  EntryRow,
+  EventRow,
+  RememberedAnswers,
+  Rotation,
+  WindowWrite,
+  WriterOptions,
+} from './commit.ts';
 import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { toLog } from '../log/logBytes.ts';
@@ -38,15 +47,19 @@ export class Writer {
     this.#addedFlushMs = options.addedFlushMs;
   }
 
-  commit(commit: Commit): void {
+  commit({ number, accounts, rows }: Commit): void {
     this.#transaction(() => {
-      for (const write of commit.writes) this.#write(write);
-      if (commit.remembered !== null) this.#remember(commit.remembered);
-      for (const entry of commit.entries) this.#noteEntry(entry);
-      for (const event of commit.events) this.#noteEvent(event);
-      if (commit.credits !== null) this.#writeCredits(commit.credits);
-      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [commit.number, toLog(commit.accounts)]);
+      if (rows !== null) this.#writeRows(JSON.parse(rows) as CommitRows);
+      this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
     });
+  }
+
+  #writeRows({ writes, remembered, entries, events, credits }: CommitRows): void {
+    for (const write of writes) this.#write(write);
+    if (remembered !== null) this.#remember(remembered);
+    for (const entry of entries) this.#noteEntry(entry);
+    for (const event of events) this.#noteEvent(event);
+    if (credits !== null) this.#writeCredits(credits);
   }
 
   write(statements: readonly (SqlStatement & Partial<WriteStatement>)[]): number[] {

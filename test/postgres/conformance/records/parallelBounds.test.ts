@@ -29,7 +29,17 @@ const BOX = { seal: (text: string) => text, open: (text: string) => text };
 /** Two engines on one storage count and answer as two nodes do. */
 const nodesOn = (storage: Storage, quotas = {}): readonly [Engine, Engine] => {
   const make = () =>
-    engineOn(storage, { secretBox: BOX, quotas: { keys: null, apis: null, verificationsPerSecond: null, ...quotas } });
+    engineOn(storage, {
+      secretBox: BOX,
+      quotas: {
+        keys: null,
+        apis: null,
+        verificationsPerSecond: null,
+        managementCallsPerSecond: null,
+        managementBytesPerSecond: null,
+        ...quotas,
+      },
+    });
   return [make(), make()];
 };
 
