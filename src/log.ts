@@ -4,6 +4,21 @@ const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, e
 
 export type LogFields = Readonly<Record<string, string | number | boolean | null>>;
 
+/** Of each kind of limited line, one is written in so long. */
+const LIMITED_MS = 1000;
+/** Kinds of limited lines that are told apart at one time. Further ones count as one kind. */
+const MAX_KINDS = 100;
+const OTHER_KINDS = '';
+
+/** The lines of one kind that were not written yet. */
+interface HeldBack {
+  /** When the last line of this kind was written. */
+  writtenAtMs: number;
+  count: number;
+  /** The latest of them; null = there is none. */
+  latest: { readonly level: LogLevel; readonly message: string; readonly fields: LogFields } | null;
+}
+
 export interface LogOptions {
   /** The lowest level that is written. */
   readonly level: LogLevel;
@@ -17,6 +32,8 @@ export class Log {
   /** The lowest level that is written. */
   level: LogLevel;
   readonly #options: LogOptions;
+  /** By kind. */
+  readonly #heldBack = new Map<string, HeldBack>();
 
   constructor(options: LogOptions) {
     this.level = options.level;
@@ -37,6 +54,61 @@ export class Log {
 
   error(message: string, fields: LogFields = {}): void {
     this.#log('error', message, fields);
+  }
+
+  /**
+   * Writes a line that strangers can cause as often as they like: the first one of its kind at once, then at most one in a second, for all
+   * that came meanwhile: the latest of them, with the field `times`.
+   */
+  limited(level: LogLevel, message: string, fields: LogFields = {}, kind = message): void {
+    if (RANK[level] < RANK[this.#options.level]) return;
+    const isKnown = this.#heldBack.has(kind) || this.#heldBack.size < MAX_KINDS;
+    const held = this.#heldBackOf(isKnown ? kind : OTHER_KINDS);
+    held.count++;
+    held.latest = { level, message, fields };
+    this.#writeIfDue(held);
+  }
+
+  /** Writes the lines that are due and that no other one has followed. Called once a second. */
+  writeHeldBack(): void {
+    for (const [kind, held] of this.#heldBack) {
+      if (this.#writeIfDue(held)) continue;
+      if (held.latest === null && this.#isDue(held)) this.#heldBack.delete(kind);
+    }
+  }
+
+  /** Writes all lines that were held back, before the process ends. */
+  close(): void {
+    for (const held of this.#heldBack.values()) this.#write(held);
+    this.#heldBack.clear();
+  }
+
+  #heldBackOf(kind: string): HeldBack {
+    const known = this.#heldBack.get(kind);
+    if (known !== undefined) return known;
+    const made: HeldBack = { writtenAtMs: -Infinity, count: 0, latest: null };
+    this.#heldBack.set(kind, made);
+    return made;
+  }
+
+  #writeIfDue(held: HeldBack): boolean {
+    return this.#isDue(held) && this.#write(held);
+  }
+
+  /** A clock that is set back holds back nothing. */
+  #isDue({ writtenAtMs }: HeldBack): boolean {
+    const sinceMs = this.#options.nowMs() - writtenAtMs;
+    return sinceMs < 0 || sinceMs >= LIMITED_MS;
+  }
+
+  #write(held: HeldBack): boolean {
+    const { latest, count } = held;
+    if (latest === null) return false;
+    this.#log(latest.level, latest.message, count === 1 ? latest.fields : { ...latest.fields, times: count });
+    held.writtenAtMs = this.#options.nowMs();
+    held.count = 0;
+    held.latest = null;
+    return true;
   }
 
   #log(level: LogLevel, message: string, fields: LogFields): void {

@@ -43,7 +43,7 @@ export const ERRORS = {
   },
   RATE_LIMITED: {
     status: 429,
-    when: 'The key has too many live idempotency keys or reservations, or the root key or address has reached its quota of verifications. Wait, then try again.',
+    when: 'The key has too many live idempotency keys or reservations, or the root key or address has reached its quota of verifications or of management calls. Wait, then try again.',
   },
   HEADERS_TOO_LARGE: { status: 431, when: 'The request line and the headers are too large.' },
   INTERNAL_SERVER_ERROR: {

@@ -17,6 +17,7 @@ import { reload, watchTerminal } from './reload.ts';
 import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
 import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
+import type { Task } from '../storage/port/tasks.ts';
 import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
 import { listenApi, type Listening, listenMetrics } from './listen.ts';
 import { connectionsThatFit } from './connectionsThatFit.ts';
@@ -92,10 +93,9 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
     process.on(event, (error: unknown) => fail('there is a bug in Keystile', EXIT.FAILED, error));
   const code = await stop.followed(() => running.leave());
   // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
-  if (code === EXIT.OK) {
-    await running.stop();
-    note('the service has stopped', { exitCode: code });
-  }
+  if (code === EXIT.OK) await running.stop();
+  log.close();
+  if (code === EXIT.OK) note('the service has stopped', { exitCode: code });
   return code;
 }
 
@@ -157,7 +157,12 @@ async function startOn(context: StartContext): Promise<Running> {
   });
   const ofStorage = storage.watch(ofEngine.syncLagMs);
   const background = new Background({
-    tasks: [...ofEngine.tasks, ...ofStorage.tasks, ...(certificates === null ? [] : [certificates.task])],
+    tasks: [
+      ...ofEngine.tasks,
+      ...ofStorage.tasks,
+      ...(certificates === null ? [] : [certificates.task]),
+      heldBackLines(log),
+    ],
     log,
     monotonicMs,
     random: () => (service.engine.system.randomBytes(1)[0] ?? 0) / 256,
@@ -213,6 +218,12 @@ async function startOn(context: StartContext): Promise<Running> {
       await storage.close();
     },
   };
+}
+
+const LOG_EVERY_MS = 1000;
+
+function heldBackLines(log: Log): Task {
+  return { name: 'writing limited log lines', everyMs: LOG_EVERY_MS, run: async () => log.writeHeldBack() };
 }
 
 /** Where the dashboard is. On a terminal, with a token that signs the person in once who reads it. */

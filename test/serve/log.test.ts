@@ -81,3 +81,81 @@ describe('log', () => {
     }
   });
 });
+
+describe('lines that strangers can cause', () => {
+  function limitedLog() {
+    const clock = { nowMs: 0 };
+    const lines: Record<string, unknown>[] = [];
+    const log = new Log({
+      level: 'info',
+      format: 'json',
+      nowMs: () => clock.nowMs,
+      write: (line) => lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
+    const shown = () => lines.splice(0).map(({ message, n, times }) => [message, n, times]);
+    return { clock, log, shown };
+  }
+
+  test('the first is written at once, then one in a second, the latest, with how many it stands for', () => {
+    const { clock, log, shown } = limitedLog();
+    for (let n = 1; n <= 400; n++) log.limited('warn', 'refused', { n });
+    expect(shown()).toEqual([['refused', 1, undefined]]);
+    clock.nowMs = 999;
+    log.writeHeldBack();
+    expect(shown()).toEqual([]);
+    clock.nowMs = 1000;
+    log.writeHeldBack();
+    expect(shown()).toEqual([['refused', 400, 399]]);
+    // Its second begins anew.
+    log.limited('warn', 'refused', { n: 401 });
+    expect(shown()).toEqual([]);
+    clock.nowMs = 2000;
+    log.limited('warn', 'refused', { n: 402 });
+    expect(shown()).toEqual([['refused', 402, 2]]);
+  });
+
+  test('one alone is a plain line, whenever it comes', () => {
+    const { clock, log, shown } = limitedLog();
+    for (const n of [1, 2, 3]) {
+      log.limited('warn', 'refused', { n });
+      log.writeHeldBack();
+      clock.nowMs += 1000;
+      log.writeHeldBack();
+    }
+    expect(shown()).toEqual([1, 2, 3].map((n) => ['refused', n, undefined]));
+  });
+
+  test('kinds do not hide one another, and kinds without end are one kind', () => {
+    const { clock, log, shown } = limitedLog();
+    for (let n = 0; n < 1000; n++) log.limited('error', 'request failed', { n }, `kind ${n}`);
+    // A hundred of them, and the first of all others.
+    expect(shown().length).toBe(101);
+    clock.nowMs = 1000;
+    log.writeHeldBack();
+    expect(shown()).toEqual([['request failed', 999, 899]]);
+    clock.nowMs = 3000;
+    log.writeHeldBack();
+    log.writeHeldBack();
+    log.limited('error', 'request failed', { n: 1000 }, 'another kind');
+    expect(shown()).toEqual([['request failed', 1000, undefined]]);
+  });
+
+  test('what is held back when the process ends is written', () => {
+    const { log, shown } = limitedLog();
+    for (let n = 1; n <= 3; n++) log.limited('warn', 'refused', { n });
+    shown();
+    log.close();
+    expect(shown()).toEqual([['refused', 3, 2]]);
+  });
+
+  test('a clock that is set back holds back nothing, and a level that is not written holds nothing', () => {
+    const { clock, log, shown } = limitedLog();
+    clock.nowMs = 10_000;
+    log.limited('warn', 'refused', { n: 1 });
+    clock.nowMs = 5000;
+    log.limited('warn', 'refused', { n: 2 });
+    log.limited('debug', 'unseen', { n: 3 });
+    log.close();
+    expect(shown().map(([, n]) => n)).toEqual([1, 2]);
+  });
+});

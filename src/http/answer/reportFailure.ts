@@ -21,10 +21,13 @@ export function reportFailure(service: Service, failure: unknown, request: Faile
   // A client that hangs up in the middle of a body is not a bug, and must not fill the log.
   if ((error === null || error.code === 'INTERNAL_SERVER_ERROR') && !request.isGone()) {
     const reason = failure instanceof Error ? (failure.stack ?? failure.message) : String(failure);
-    service.log.error('request failed', { requestId, path, reason });
+    // A request for a damaged record fails again and again. Another failure is another kind of line.
+    const kind = failure instanceof Error ? `${path} ${failure.message}` : `${path}`;
+    service.log.limited('error', 'request failed', { requestId, path, reason }, kind);
   }
-  // Only the API logs refusals: its callers have a root key. Anybody can be refused by /dashboard and /portal, as often as they like.
+  // Only the API logs refusals: its callers have a root key, or stand behind a gateway that should have one. Anybody can be refused by
+  // /dashboard and /portal.
   if (error?.code === 'INSUFFICIENT_PERMISSIONS' && path?.startsWith('/v1/') === true) {
-    service.log.warn('refused', { requestId, path, reason: error.message });
+    service.log.limited('warn', 'refused', { requestId, path, reason: error.message }, `${path} ${error.message}`);
   }
 }

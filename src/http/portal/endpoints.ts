@@ -80,7 +80,9 @@ async function inWordsForCustomers<T>({ log }: Service, { context }: Asked, work
   } catch (failure) {
     const words = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
     if (!(failure instanceof AppError) || words === undefined) throw failure;
-    log.warn("refused on the customers' page", { requestId: context.requestId, reason: failure.message });
+    const what = "refused on the customers' page";
+    const fields = { requestId: context.requestId, reason: failure.message };
+    log.limited('warn', what, fields, `${what} ${failure.message}`);
     throw new AppError(failure.code, words);
   }
 }

@@ -32,6 +32,7 @@ const OUT_OF_REACH = [
   'The credits of ${} change while they are read.', // Held by test/engine/usage/openHolders.test.ts.
   'The credits of the reservation ${} keep changing; it is still held. Try again.', // test/postgres/conformance/ledger/keepsChanging.test.ts
   'The credits of ${} keep changing; what is due to them is not applied yet.', // The same file.
+  'The client has left before it was the turn of its request.', // Nobody reads it. Held by test/engine/turns.test.ts.
   'The database has failed.', // Only for what waited in the queue while a commit failed.
 ];
 

@@ -145,3 +145,55 @@ test('an ad-hoc limit with the numbers of a configured one is the same counter, 
     expect(asked).toMatchObject({ valid: true, ratelimit: { remaining: 8 } });
   }
 });
+
+describe('what strangers cause is one line of the log in a second', () => {
+  /** The lines since the last look, with what the log writes of held back lines when a second is over. */
+  function linesOf(message: string): { path: string; times: number }[] {
+    service.clock.advance(1000);
+    service.composed.service.log.writeHeldBack();
+    const lines = service.logLines.splice(0).map((line) => JSON.parse(line) as Record<string, unknown>);
+    return lines
+      .filter((line) => line['message'] === message)
+      .map(({ path, times = 1 }) => ({ path: String(path), times: Number(times) }));
+  }
+
+  test('400 requests of a gateway without a root key', async () => {
+    await service.close();
+    service = await TestService.start({ settings: { KEYSTILE_VERIFY_AUTH: 'required' } });
+    try {
+      const headers = { 'x-api-key': 'a-key-of-the-client' };
+      const answers = await Promise.all(
+        Array.from({ length: 400 }, () => service.call('/v1/keys.forwardAuth', undefined, { rootKey: null, headers })),
+      );
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([403]));
+      const path = '/v1/keys.forwardAuth';
+      expect(linesOf('refused')).toEqual([
+        { path, times: 1 },
+        { path, times: 399 },
+      ]);
+      // A root key that lacks a right is another kind: nothing hides it.
+      const { secret } = await service.engine.rootKeys.create({
+        name: null,
+        rights: ['api.*.read_key'],
+        expiresAtMs: null,
+      });
+      await service.call('/v1/keys.forwardAuth', undefined, { rootKey: null, headers });
+      await service.call('/v1/apis.createApi', { name: 'other' }, { rootKey: secret });
+      const paths = linesOf('refused').map((line) => line.path);
+      expect(paths.toSorted()).toEqual(['/v1/apis.createApi', path]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('51 requests for a damaged record', async () => {
+    const { keyId } = await service.createKey({ meta: { a: 1 } });
+    damage("UPDATE keys SET meta = '{' WHERE id = ?", keyId);
+    service.logLines.length = 0;
+    for (let i = 0; i < 51; i++) await service.call('/v1/keys.getKey', { keyId });
+    expect(linesOf('request failed')).toEqual([
+      { path: '/v1/keys.getKey', times: 1 },
+      { path: '/v1/keys.getKey', times: 50 },
+    ]);
+  });
+});

@@ -35,8 +35,8 @@ const nodesOn = (storage: Storage, quotas = {}): readonly [Engine, Engine] => {
         keys: null,
         apis: null,
         verificationsPerSecond: null,
-        managementCallsPerSecond: null,
-        managementBytesPerSecond: null,
+        managementCallsPerSecond: Infinity,
+        managementBytesPerSecond: Infinity,
         ...quotas,
       },
     });
