@@ -232,3 +232,63 @@ describe('KEYSTILE_MAX_VERIFICATIONS_PER_SECOND', () => {
     expect((await verify(key, rootKey)).status).toBe(200);
   });
 });
+
+describe('KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND', () => {
+  const settings = { KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '3' };
+  const message =
+    'This root key may make 3 management calls a second (KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND); try again in a second.';
+  const list = (rootKey?: string) => service.call('/v1/apis.listApis', {}, rootKey === undefined ? {} : { rootKey });
+
+  test('one more call in a second is a 429 that says when to come again, and the next second is a new one', async () => {
+    await start(settings);
+    expect(await Promise.all([1, 2, 3].map(async () => (await list()).status))).toEqual([200, 200, 200]);
+    const answer = await list();
+    expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([429, 'RATE_LIMITED', message]);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    service.clock.advance(1000);
+    expect((await list()).status).toBe(200);
+  });
+
+  test('each root key has its own, and a call that is refused for its rights does not count', async () => {
+    await start(settings);
+    const { secret } = await service.engine.rootKeys.create({
+      name: null,
+      rights: ['api.*.read_api'],
+      expiresAtMs: null,
+    });
+    for (let i = 0; i < 4; i++) await list();
+    for (let i = 0; i < 10; i++) await service.call('/v1/plans.listPlans', {}, { rootKey: secret });
+    expect((await list(secret)).status).toBe(200);
+  });
+
+  test('verifications, standalone limits and the ends of reservations do not count: a customer waits for them', async () => {
+    await start(settings);
+    const { key } = await service.createKey({ remaining: 100 });
+    service.clock.advance(1000);
+    const reserved = await service.ok('/v1/reservations.create', { key, cost: 1 }, { rootKey: null });
+    for (let i = 0; i < 10; i++) {
+      await service.verify(key);
+      await service.ok('/v1/ratelimits.limit', { namespace: 'any', identifier: 'a', limit: 100, duration: 60_000 });
+    }
+    await service.ok('/v1/reservations.release', { reservationId: reserved.reservationId });
+    expect((await list()).status).toBe(200);
+  });
+});
+
+describe('KEYSTILE_MAX_MANAGEMENT_BYTES_PER_SECOND', () => {
+  test('bodies beyond it are a 429 in that second, before they are looked at', async () => {
+    await start({ KEYSTILE_MAX_MANAGEMENT_BYTES_PER_SECOND: '4194304' });
+    const send = (bytes: number) => service.call('/v1/migrations.createKeys', undefined, { raw: 'x'.repeat(bytes) });
+    expect((await send(4_194_304 - 10)).status).toBe(400);
+    const answer = await send(11);
+    expect([answer.status, answer.headers.get('retry-after'), answer.body.error.message]).toEqual([
+      429,
+      '1',
+      'This root key may send 4194304 bytes of management calls a second (KEYSTILE_MAX_MANAGEMENT_BYTES_PER_SECOND); try again in a second.',
+    ]);
+    // What fits still fits.
+    expect((await send(10)).status).toBe(400);
+    service.clock.advance(1000);
+    expect((await send(4_194_304)).status).toBe(400);
+  });
+});
