@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 import { makeSecret } from '../../../src/core/secret.ts';
-import { explain } from '../../../src/http/request/explain.ts';
+import { explain, isValid } from '../../../src/http/request/explain.ts';
 import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/http/shapes/schema/schemas.ts';
 import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
 import { NamedRatelimits } from '../../../src/http/shapes/counters/keyLimitFields.ts';
@@ -205,6 +205,36 @@ describe('explain', () => {
     expect(Math.max(...looked)).toBe(9);
     // Once for the choice, then twice for each problem that is told.
     expect(looked.filter((i) => i > 0).length).toBe(2 * 9);
+  });
+
+  test('a list that is too long is refused before its items are looked at, wherever it stands', () => {
+    const looked: string[] = [];
+    const long = new Proxy(
+      Array.from({ length: 100_000 }, () => 'x'),
+      {
+        get(target, property) {
+          if (typeof property === 'string' && /^\d+$/.test(property)) looked.push(property);
+          return Reflect.get(target, property) as unknown;
+        },
+      },
+    );
+    const key = Type.Object({
+      name: Type.String(),
+      ips: Type.Optional(orNull(Type.Array(Type.String(), { maxItems: 100 }))),
+    });
+    const keys = Type.Object({ keys: Type.Array(key, { maxItems: 3 }) });
+    const body = {
+      keys: [
+        { name: 'a', ips: null },
+        { name: 'b', ips: long },
+      ],
+    };
+    expect(explain(keys, body).map(({ message }) => message)).toEqual([
+      'keys[1].ips must be a list of 0 to 100 items or null, got a list of 100000 items',
+    ]);
+    expect(looked).toEqual([]);
+    expect(isValid(keys, body)).toBe(false);
+    expect(isValid(keys, { keys: [{ name: 'a', ips: Array<string>(100).fill('x') }] })).toBe(true);
   });
 
   test('lengths are told in characters, of half ones too', () => {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-import { explain, MAX_ISSUES } from '../../../src/http/request/explain.ts';
+import { explain, explainInSteps, isValid, MAX_ISSUES } from '../../../src/http/request/explain.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';
 import { ReserveBody } from '../../../src/http/verify/reserveBody.ts';
@@ -95,5 +95,18 @@ test.each(SCHEMAS)('%s: a body has problems exactly when the validator refuses i
       expect([issues.length > 0, issues.length <= MAX_ISSUES]).toEqual([!validator.Check(body), true]);
     }),
     { numRuns: 150 },
+  );
+});
+
+test.each(SCHEMAS)('%s: what is checked in steps has the same problems', async (_name, schema) => {
+  const validator = Compile(schema);
+  await fc.assert(
+    fc.asyncProperty(nearly(schema as Node), async (body) => {
+      let pauses = 0;
+      const issues = await explainInSteps(schema, body, () => (++pauses % 2 === 0 ? null : Promise.resolve()));
+      expect(issues).toEqual(explain(schema, body));
+      expect(isValid(schema, body)).toBe(validator.Check(body));
+    }),
+    { numRuns: 50 },
   );
 });

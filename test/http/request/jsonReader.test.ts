@@ -2,7 +2,7 @@ import { describe, expect, spyOn, test } from 'bun:test';
 
 import { MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../../src/core/bounds.ts';
 import { JsonNames } from '../../../src/http/request/jsonNames.ts';
-import { NOISE_NUMBERS, readJson } from '../../../src/http/request/jsonReader.ts';
+import { NOISE_NUMBERS, readJson, readJsonInSteps } from '../../../src/http/request/jsonReader.ts';
 
 const noise = Uint32Array.from({ length: NOISE_NUMBERS }, (_, i) => Math.imul(i + 1, 0x9e3779b1));
 const read = (text: string): unknown => readJson(new TextEncoder().encode(text), noise);
@@ -41,6 +41,52 @@ describe('readJson', () => {
 
   test('passes over a byte order mark', () => {
     expect(read('\ufeff{"a":1}')).toEqual({ a: 1 });
+  });
+});
+
+describe('in steps', () => {
+  const inSteps = async (text: string, giveWay: () => Promise<void> | null) =>
+    readJsonInSteps(new TextEncoder().encode(text), noise, giveWay);
+
+  test('the same is read, wherever it gives way', async () => {
+    const value = [
+      ...Array.from({ length: 700 }, (_, i) =>
+        i % 2 === 0 ? i : { n: i, list: [i, [], {}, 'x', [null, { a: true }]] },
+      ),
+      { a: { b: { c: [[[1]]] } } },
+    ];
+    let asked = 0;
+    const giveWay = () => (++asked % 2 === 0 ? null : Promise.resolve());
+    expect(await inSteps(JSON.stringify(value), giveWay)).toEqual(value);
+    expect(asked).toBeGreaterThan(10);
+  });
+
+  test('it is asked for each few hundred values, however they are nested', async () => {
+    for (const text of [
+      `[${'1,'.repeat(100_000)}1]`,
+      `[${'[[[[]]]],'.repeat(25_000)}1]`,
+      `[${'{"a":1},'.repeat(50_000)}1]`,
+    ]) {
+      let asked = 0;
+      await inSteps(text, () => {
+        asked++;
+        return null;
+      });
+      expect(asked).toBe(Math.floor(100_002 / 256));
+    }
+  });
+
+  test('what is wrong is refused in the same words, also behind a pause', async () => {
+    for (const [end, message] of [
+      ['1', 'The body is not valid JSON.'],
+      ['{"a":1,"a":2}]', 'The member "a" appears twice in one object.'],
+      ['['.repeat(40), 'The body is nested more than 32 levels deep.'],
+    ] as const) {
+      const failure: unknown = await inSteps(`[${'0,'.repeat(1000)}${end}`, () => Promise.resolve()).catch(
+        (error: unknown) => error,
+      );
+      expect(failure).toMatchObject({ code: 'BAD_REQUEST', message });
+    }
   });
 });
 

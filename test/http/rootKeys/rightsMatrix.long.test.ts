@@ -48,10 +48,10 @@ const DECIDED: Readonly<Record<string, string>> = {
   'plans.listPlans': 'plan.*.read_plan',
   'plans.updatePlan': 'plan.<planId>.update_plan, roles, permissions',
   'plans.deletePlan': 'plan.<planId>.delete_plan',
-  'credits.grant': 'identity.<identityId>.grant_credits',
-  'credits.adjust': 'identity.<identityId>.adjust_credits',
+  'credits.grant': 'identity.<identityId>.grant_credits, instead keyId: api.<apiId>.grant_credits',
+  'credits.adjust': 'identity.<identityId>.adjust_credits, instead keyId: api.<apiId>.adjust_credits',
   'plans.assign':
-    'plan.<planId>.assign_plan, keyId: api.<apiId>.update_key, identityId|externalId: identity.<identityId>.update_identity',
+    'plan.<planId>.assign_plan, keyId: api.<apiId>.update_key, identityId|externalId: identity.<identityId>.update_identity, at least api.<apiId>.update_key | identity.<identityId>.update_identity',
   'permissions.createPermission': 'rbac.*.create_permission',
   'permissions.getPermission': 'rbac.*.read_permission',
   'permissions.listPermissions': 'rbac.*.read_permission',
@@ -109,13 +109,15 @@ const FIELD_WORDS: Readonly<Record<string, string>> = {
 };
 
 test('what every route needs is decided', () => {
-  const declared = ROUTES.map(({ path, rights, isOneRightEnough, fieldRights = [], insteadRights = [] }) => {
+  const declared = ROUTES.map((route) => {
+    const { path, rights, isOneRightEnough, leastRights = [], fieldRights = [], insteadRights = [] } = route;
     const fields = fieldRights.map(({ fields: names, rights: more, unless }) => {
       const text = `${names.join('|')}: ${more.join(' & ')}${unless === undefined ? '' : ` unless ${unless}`}`;
       return FIELD_WORDS[text] ?? text;
     });
     const instead = insteadRights.map((each) => `instead ${each.fields.join('|')}: ${each.rights.join(' & ')}`);
-    const all = [rights.join(isOneRightEnough ? ' | ' : ' & '), ...fields, ...instead];
+    const least = leastRights.length === 0 ? [] : [`at least ${leastRights.join(' | ')}`];
+    const all = [rights.join(isOneRightEnough ? ' | ' : ' & '), ...fields, ...instead, ...least];
     return [path.replace('/v1/', ''), all.join(', ')] as const;
   });
   expect(Object.fromEntries(declared)).toEqual(DECIDED);

@@ -113,3 +113,41 @@ test('pages that could not go for a while go when they can, all that are too man
   expect(accounts.pages).toBe(4);
   expect(accounts.get(PAGE)?.value).toBe(1);
 });
+
+test('many neighbours are read in one go: those that exist as they are, and of the others it is known that they do not', () => {
+  const { accounts, db } = make();
+  const ids = Array.from({ length: 3_000 }, (_, i) => PAGE - 1_000 + i);
+  accounts.adopt(new Map(ids.filter((id) => id % 3 === 0).map((id) => [id, credits(id)])));
+  apply(accounts, db);
+  const fresh = new Accounts(db);
+  // One of them is newer than its row.
+  fresh.adopt(new Map([[ids[3] ?? 0, credits(7)]]));
+  fresh.readTogether(ids);
+  // From now on nothing is read any more.
+  db.run('DELETE FROM accounts');
+  const value = (id: number): number | undefined => fresh.get(id)?.value;
+  for (const id of ids) expect([id, value(id)]).toEqual([id, id === ids[3] ? 7 : id % 3 === 0 ? id : undefined]);
+  expect([fresh.unappliedSize, [...fresh.unappliedIds()]]).toEqual([1, [ids[3]]]);
+});
+
+test('an account that is opened after it was found absent is applied, and read again when it is closed', () => {
+  const { accounts, db } = make();
+  const ids = Array.from({ length: 100 }, (_, i) => i + 1);
+  accounts.readTogether(ids);
+  accounts.adopt(new Map([[5, credits(50)]]));
+  apply(accounts, db);
+  expect([accounts.get(5)?.value, accounts.get(6)]).toEqual([50, undefined]);
+  accounts.adopt(new Map([[5, null]]));
+  apply(accounts, db);
+  expect([accounts.get(5), db.query('SELECT id FROM accounts').all()]).toEqual([undefined, []]);
+});
+
+test('accounts that lie far apart, or are few, are read when they are asked for', () => {
+  const { accounts, db } = make();
+  db.query('INSERT INTO accounts VALUES (1, 0, 10, 0, 0, 1, 10, 0)').run();
+  const before = db.query('SELECT count(*) AS n FROM accounts');
+  accounts.readTogether([1, 2, 3]);
+  accounts.readTogether(Array.from({ length: 100 }, (_, i) => i * PAGE));
+  expect([accounts.pages, before.get()]).toEqual([0, { n: 1 }]);
+  expect(accounts.get(1)?.value).toBe(10);
+});
