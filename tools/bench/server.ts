@@ -17,6 +17,8 @@ export interface ServerOrder {
   readonly addedFlushMs: number;
   /** Absent: the default of the service. */
   readonly analytics?: boolean;
+  /** Further settings, as flags. */
+  readonly flags?: Readonly<Record<string, string>>;
   /** The file for the cost of counting. When given, counting is switched on and off all the time. */
   readonly costFile?: string;
 }
@@ -30,6 +32,7 @@ const { config, problems } = readConfig({
     data: order.folder,
     port: '0',
     metricsPort: '0',
+    ...order.flags,
     ...(order.analytics === undefined ? {} : { analytics: order.analytics ? 'on' : 'off' }),
   },
   readFile: () => '',

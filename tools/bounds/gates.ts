@@ -3,6 +3,9 @@ import { type Input, routeOf } from './input.ts';
 /** A row fails above this many times its usual value. Smaller than ten, so that a tenfold regression is always noticed. */
 export const MAX_GROWTH = 4;
 
+/** No input may keep the answering thread busy for longer without giving way to others. */
+export const MAX_TURN_MS = 50;
+
 /**
  * The usual processor time of each input, as a multiple of JSON.parse for 4 MiB of ordinary JSON. Single runs differ by up to a
  * half. Change a value only together with the code that makes an input slower.
@@ -32,6 +35,8 @@ export const USUAL: Readonly<Record<string, number>> = {
   'keys.createKeys: unknown fields': 4,
   'keys.createKeys: names, owners and metadata with many words': 18,
   'keys.createKeys: strict limits': 13,
+  'keys.createKeys: metadata of distinct words': 4,
+  'keys.createKeys: long secrets': 20,
   'keys.createKeys: addresses, the last field wrong': 3.5,
   'keys.createKeys: roles, more than there may be': 3,
   'ratelimits.multiLimit: limits against patterns of overrides': 4.2,

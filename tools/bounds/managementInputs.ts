@@ -3,6 +3,7 @@ import {
   MAX_BATCH_ITEMS,
   MAX_BODY_BYTES,
   MAX_IMPORT_BODY_BYTES,
+  MAX_KEY_BYTES,
   MAX_KEYS_BODY_BYTES,
   MAX_KEYS_PER_CALL,
   MAX_LISTED_PER_CALL,
@@ -15,6 +16,7 @@ import {
 import { collidingText } from '../../test/support/collidingTexts.ts';
 import { collidingMembers, filled, times, wholeObjects } from './bodies.ts';
 import { bytes, type Input, to } from './input.ts';
+import { manyWords } from './openInputs.ts';
 import { NAMESPACE, type Targets } from './setup.ts';
 
 /** Inputs that need a root key. */
@@ -105,10 +107,10 @@ function creationInputs({ apiId }: Targets): Input[] {
       keys: times(MAX_KEYS_PER_CALL, (i) => ({ ...fields(i), ...(i === MAX_KEYS_PER_CALL - 1 ? last : {}) })),
     });
   const listed = MAX_LISTED_PER_CALL / MAX_KEYS_PER_CALL;
-  const words = (i: number): string => times(100, (j) => `key${i}word${j}`).join(' ');
   const limits = times(listed, (i) => ({ name: `limit${i}`, limit: 1, duration: 60_000, async: false }));
   const roles = (i: number): string[] => times(listed, (j) => `role.${i}.number.${j}`);
   const each = `${MAX_KEYS_PER_CALL} x`;
+  const frame = [`{"apiId":"${apiId}","keys":[`, ']}'] as const;
   return [
     send(
       'unknown fields',
@@ -117,8 +119,22 @@ function creationInputs({ apiId }: Targets): Input[] {
     ),
     send(
       'names, owners and metadata with many words',
-      `${each} 100 words`,
-      body((i) => ({ name: `key ${i}`, ownerId: `owner ${i}`, meta: { words: words(i) } })),
+      '100 words each',
+      filled(MAX_KEYS_BODY_BYTES, frame, (i) =>
+        JSON.stringify({ name: `key ${i}`, ownerId: `owner ${i}`, meta: { words: manyWords(i) } }),
+      ),
+      200,
+    ),
+    send(
+      'metadata of distinct words',
+      `${bytes(MAX_META_BYTES)} each`,
+      filled(MAX_KEYS_BODY_BYTES, frame, (i) => JSON.stringify({ meta: { words: distinctWords(i) } })),
+      200,
+    ),
+    send(
+      'long secrets',
+      `${each} ${MAX_KEY_BYTES} bytes`,
+      body(() => ({ byteLength: MAX_KEY_BYTES })),
       200,
     ),
     send(
@@ -139,6 +155,13 @@ function creationInputs({ apiId }: Targets): Input[] {
       412,
     ),
   ];
+}
+
+/** Nearly as much metadata as a key may have, of words that no other key has. */
+function distinctWords(item: number): string {
+  return times(1_400, (i) => `w${item.toString(36)}x${i.toString(36)}`)
+    .join(' ')
+    .slice(0, MAX_META_BYTES - 20);
 }
 
 function queryInputs({ apiId }: Targets): Input[] {

@@ -13,8 +13,12 @@ import { bytes, type Input, to } from './input.ts';
 import type { Targets } from './setup.ts';
 
 /** As many short parameters as fit into the head of a request. */
-const PARAMETERS = times(3_700, (i) => i.toString(36).padStart(3, '0')).join('&');
+export const SHORT_PARAMETERS = times(3_700, (i) => i.toString(36).padStart(3, '0')).join('&');
 const SAME_HASH = 'texts with the same hash';
+/** As many limits of each of 100 verifications as fit into a list of them. */
+export const LIMITS_PER_ITEM = 40;
+/** The same for the parts of their queries. */
+const PARTS_PER_ITEM = 90;
 
 /** Inputs that anyone can send, without a root key. */
 export function openInputs(targets: Targets): Input[] {
@@ -22,7 +26,7 @@ export function openInputs(targets: Targets): Input[] {
   return [
     ...singleInputs(targets),
     ...batchInputs(targets),
-    { path: `/v1/keys.forwardAuth?${PARAMETERS}`, what: 'parameters', ...get, status: 400 },
+    { path: `/v1/keys.forwardAuth?${SHORT_PARAMETERS}`, what: 'parameters', ...get, status: 400 },
     { path: `/v1/${'x'.repeat(8_000)}`, what: 'an unknown route', ...get, status: 404 },
   ];
 }
@@ -38,9 +42,14 @@ function singleInputs({ key }: Targets): Input[] {
       bytes(max),
       filled(max, ['{"tags":[', ']}'], (i) => `"${collidingText(i)}"`),
     ),
-    send('a permission query', `${MAX_QUERY_PARTS} parts`, JSON.stringify({ key, authorization: query() }), 200),
+    send(
+      'a permission query',
+      `${MAX_QUERY_PARTS} parts`,
+      JSON.stringify({ key, authorization: query(MAX_QUERY_PARTS) }),
+      200,
+    ),
     send('tags', `${MAX_TAGS} of ${MAX_TAG_LENGTH} characters`, JSON.stringify({ key, tags }), 200),
-    send('limits', `${MAX_LIMITS_PER_KEY}`, JSON.stringify({ key, ratelimits: limits() }), 200),
+    send('limits', `${MAX_LIMITS_PER_KEY}`, JSON.stringify({ key, ratelimits: verifyLimits(MAX_LIMITS_PER_KEY) }), 200),
   ];
 }
 
@@ -73,20 +82,25 @@ function batchInputs({ key }: Targets): Input[] {
       bytes(max),
       filled(max, frame, () => '[[[[]]]]'),
     ),
-    send('permission queries', `${each} ${MAX_QUERY_PARTS} parts`, all({ authorization: query() }), 200),
-    send('limits', `${each} ${MAX_LIMITS_PER_KEY}`, all({ ratelimits: limits() }), 200),
+    send('permission queries', `${each} ${PARTS_PER_ITEM} parts`, all({ authorization: query(PARTS_PER_ITEM) }), 200),
+    send('limits', `${each} ${LIMITS_PER_ITEM}`, all({ ratelimits: verifyLimits(LIMITS_PER_ITEM) }), 200),
   ];
 }
 
-function unknownField(i: number): string {
+export function unknownField(i: number): string {
   return `"unknown_${i}":1`;
 }
 
 /** A query whose permissions look like those of the key, but match none of them. */
-function query(): object {
-  return { permissions: { or: times(MAX_QUERY_PARTS - 1, (i) => `documents.${i}.part${i}.write`) } };
+function query(parts: number): object {
+  return { permissions: { or: times(parts - 1, (i) => `documents.${i}.part${i}.write`) } };
 }
 
-function limits(): object[] {
-  return times(MAX_LIMITS_PER_KEY, (i) => ({ name: `limit ${i}`, limit: 1000, duration: 60_000, async: true }));
+/** A hundred words that no other item has. */
+export function manyWords(item: number): string {
+  return times(100, (i) => `key${item}word${i}`).join(' ');
+}
+
+export function verifyLimits(count: number): object[] {
+  return times(count, (i) => ({ name: `limit ${i}`, limit: 1000, duration: 60_000, async: true }));
 }

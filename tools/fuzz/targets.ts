@@ -37,7 +37,7 @@ export function startFront(): Target {
       checkHost,
       turns: new Turns(() => performance.now(), afterOthers),
       clientOf: () => 'client',
-      largeBodies: new LargeBodies((milliseconds, work) => void setTimeout(work, milliseconds)),
+      largeBodies: new LargeBodies({ after: (milliseconds, work) => void setTimeout(work, milliseconds), afterOthers }),
       memory: new MemoryBudget(),
     },
   );

@@ -55,7 +55,7 @@ export class StandaloneLimits {
     if (!freshness.isFresh()) await freshness.confirm();
     for (let reloads = 0; reloads <= MAX_RELOADS; reloads++) {
       const entries = await this.#entries(actor, [...new Set(requests.map(({ namespace }) => namespace))]);
-      const limits = requests.map((request) => applied(request, entries.get(request.namespace)));
+      const limits = await this.#applied(actor, requests, entries);
       const results = await this.#context.decider.decide(limits);
       if (results !== null) {
         await this.#writeDown(actor, requests, limits, results);
@@ -64,6 +64,19 @@ export class StandaloneLimits {
       for (const { id } of entries.values()) this.#context.namespaces.drop(id);
     }
     throw new AppError('UNAVAILABLE', 'The overrides of these limits keep changing; nothing was counted. Try again.');
+  }
+
+  /** Each request is compared with the patterns of its namespace: with a hundred of them, others have their turns in between. */
+  async #applied(
+    { id: client }: Actor,
+    requests: readonly StandaloneRequest[],
+    entries: ReadonlyMap<string, NamespaceEntry>,
+  ): Promise<StandaloneLimit[]> {
+    const applyTo = (request: StandaloneRequest) => applied(request, entries.get(request.namespace));
+    if (requests.length === 1) return requests.map(applyTo);
+    const limits: StandaloneLimit[] = [];
+    await this.#context.admin.turns.each(client, requests, (request) => limits.push(applyTo(request)));
+    return limits;
   }
 
   /** Creates no namespace before it is certain that the root key may use all of them. */

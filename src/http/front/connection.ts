@@ -1,7 +1,7 @@
 import { MAX_SMALL_BODY_BYTES, MAX_TINY_BODY_BYTES } from '../../core/bounds.ts';
 import type { AppError } from '../../core/errors.ts';
 import type { Turns, Waiting } from '../../engine/turns.ts';
-import type { Asking } from '../service.ts';
+import type { Asking, HeaderLookup, Peer } from '../service.ts';
 import type { ClientSocket } from './clientSocket.ts';
 import { Responder, type ResponderContext, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
 import { type HeadContext, NextHead, type WrittenHead } from './nextHead.ts';
@@ -14,6 +14,8 @@ import { type Memory, NO_MEMORY } from './memoryBudget.ts';
 const BYTES_IN_TIME = 64 * 1024;
 /** How much a client may still send after it was told that nothing more is read. */
 const MAX_DISCARDED_BYTES = 4 * 1024 * 1024;
+
+const NO_HEADERS: HeaderLookup = { get: () => null };
 
 /** What all connections of one front share. */
 export interface FrontContext extends ResponderContext, HeadContext {
@@ -42,6 +44,7 @@ export class Connection implements Waiting {
   readonly #context: FrontContext;
   readonly #socket: Socket;
   readonly #memory: Memory;
+  readonly #peer: Peer;
   readonly #responder: Responder;
   readonly #received: ReceivedBytes;
   readonly #nextHead: NextHead;
@@ -68,7 +71,7 @@ export class Connection implements Waiting {
     this.#socket = socket;
     // `remoteAddress` is undefined once the socket has closed.
     const address = (socket.remoteAddress as string | undefined) ?? null;
-    const peer = () => address;
+    const peer = (this.#peer = () => address);
     this.#responder = new Responder(context, { socket, memory, peer }, () => this.#read('behind'));
     this.#received = new ReceivedBytes(socket, memory);
     this.#nextHead = new NextHead(context, peer);
@@ -86,6 +89,7 @@ export class Connection implements Waiting {
 
   receive(bytes: Buffer): void {
     if (this.#responder.isClosing) return this.#discard(bytes.length);
+    this.#large?.received(bytes.length);
     this.#received.add(bytes, this.#body?.expectedBytes);
     if (this.#isBusy) this.#wait();
     else this.#read('alone');
@@ -176,7 +180,6 @@ export class Connection implements Waiting {
     if (isVerification) return this.#received.length >= head.bodyBytes;
     const hasArrived = this.#body === null || this.#body.hasArrived(this.#received);
     if (hasArrived) this.#large?.hold();
-    else this.#large?.received();
     return hasArrived;
   }
 
@@ -195,7 +198,12 @@ export class Connection implements Waiting {
     const body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#memory);
     this.#body = body;
     if (body.isCut || body.expectedBytes <= MAX_SMALL_BODY_BYTES) return;
-    this.#large = this.#context.largeBodies.begin(this.#context.clientOf(asking), {
+    this.#large = this.#arriveInTurns(asking);
+    this.#large.received(this.#received.length);
+  }
+
+  #arriveInTurns(asking: Asking): LargeBody {
+    return this.#context.largeBodies.begin(this.#context.clientOf(asking), {
       pause: () => this.#received.stop(),
       resume: () => this.#received.takeMore(),
     });
@@ -241,7 +249,7 @@ export class Connection implements Waiting {
     if (this.#isOverfull && !this.#isBusy && !responder.isClosing) this.refuse(NO_MEMORY);
     if (this.#isOverfull || responder.isClosing) this.#drop();
     if (this.#isBusy) return received.holdBack();
-    if (this.#large?.state !== 'waiting') received.takeMore();
+    if (this.#large?.isPaused !== true) received.takeMore();
     if (responder.isClosing) return;
     if (responder.hasEnded) return this.close();
     if (received.length > 0 || this.#asked !== null) this.#limitTime();
@@ -265,8 +273,11 @@ export class Connection implements Waiting {
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
+  /** What nobody reads takes time, too: it arrives in turns like a body that is read. */
   #discard(bytes: number): void {
     this.#discarded += bytes;
-    if (this.#discarded > MAX_DISCARDED_BYTES) this.#socket.terminate();
+    if (this.#discarded > MAX_DISCARDED_BYTES) return this.#socket.terminate();
+    if (this.#discarded > BYTES_IN_TIME) this.#large ??= this.#arriveInTurns({ headers: NO_HEADERS, peer: this.#peer });
+    this.#large?.received(bytes);
   }
 }

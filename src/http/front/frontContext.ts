@@ -27,7 +27,10 @@ export function makeFrontContext(service: Service): FrontContext {
     checkHost: hostCheck(config.host, config.publicUrl),
     turns: engine.turns,
     clientOf: service.clientOf,
-    largeBodies: new LargeBodies((milliseconds, work) => void setTimeout(work, milliseconds)),
+    largeBodies: new LargeBodies({
+      after: (milliseconds, work) => void setTimeout(work, milliseconds),
+      afterOthers: (work) => void setImmediate(work),
+    }),
     memory: new MemoryBudget(),
   };
 }

@@ -1,7 +1,7 @@
 import { FairQueue } from '../../core/fairQueue.ts';
 import { type Memory, NO_MEMORY, OWN_BYTES } from './memoryBudget.ts';
 
-/** Large bodies that may arrive at the same time. In one pass of the event loop each brings at most half a megabyte. */
+/** Large bodies that may arrive at the same time. */
 export const MAX_ARRIVING = 8;
 /** Large bodies of one client that have arrived, and whose requests wait or are being answered. */
 export const MAX_HELD = 4;
@@ -9,12 +9,20 @@ export const MAX_HELD = 4;
 export const SILENT_MS = 50;
 /** Any body does after so many times of this. */
 export const MAX_TIMES = 5;
+/** Bytes of large bodies in one pass of the event loop: copying them takes some milliseconds. The runtime would read on for long. */
+export const MAX_BYTES_PER_PASS = 2 * 1024 * 1024;
 
 /** The connection that a body arrives on. */
 export interface Receiver {
   /** Receives nothing more. What the client sends waits in its own buffers. */
   pause(): void;
   resume(): void;
+}
+
+export interface Timers {
+  after(milliseconds: number, work: () => void): void;
+  /** Runs work at the end of this pass of the event loop. */
+  afterOthers(work: () => void): void;
 }
 
 /**
@@ -25,18 +33,26 @@ export interface Receiver {
  *   arriving --others wait, and nothing came for SILENT_MS, or it takes long--> waiting
  *   arriving --all has arrived--> held: its request waits for its turn, or is being answered --> over
  *
- * While a client has MAX_HELD of them, its other ones wait: they take no memory, and are not refused.
+ * While a client has MAX_HELD of them, its other ones wait: they take no memory, and are not refused. After MAX_BYTES_PER_PASS none of
+ * them receives anything more in that pass.
  */
 export class LargeBodies {
-  readonly #after: (milliseconds: number, work: () => void) => void;
+  readonly #timers: Timers;
   readonly #waiting = new FairQueue<LargeBody>();
   readonly #arriving = new Set<LargeBody>();
   /** By client. */
   readonly #held = new Map<string, number>();
   #isWatching = false;
+  /** Bytes that were received in this pass. */
+  #received = 0;
 
-  constructor(after: (milliseconds: number, work: () => void) => void) {
-    this.#after = after;
+  constructor(timers: Timers) {
+    this.#timers = timers;
+  }
+
+  /** No more of them are received in this pass. */
+  get isFull(): boolean {
+    return this.#received >= MAX_BYTES_PER_PASS;
   }
 
   /** The head of a request with a large body was read. */
@@ -44,9 +60,23 @@ export class LargeBodies {
     const body = new LargeBody(this, client, receiver);
     this.#waiting.add(client, body);
     this.#admit();
-    if (body.state === 'waiting') receiver.pause();
+    if (body.isPaused) receiver.pause();
     this.#watch();
     return body;
+  }
+
+  /** So many bytes of one of them have arrived. */
+  received(bytes: number): void {
+    const wasFull = this.isFull;
+    if (this.#received === 0) this.#timers.afterOthers(() => this.#nextPass());
+    this.#received += bytes;
+    if (this.isFull && !wasFull) for (const body of this.#arriving) body.receiver.pause();
+  }
+
+  #nextPass(): void {
+    const wasFull = this.isFull;
+    this.#received = 0;
+    if (wasFull) for (const body of this.#arriving) body.receiver.resume();
   }
 
   hold(body: LargeBody): void {
@@ -86,7 +116,7 @@ export class LargeBodies {
     next.times = 0;
     next.hadItsChance = true;
     this.#arriving.add(next);
-    next.receiver.resume();
+    if (!next.isPaused) next.receiver.resume();
     return true;
   }
 
@@ -103,7 +133,7 @@ export class LargeBodies {
   #watch(): void {
     if (this.#isWatching || this.#waiting.isEmpty) return;
     this.#isWatching = true;
-    this.#after(SILENT_MS, () => {
+    this.#timers.after(SILENT_MS, () => {
       this.#isWatching = false;
       // A copy: those that come in their place are looked at the next time.
       for (const body of Array.from(this.#arriving)) {
@@ -137,10 +167,16 @@ export class LargeBody {
     this.receiver = receiver;
   }
 
-  /** A piece of it has arrived. */
-  received(): void {
+  /** It receives nothing at the moment. */
+  get isPaused(): boolean {
+    return this.state === 'waiting' || (this.state === 'arriving' && this.#all.isFull);
+  }
+
+  /** So many bytes of it have arrived. */
+  received(bytes: number): void {
     this.isSilent = false;
     this.hadItsChance = false;
+    this.#all.received(bytes);
   }
 
   /** All of it has arrived. */

@@ -4,7 +4,7 @@ import { OWN_BYTES, MemoryBudget } from '../../../src/http/front/memoryBudget.ts
 import { TURN_MS } from '../../../src/engine/turns.ts';
 import { MAX_TINY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { Connection } from '../../../src/http/front/connection.ts';
-import { MAX_ARRIVING } from '../../../src/http/front/largeBodies.ts';
+import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/largeBodies.ts';
 import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 
 const GET = 'GET /any HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -272,11 +272,25 @@ describe('the end of a connection', () => {
     setup.send('nonsense\r\n\r\n');
     await setup.settle();
     expect(setup.socket.look()).toEqual(['shutdown']);
-    for (let i = 0; i < 4; i++) setup.connection.receive(Buffer.alloc(1 << 20));
+    for (let i = 0; i < 4; i++) {
+      setup.connection.receive(Buffer.alloc(1 << 20));
+      await setup.pass();
+    }
     expect(setup.socket.look()).toEqual([]);
     setup.connection.receive(Buffer.alloc(1));
     expect(setup.socket.look()).toEqual(['terminate']);
     expect([setup.asked, setup.responses]).toEqual([[], [400]]);
+  });
+
+  test('what comes is passed over in turns, like a body that is read', async () => {
+    const setup = new ConnectionSetup();
+    setup.send('nonsense\r\n\r\n');
+    await setup.settle();
+    setup.socket.look();
+    setup.connection.receive(Buffer.alloc(MAX_BYTES_PER_PASS));
+    expect(setup.socket.look()).toEqual(['pause']);
+    await setup.pass();
+    expect(setup.socket.look()).toEqual(['resume']);
   });
 
   test('which then ends with the client, or with the time', async () => {

@@ -98,7 +98,10 @@ export class ConnectionSetup {
         (work) => this.#passes.push(work),
       ),
       clientOf: () => this.socket.remoteAddress,
-      largeBodies: new LargeBodies((_milliseconds, work) => this.timers.push(work)),
+      largeBodies: new LargeBodies({
+        after: (_milliseconds, work) => this.timers.push(work),
+        afterOthers: (work) => this.#passes.push(work),
+      }),
       memory: this.memory,
     };
     this.connection = new Connection(this.context, this.socket);

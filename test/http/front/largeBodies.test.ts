@@ -1,13 +1,24 @@
 import { describe, expect, test } from 'bun:test';
 
-import { LargeBodies, type LargeBody, MAX_ARRIVING, MAX_HELD, MAX_TIMES } from '../../../src/http/front/largeBodies.ts';
+import {
+  LargeBodies,
+  type LargeBody,
+  MAX_ARRIVING,
+  MAX_BYTES_PER_PASS,
+  MAX_HELD,
+  MAX_TIMES,
+} from '../../../src/http/front/largeBodies.ts';
 import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/memoryBudget.ts';
 
 /** Bodies by name, and which of their connections receive. */
 class Arrivals {
   readonly receiving = new Set<string>();
   readonly #timers: (() => void)[] = [];
-  readonly #bodies = new LargeBodies((_milliseconds, work) => this.#timers.push(work));
+  readonly #passes: (() => void)[] = [];
+  readonly #bodies = new LargeBodies({
+    after: (_milliseconds, work) => this.#timers.push(work),
+    afterOthers: (work) => this.#passes.push(work),
+  });
 
   begin(name: string, client = name): LargeBody {
     this.receiving.add(name);
@@ -24,6 +35,11 @@ class Arrivals {
   /** SILENT_MS go by. */
   time(): void {
     for (const work of this.#timers.splice(0)) work();
+  }
+
+  /** The end of a pass of the event loop. */
+  pass(): void {
+    for (const work of this.#passes.splice(0)) work();
   }
 
   get isWatching(): boolean {
@@ -65,12 +81,12 @@ describe('large bodies', () => {
     const arrivals = new Arrivals();
     const [, ...others] = arrivals.many(MAX_ARRIVING, 'slow');
     arrivals.begin('next');
-    for (const body of others) body.received();
+    for (const body of others) body.received(1);
     arrivals.time();
     // Whoever has sent something stays.
     expect([arrivals.receiving.has('slow0'), arrivals.receiving.has('next')]).toEqual([false, true]);
     for (let i = 0; i < MAX_TIMES; i++) {
-      for (const body of others) body.received();
+      for (const body of others) body.received(1);
       arrivals.time();
     }
     expect(arrivals.receiving.has('slow0')).toBe(true);
@@ -90,6 +106,21 @@ describe('large bodies', () => {
     expect([inState('held'), inState('waiting')]).toEqual([MAX_HELD - 1, 0]);
   });
 
+  test('after so many bytes in a pass nothing more is received, and in the next one it goes on', () => {
+    const arrivals = new Arrivals();
+    const [first, second] = arrivals.many(3, 'a') as [LargeBody, LargeBody];
+    first.received(MAX_BYTES_PER_PASS - 1);
+    expect(arrivals.receiving.size).toBe(3);
+    second.received(1);
+    expect([arrivals.receiving.size, first.isPaused]).toEqual([0, true]);
+    // One that begins now waits for the next pass, too.
+    expect(arrivals.begin('b').isPaused).toBe(true);
+    arrivals.pass();
+    expect([...arrivals.receiving].toSorted()).toEqual(['a0', 'a1', 'a2', 'b']);
+    first.received(MAX_BYTES_PER_PASS - 1);
+    expect(arrivals.receiving.size).toBe(4);
+  });
+
   test('one that could not arrive is known from one that could and did not', () => {
     const arrivals = new Arrivals();
     const bodies = arrivals.many(MAX_ARRIVING + 1, 'a');
@@ -97,7 +128,7 @@ describe('large bodies', () => {
     expect([last.state, last.hadItsChance]).toEqual(['waiting', false]);
     bodies[0]?.end();
     expect([last.state, last.hadItsChance]).toEqual(['arriving', true]);
-    last.received();
+    last.received(1);
     expect(last.hadItsChance).toBe(false);
   });
 

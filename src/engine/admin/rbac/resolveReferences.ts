@@ -13,6 +13,9 @@ import type { RbacReference } from './rbacNames.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { RbacNames } from './rbacNames.ts';
 
+/** References that are looked up at one time. */
+const MAX_LOOKED_UP = 10_000;
+
 /** The records that references name, and the writes and entries that create those that do not exist yet. */
 export interface Resolved<T> {
   readonly records: readonly T[];
@@ -119,7 +122,7 @@ export class ResolveReferences {
 
   /** The permissions that exist among them, and any others that use their names. */
   async readPermissions(references: readonly RbacReference[]): Promise<RbacNames<PermissionRecord>> {
-    return new RbacNames(await this.#context.storage.records.findPermissions(namedBy(references)));
+    return new RbacNames(await inParts(references, (named) => this.#context.storage.records.findPermissions(named)));
   }
 
   async readRoles(references: readonly RbacReference[]): Promise<RbacNames<FoundRole>> {
@@ -127,7 +130,7 @@ export class ResolveReferences {
   }
 
   #findRoles(references: readonly RbacReference[]): Promise<readonly FoundRole[]> {
-    return this.#context.storage.records.findRoles(namedBy(references));
+    return inParts(references, (named) => this.#context.storage.records.findRoles(named));
   }
 
   /**
@@ -200,6 +203,18 @@ export function readableRole<T extends FoundRole>(role: T): T {
 function nameToMake({ id, create }: RbacReference, name: string | undefined, orFail: OrFail): string | null {
   const isMade = create === true && id === undefined && orFail === 'NOT_FOUND';
   return isMade && name !== undefined ? name : null;
+}
+
+/** An import may name 100,000. To put them in order takes long, so they are looked up in parts. */
+async function inParts<T>(
+  references: readonly RbacReference[],
+  find: (named: NamedQuery) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  for (let i = 0; i < references.length; i += MAX_LOOKED_UP) {
+    found.push(...(await find(namedBy(references.slice(i, i + MAX_LOOKED_UP)))));
+  }
+  return found;
 }
 
 /** In a reference with an id, name and slug are ignored. */

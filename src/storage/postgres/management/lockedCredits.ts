@@ -3,6 +3,7 @@ import type { QueryConfig } from 'pg';
 import type { Pockets } from '../../../core/pockets.ts';
 import type { Reservation } from '../../../core/reservation.ts';
 import type { StoredCredits } from '../../port/batchCredits.ts';
+import { int8List } from '../connection/binaryLists.ts';
 
 export interface PocketsRow {
   readonly account: number;
@@ -14,7 +15,7 @@ export function pocketsQuery(accounts: readonly number[]): QueryConfig {
   return {
     name: 'pockets',
     text: 'SELECT account, state FROM pockets WHERE account = ANY ($1::bigint[])',
-    values: [[...accounts]],
+    values: [int8List(accounts)],
   };
 }
 

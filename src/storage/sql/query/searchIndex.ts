@@ -1,4 +1,4 @@
-import { insert, placeholders, type WriteStatement } from './statement.ts';
+import { insertEach, placeholders, type WriteStatement } from './statement.ts';
 
 /** A record that words find. The scope of a key is its api. */
 export interface Searchable {
@@ -12,12 +12,9 @@ export const IDENTITIES_SCOPE = 'identities';
 /** Words in one statement, of many records. */
 const WORDS_PER_STATEMENT = 5_000;
 
-/** Made once: a thousand keys have up to a hundred thousand words. */
-const INSERT_WORD = insert('search_words', { scope: null, id: null, word: null });
-
 /** The words of a new record. */
 export function insertWords({ scope, id }: Searchable, words: readonly string[]): WriteStatement[] {
-  return words.map((word) => ({ ...INSERT_WORD, params: [scope, id, word] }));
+  return words.length === 0 ? [] : [insertEach('search_words', { scope, id }, ['word', words])];
 }
 
 export function addWords({ scope, id }: Searchable, words: readonly string[]): WriteStatement[] {

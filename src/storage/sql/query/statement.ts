@@ -15,7 +15,7 @@ export interface WriteStatement extends Statement {
   readonly expects: number | null;
   /** What PostgreSQL runs instead, with the same parameters. */
   readonly onPostgres?: string;
-  /** For a plain insert of one row. All inserts of a table name the same columns, and can be sent as one statement. */
+  /** For a plain insert of one row, or of one for each item of a list. All inserts of a table name the same columns, and can be sent as one statement. */
   readonly insertInto?: InsertInto;
 }
 
@@ -23,6 +23,8 @@ export interface InsertInto {
   readonly table: string;
   /** In the order of the parameters. */
   readonly columns: readonly string[];
+  /** The parameter of this column is a list as JSON: there is a row for each of its items. */
+  readonly each?: string;
 }
 
 /** How an engine reads. A read sees all writes before it. */
@@ -51,6 +53,22 @@ export function insert(table: string, columns: Readonly<Record<string, Params[nu
   const names = Object.keys(columns);
   const sql = `INSERT INTO ${table} (${names.join(', ')}) VALUES (${placeholders(names.length)})`;
   return { sql, params: Object.values(columns), expects: null, insertInto: { table, columns: names } };
+}
+
+/** A row for each of these values of the last column. A thousand records have up to a hundred thousand of them. */
+export function insertEach(
+  table: string,
+  columns: Readonly<Record<string, Params[number]>>,
+  [name, values]: readonly [name: string, values: readonly string[]],
+): WriteStatement {
+  const names = [...Object.keys(columns), name];
+  const others = placeholders(names.length - 1);
+  return {
+    sql: `INSERT INTO ${table} (${names.join(', ')}) SELECT ${others}, value FROM json_each($${names.length})`,
+    params: [...Object.values(columns), JSON.stringify(values)],
+    expects: null,
+    insertInto: { table, columns: names, each: name },
+  };
 }
 
 /** Sets columns of the one row that has the values of `where`. */
