@@ -218,7 +218,7 @@ describe('architecture', () => {
       'cli/commands/top.ts',
       'cli/import/send.ts',
       'cli/openDatabase.ts',
-      'http/front/fairTurns.ts',
+      'http/front/frontContext.ts',
       'serve/background.ts',
       'serve/demo/demo.ts',
       'serve/gauges.ts',
@@ -240,6 +240,7 @@ describe('architecture', () => {
       'storage/sqlite/recovery/applyLog.ts',
       'storage/sqlite/writer/directLog.ts',
       'storage/sqlite/writer/writer.ts',
+      'system.ts',
     ]);
   });
 
