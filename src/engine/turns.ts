@@ -22,8 +22,8 @@ export interface Waiting {
  *   the end        Requests that wait share TURN_MS. Then one piece of work on a large request is done: it waits for its turn before its
  *                  body is read (`wait`), and gives way when it has taken PIECE_MS (`giveWay`).
  *
- * So a pass takes about 2 x TURN_MS + PIECE_MS, however many wait, and where many small requests wait, they have half of the time. Clients take turns, not requests: an address, or a root key, with many
- * requests has the share of one. Nobody is refused. While nothing waits, a pass has no end that anything is done at.
+ * So a pass takes about 2 x TURN_MS + PIECE_MS, however many wait, and where many small requests wait, they have half of the time. Clients
+ * take turns, not requests: an address, or a root key, with many requests has the share of one. Nobody is refused.
  */
 export class Turns {
   readonly #monotonicMs: () => number;

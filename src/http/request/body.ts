@@ -33,7 +33,10 @@ interface BodyReading {
   readonly arrived?: (bytes: number) => void;
 }
 
-/** Reads a JSON body. A large one waits for a turn of `client` before it is looked at. Refuses bytes that are not UTF-8: replacement characters would be stored. */
+/**
+ * Reads a JSON body. A large one waits for a turn of `client` before it is looked at, and gives way while it is read. Bytes that are not
+ * UTF-8 are refused: replacement characters would be stored.
+ */
 export async function readJsonBody(
   { engine: { turns }, noise }: Service,
   request: Request,
