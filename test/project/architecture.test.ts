@@ -237,6 +237,7 @@ describe('architecture', () => {
       'storage/postgres/storage.ts',
       'storage/sqlite/ledger/batchQueue.ts',
       'storage/sqlite/ledger/commitNumber.ts',
+      'storage/sqlite/ledger/commitPath.ts',
       'storage/sqlite/recovery/applyLog.ts',
       'storage/sqlite/writer/directLog.ts',
       'storage/sqlite/writer/writer.ts',

@@ -71,6 +71,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0021-a-moved-service-stays-held',
     'adr/0022-identities-are-rows',
     'adr/0023-what-is-due-comes-first',
+    'adr/0024-clients-take-turns',
   ],
 };
 

@@ -119,8 +119,7 @@ describe('texts that fall into one place of the tables of the runtime', () => {
       expect(raw.length).toBeGreaterThan(MAX_VERIFY_BODY_BYTES);
       const answer = await service.call(path, undefined, { raw, ...(rootKey === null ? { rootKey } : {}) });
       expect(answer.status).toBe(400);
-      // The answer is read by the test.
-      expect(parse.mock.calls.map(([text]) => text)).toEqual([answer.text]);
+      expect(parse).toHaveBeenCalledTimes(0);
     } finally {
       parse.mockRestore();
     }

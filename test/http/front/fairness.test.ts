@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'bun:test';
+import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 
 import { PIECE_MS } from '../../../src/engine/turns.ts';
 import type { CallOptions } from '../../support/service.ts';
@@ -102,6 +102,7 @@ describe(`${CROWD} connections of one address`, () => {
     'invalid verifications': ['/v1/keys.verifyKeys', filled(BYTES, FRAME, `{"key":"k",${FIELDS}}`), 400],
     'lists in lists': ['/v1/keys.verifyKeys', filled(BYTES, FRAME, '[[[[]]]]'), 400],
     'deep JSON': ['/v1/keys.verifyKeys', filled(BYTES, FRAME, '['.repeat(30) + ']'.repeat(30)), 400],
+    'bodies that are hardly large': ['/v1/keys.verifyKeys', filled(9 * 1024, FRAME, '{"key":1}'), 400],
     'verifications with many limits': [
       '/v1/keys.verifyKeys',
       JSON.stringify({ keys: Array.from({ length: 10 }, () => ({ key, ratelimits: limits })) }),
@@ -209,6 +210,7 @@ describe('clients take turns', () => {
       const known = loop.service.ok('/v1/apis.listApis', {}, { rootKey: made?.secret ?? '' });
       await loop.until(() => Bun.peek.status(known) === 'fulfilled');
     }
+    const wait = spyOn(loop.service.engine.turns, 'wait');
     const done: string[] = [];
     const keys = filled(BYTES, FRAME, '{"unknown":1}');
     const create = (name: string, rootKey: string, peer: string): void => {
@@ -220,5 +222,8 @@ describe('clients take turns', () => {
     await loop.until(() => done.includes('two'));
     expect(done.length).toBeLessThanOrEqual(5);
     await loop.until(() => done.length === 51);
+    const waiting = wait.mock.calls.map(([client]) => client);
+    expect(waiting.filter((client) => client === one?.rootKey.id).length).toBe(50);
+    expect(waiting.filter((client) => client === two?.rootKey.id).length).toBe(1);
   });
 });

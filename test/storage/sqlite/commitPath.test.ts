@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
 import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
-import type { Commit } from '../../../src/storage/sqlite/writer/commit.ts';
+import type { Commit, CommitRows } from '../../../src/storage/sqlite/writer/commit.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { credits } from '../../core/ledgerView.ts';
 
@@ -29,7 +29,9 @@ beforeEach(() => {
       return isIdle;
     },
     async call(method: string, ...args: unknown[]) {
-      went.push(`${method} ${(args[0] as Commit).number}`);
+      const [sent] = args;
+      const events = typeof sent === 'string' ? ((JSON.parse(sent) as CommitRows).events ?? []) : [];
+      went.push(`${method} ${typeof sent === 'string' ? events.length : (sent as Commit).number}`);
       return tookMs as never;
     },
     breakDown: (error: WriteFailure) => void broken.push(error),
@@ -133,6 +135,22 @@ describe('a batch that only spends', () => {
     expect(await here(1).catch((error: unknown) => error)).toBe(failure);
     expect(broken).toEqual([failure]);
   });
+});
+
+test('the rows of a large change are sent in parts, and others are served between two of them', async () => {
+  const committed = { idempotency: { rotation: () => ({ empties: false }) }, accounts: { readTogether() {} } };
+  const large = new Batch(committed as never, 0, 0);
+  const events = Array.from({ length: 450 }, (_, i) => ({ id: `evt_${i}`, type: 'key.create', data: '{}' }) as const);
+  large.decide({ change: { writes: [], accounts: [], events } });
+  let passes = 0;
+  const pass = (): void => {
+    passes++;
+    if (went.length < 4) setImmediate(pass);
+  };
+  setImmediate(pass);
+  await committing.commit(large, ++number);
+  expect(went).toEqual(['takeRows 200', 'takeRows 200', 'takeRows 50', 'commit 1']);
+  expect(passes).toBeGreaterThanOrEqual(3);
 });
 
 test('a batch with more to it always goes through the thread', async () => {

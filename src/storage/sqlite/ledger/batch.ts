@@ -57,6 +57,13 @@ export interface Committed {
   readonly credits: StoredCredits;
 }
 
+const ROWS_IN_A_PART = 200;
+
+function slices<T>(list: readonly T[]): T[][] {
+  const count = Math.ceil(list.length / ROWS_IN_A_PART);
+  return Array.from({ length: count }, (_, i) => list.slice(i * ROWS_IN_A_PART, (i + 1) * ROWS_IN_A_PART));
+}
+
 /** What a batch has decided, on top of the committed state. Nobody else sees it before it is durable. */
 export class Batch implements ReservationView {
   readonly accounts = new Map<number, AccountState | null>();
@@ -117,22 +124,32 @@ export class Batch implements ReservationView {
     return this.#writes.length > 0;
   }
 
-  toCommit(number: number): Commit {
+  /** Its accounts, and the last part of its rows. */
+  toCommit(number: number, rows: CommitRows | undefined): Commit {
     return {
       number,
       accounts: toLoggedAccounts(this.accounts),
-      rows: this.isPlain ? null : JSON.stringify(this.#rows()),
+      rows: rows === undefined ? null : JSON.stringify(rows),
     };
   }
 
-  #rows(): CommitRows {
-    return {
-      writes: this.#writes,
-      entries: this.#entries,
-      events: this.#events,
+  /** What it writes besides the accounts, in parts; none = it only spends. To make the text of a thousand records takes long. */
+  get rowParts(): readonly CommitRows[] {
+    if (this.isPlain) return [];
+    const others = {
       credits: this.#credits.isEmpty ? null : this.#credits.writes,
       remembered: this.rotates ? { rotation: this.rotation, answers: this.#answerRows() } : null,
     };
+    const [writes, entries, events] = [this.#writes, this.#entries, this.#events];
+    if (writes.length + entries.length + events.length <= ROWS_IN_A_PART) {
+      return [{ writes, entries, events, ...others }];
+    }
+    return [
+      ...slices(writes).map((some) => ({ writes: some })),
+      ...slices(entries).map((some) => ({ entries: some })),
+      ...slices(events).map((some) => ({ events: some })),
+      others,
+    ];
   }
 
   #answerRows(): AnswerRow[] {

@@ -1,7 +1,7 @@
 import type { Batch } from './batch.ts';
 import type { DirectLog } from '../writer/directLog.ts';
 import { endsWriting, toWriteFailure } from '../file/writeFailure.ts';
-import type { Commit } from '../writer/commit.ts';
+import type { Commit, CommitRows } from '../writer/commit.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 
 /** While the mean time of a flush is at most this, the answering thread flushes itself. */
@@ -41,12 +41,22 @@ export class CommitPath {
 
   /** Fails with a WriteFailure. */
   async commit(batch: Batch, number: number): Promise<void> {
-    const commit = batch.toCommit(number);
+    const commit = batch.toCommit(number, batch.isPlain ? undefined : await this.#sendRows(batch));
     if (batch.isPlain && this.#mayCommitHere && this.#commitHere(commit)) return;
     this.#inARow = 0;
     const tookMs = await this.#writer.call('commit', commit);
     // A batch with records to write takes longer than its flush.
     if (batch.isPlain) this.#learn(tookMs);
+  }
+
+  /** Sends all parts of its rows but the last. Between two of them, others are served: nothing is decided while a commit is under way. */
+  async #sendRows({ rowParts }: Batch): Promise<CommitRows | undefined> {
+    for (const part of rowParts.slice(0, -1)) {
+      // When it fails, so does the commit.
+      this.#writer.call('takeRows', JSON.stringify(part)).catch(() => {});
+      await new Promise((go) => setImmediate(go));
+    }
+    return rowParts.at(-1);
   }
 
   get #mayCommitHere(): boolean {

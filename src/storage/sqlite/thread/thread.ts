@@ -37,6 +37,8 @@ function carryOut(call: ThreadCall): unknown {
   switch (call.method) {
     case 'start':
       return start(...call.args);
+    case 'takeRows':
+      return writer?.takeRows(...call.args);
     case 'commit':
       return commit(...call.args);
     case 'applyAccounts':

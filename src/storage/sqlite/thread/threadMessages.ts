@@ -14,6 +14,8 @@ export type ThreadStart =
 /** What a thread can be asked, and what it answers. */
 export interface ThreadMethods {
   start(options: ThreadStart): void;
+  /** A part of the rows of the next commit, as JSON (CommitRows). */
+  takeRows(rows: string): void;
   /** Answers how many milliseconds it took. */
   commit(commit: Commit): number;
   applyAccounts(numbers: Float64Array): void;

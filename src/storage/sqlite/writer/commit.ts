@@ -29,21 +29,21 @@ export interface Commit {
   /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
   readonly accounts: Float64Array;
   /**
-   * CommitRows as JSON; null = it writes nothing else. A large text reaches the writer thread in a tenth of the time that its parts would
-   * take, and the answering thread pays for it.
+   * CommitRows as JSON, the last part of them; null = it writes nothing else. A text reaches the writer thread in a tenth of the time that
+   * the objects in it would take, and the answering thread pays for it.
    */
   readonly rows: string | null;
 }
 
-/** What a commit writes besides the accounts. */
+/** What a commit writes besides the accounts, or a part of it. */
 export interface CommitRows {
-  readonly writes: readonly (RecordWrite | WindowWrite)[];
-  readonly entries: readonly EntryRow[];
-  readonly events: readonly EventRow[];
+  readonly writes?: readonly (RecordWrite | WindowWrite)[];
+  readonly entries?: readonly EntryRow[];
+  readonly events?: readonly EventRow[];
   /** null: nothing but the balances of accounts changes. */
-  readonly credits: CreditWrites | null;
+  readonly credits?: CreditWrites | null;
   /** Null: the batch remembers no answers, and its partitions stay as they are. */
-  readonly remembered: RememberedAnswers | null;
+  readonly remembered?: RememberedAnswers | null;
 }
 
 /** Which partition of the remembered answers runs from now on. */

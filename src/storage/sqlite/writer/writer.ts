@@ -34,6 +34,8 @@ export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Bound>>();
   readonly #addedFlushMs: number;
+  /** Parts of the rows of the next commit. */
+  readonly #parts: string[] = [];
   readonly #connection = {
     statement: (sql: string) => this.#statement(sql),
     transaction: (work: () => void) => this.#transaction(work),
@@ -47,14 +49,19 @@ export class Writer {
     this.#addedFlushMs = options.addedFlushMs;
   }
 
+  takeRows(rows: string): void {
+    this.#parts.push(rows);
+  }
+
   commit({ number, accounts, rows }: Commit): void {
+    const parts = [...this.#parts.splice(0), ...(rows === null ? [] : [rows])];
     this.#transaction(() => {
-      if (rows !== null) this.#writeRows(JSON.parse(rows) as CommitRows);
+      for (const part of parts) this.#writeRows(JSON.parse(part) as CommitRows);
       this.#run('INSERT INTO ledger_log (number, entries) VALUES (?, ?)', [number, toLog(accounts)]);
     });
   }
 
-  #writeRows({ writes, remembered, entries, events, credits }: CommitRows): void {
+  #writeRows({ writes = [], remembered = null, entries = [], events = [], credits = null }: CommitRows): void {
     for (const write of writes) this.#write(write);
     if (remembered !== null) this.#remember(remembered);
     for (const entry of entries) this.#noteEntry(entry);
