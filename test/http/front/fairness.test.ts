@@ -178,6 +178,36 @@ describe(`${CROWD} connections of one address`, () => {
   });
 });
 
+describe('work on many keys gives way between them', () => {
+  const COUNT = 200;
+
+  test.each([
+    ['/v1/keys.createKeys', (apiId: string) => ({ apiId, keys: Array.from({ length: COUNT }, () => ({})) })],
+    [
+      '/v1/migrations.createKeys',
+      (apiId: string) => Array.from({ length: COUNT / 2 }, (_, i) => ({ apiId, plaintext: `made-elsewhere-${i}` })),
+    ],
+  ] as const)('%s: a pass makes a few of them', async (path, bodyOf) => {
+    loop = await Loop.start();
+    // Each new key needs random bytes for its id.
+    const random = spyOn(loop.service.engine.system, 'randomBytes');
+    const made = loop.service.call(path, bodyOf(loop.apiId));
+    const drawn: number[] = [];
+    let before = 0;
+    await loop.until(() => {
+      drawn.push(random.mock.calls.length - before);
+      before = random.mock.calls.length;
+      return Bun.peek.status(made) !== 'pending';
+    });
+    expect((await made).status).toBe(200);
+    expect(before).toBeGreaterThanOrEqual(COUNT / 2);
+    // Two draws for each key, and one look at the clock between two keys. Events are made at the end, together.
+    const drafting = drawn.filter((count) => count > 0).slice(0, -1);
+    expect(drafting.length).toBeGreaterThan(5);
+    expect(Math.max(...drafting)).toBeLessThanOrEqual((2 * PIECE_MS) / LOOK_MS + 4);
+  });
+});
+
 describe('clients take turns', () => {
   const raw = filled(BYTES, FRAME, '[[[[]]]]');
   const send = (options: CallOptions): { isDone: boolean } => {
