@@ -289,17 +289,17 @@ function newId(system: System, kind: 'ws' | 'node' | 'folder'): string {
   return makeId(kind, system.nowMs(), system.randomBytes(ID_RANDOM_BYTES));
 }
 
-/** Logs a failure of commits when it begins and when it ends, not once for every request. */
+/** Logs a failure of commits when it begins and when it ends. A disk with little space fits small commits and refuses large ones. */
 function observeLedger(metrics: HttpMetrics, log: Log): LedgerObserver {
   let failure: string | null = null;
   return {
     committed(size, milliseconds) {
       metrics.committed(size, milliseconds);
-      if (failure !== null) log.info('commits are possible again', { after: failure });
+      if (failure !== null) log.limited('info', 'commits are possible again', { after: failure });
       failure = null;
     },
     refused(reason) {
-      if (reason !== failure) log.warn('commits are not possible', { reason });
+      if (reason !== failure) log.limited('warn', 'commits are not possible', { reason });
       failure = reason;
     },
     noteFailed: (reason) => log.warn('the file commit-number could not be written; it will be tried again', { reason }),

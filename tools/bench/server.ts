@@ -39,7 +39,8 @@ const { config, problems } = readConfig({
 });
 if (config === null) throw new Error(problems.join(' '));
 
-const log = new Log({ level: 'warn', format: 'text', nowMs: wallClockMs, write: (line) => console.error(line) });
+const level = order.flags?.['logLevel'] === 'error' ? 'error' : 'warn';
+const log = new Log({ level, format: 'text', nowMs: wallClockMs, write: (line) => console.error(line) });
 const control = placeControl(order.folder);
 const startedAt = new Date(wallClockMs()).toISOString();
 const digester = new Digester(config.pepper);

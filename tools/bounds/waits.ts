@@ -69,7 +69,11 @@ async function measureRow(crowd: Crowd): Promise<WaitRow> {
   const folder = mkdtempSync(join(tmpdir(), 'keystile-waits-'));
   fillFolder(folder, KEYS, 'plain');
   addRootKey(folder);
-  const service = await Child.startService({ folder, addedFlushMs: 0, flags: { trustedProxies: '127.0.0.1' } });
+  const service = await Child.startService({
+    folder,
+    addedFlushMs: 0,
+    flags: { trustedProxies: '127.0.0.1', logLevel: 'error' },
+  });
   try {
     const rootKey = { none: null, 'with the right': ROOT_KEY, 'without the right': await limitedRootKey(service.port) };
     const text = requestText(crowd, CROWD_ADDRESS, rootKey[crowd.rootKey]);
