@@ -140,7 +140,7 @@ describe('a batch that only spends', () => {
 test('the rows of a large change are sent in parts, and others are served between two of them', async () => {
   const committed = { idempotency: { rotation: () => ({ empties: false }) }, accounts: { readTogether() {} } };
   const large = new Batch(committed as never, 0, 0);
-  const events = Array.from({ length: 450 }, (_, i) => ({ id: `evt_${i}`, type: 'key.create', data: '{}' }) as const);
+  const events = Array.from({ length: 450 }, (_, i) => ({ id: `evt_${i}`, type: 'key.created', data: '{}' }) as const);
   large.decide({ change: { writes: [], accounts: [], events } });
   let passes = 0;
   const pass = (): void => {
