@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import type { RefillRule, RefillVersion } from '../../src/core/records.ts';
 import { planRefill, planUntil, runningEpoch, stepAt, versionAt } from '../../src/core/refillPlan.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
-import { daily } from './temporalCalendar.ts';
+import { daily } from './calendar/temporalCalendar.ts';
 
 const DAY_MS = 86_400_000;
 const add = (amount: number): RefillRule => ({ ...daily('UTC'), mode: 'add', amount, max: null, sinceMs: 0 });

@@ -1,4 +1,4 @@
-import type { Epoch, Schedule } from '../../src/core/calendar.ts';
+import type { Epoch, Schedule } from '../../../src/core/calendar.ts';
 
 /**
  * The oracle is Temporal, which Bun has and the implementation may not use. Days are counted here by walking them one

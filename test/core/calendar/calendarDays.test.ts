@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import * as fc from 'fast-check';
-import { Calendar, epochAt, isTimeZone } from '../../src/core/calendar.ts';
+import { Calendar, epochAt, isTimeZone } from '../../../src/core/calendar.ts';
 import {
   seed,
   daily,
