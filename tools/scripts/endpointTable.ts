@@ -41,7 +41,7 @@ function toEndpoint(route: Described): Endpoint {
     ...(path === 'reservations.create' ? { needsNoRootKey: true } : {}),
     ...asksFirst(command),
     fields,
-    answer: answerOf(route.response),
+    answer: { ...answerOf(route.response), ...COUNTS[path] },
     example: exampleWords(route.example.request, fields),
   };
 }
@@ -56,6 +56,15 @@ function asksFirst(command: string): Pick<Endpoint, 'asksFirst'> {
 }
 
 const MAX_COLUMNS = 8;
+const REFUSALS = ['rateLimited', 'usageExceeded', 'forbidden', 'disabled', 'expired', 'insufficientPermissions'];
+/** Rows of counts: what a row stands for, then the sums, then the refusals. */
+const COUNTS: Readonly<Record<string, Pick<EndpointAnswer, 'groups' | 'columns'>>> = {
+  'analytics.getVerifications': {
+    groups: ['time', 'keyId', 'identity', 'tag', 'tags'],
+    columns: ['total', 'credits', 'valid', ...REFUSALS, 'notFound'],
+  },
+  'keys.getVerifications': { groups: ['time'], columns: ['credits', 'success', ...REFUSALS] },
+};
 const SCALAR = new Set(['string', 'integer', 'boolean']);
 /** The same in every row. */
 const CONSTANT = 'workspaceId';

@@ -19,7 +19,8 @@ export function recordsOf({ answer: { list } }: Endpoint, answer: object): reado
 
 function listText(endpoint: Endpoint, answer: object, list: string | null): string {
   const records = recordsOf(endpoint, answer);
-  const { columns = [] } = endpoint.answer;
+  const { groups = [], columns: others = [] } = endpoint.answer;
+  const columns = [...groups.filter((name) => records.some((each) => each[name] !== undefined)), ...others];
   const rows = records.map((each) => columns.map((column) => shown(endpoint, column, each[column])));
   const { total, cursor } = answer as { total?: unknown; cursor?: unknown };
   const count = typeof total === 'number' && list !== null ? `${records.length} of ${total} ${list}. ` : '';
@@ -48,9 +49,10 @@ function shown({ answer: { times, durations } }: Endpoint, name: string, value: 
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** A rate limit in words, other objects as JSON. */
+/** A rate limit in words, the owner of a row by your own id, other objects as JSON. */
 function objectText(value: Fields): string {
-  const { name, limit, duration, async } = value;
+  const { name, limit, duration, async, id, externalId, ...more } = value;
+  if (typeof externalId === 'string' && Object.keys(more).length === 0) return externalId === '' ? `${id}` : externalId;
   if (typeof limit !== 'number' || typeof duration !== 'number') return JSON.stringify(value);
   const words = `${limit} in ${showDuration(duration)}${async === false ? ', strict' : ''}`;
   return typeof name === 'string' ? `${name}: ${words}` : words;

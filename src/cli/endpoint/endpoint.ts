@@ -69,6 +69,8 @@ export interface EndpointField {
 export interface EndpointAnswer {
   /** The member that holds the records, or null when the answer itself is the list. Absent: the answer is one record. */
   readonly list?: string | null;
+  /** What a record can stand for: the first columns, of which only those are shown that a record has. */
+  readonly groups?: readonly string[];
   /** The columns of a table of records. */
   readonly columns?: readonly string[];
   readonly times: readonly string[];

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'bun:test';
+
+import { ROUTES } from '../../src/http/routes/routeTable.ts';
+import { answerText } from '../../src/cli/endpoint/answerText.ts';
+import type { Endpoint } from '../../src/cli/endpoint/endpoint.ts';
+import endpoints from '../../src/cli/endpoint/endpoints.json';
+
+const TABLE = endpoints as unknown as readonly Endpoint[];
+
+interface Row {
+  readonly properties: object;
+}
+interface Rows {
+  readonly items?: Row;
+  readonly properties: Readonly<Record<string, { readonly items: Row }>>;
+}
+
+function endpoint(path: string): Endpoint {
+  return TABLE.find((each) => each.path === path) as Endpoint;
+}
+
+const COUNTS = {
+  valid: 5,
+  notFound: 8,
+  forbidden: 0,
+  usageExceeded: 1,
+  rateLimited: 2,
+  disabled: 0,
+  insufficientPermissions: 0,
+  expired: 0,
+  unauthorized: 0,
+  total: 16,
+  credits: 9,
+};
+
+function shown(...rows: readonly object[]): string[] {
+  return answerText(endpoint('analytics.getVerifications'), rows, '').split('\n');
+}
+
+describe('rows of counts', () => {
+  test('show the tag that a row stands for, the total and the credits', () => {
+    expect(shown({ ...COUNTS, tag: 'path=/orders' }, COUNTS)).toEqual([
+      'TAG           TOTAL  CREDITS  VALID  RATE LIMITED  USAGE EXCEEDED  FORBIDDEN  DISABLED  EXPIRED  INSUFFICIENT PERMISSIONS  NOT FOUND',
+      'path=/orders  16     9        5      2             1               0          0         0        0                         8',
+      '-             16     9        5      2             1               0          0         0        0                         8',
+      '',
+    ]);
+  });
+
+  test('show everything that they are grouped by, and nothing else', () => {
+    const heading = (row: object): string | undefined => shown(row)[0]?.split(/ {2,}TOTAL/)[0];
+    expect(heading({ ...COUNTS, time: 0 })).toBe('TIME');
+    expect(heading({ ...COUNTS, keyId: 'key_1', tags: [] })).toBe('KEY ID  TAGS');
+    expect(heading(COUNTS)).toStartWith('TOTAL');
+    const identity = { id: 'id_1', externalId: 'acme' };
+    expect(shown({ ...COUNTS, identity })[1]).toStartWith('acme      16');
+    expect(shown({ ...COUNTS, identity: { ...identity, externalId: '' } })[1]).toStartWith('id_1      16');
+  });
+
+  test.each(['analytics.getVerifications', 'keys.getVerifications'])('%s: every field is a column', (path) => {
+    const { response } = ROUTES.find((route) => route.path === `/v1/${path}`) as { response: Rows };
+    const { properties } = response.items ?? (response.properties['verifications']?.items as Row);
+    const { groups = [], columns = [] } = endpoint(path).answer;
+    const always0 = 'unauthorized';
+    expect([...groups, ...columns].toSorted()).toEqual(
+      Object.keys(properties)
+        .filter((name) => name !== always0)
+        .toSorted(),
+    );
+  });
+});
