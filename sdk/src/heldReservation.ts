@@ -32,8 +32,8 @@ export function toReserveWire(key: string, options: ReserveOptions): ReserveRequ
 type Send = (sending: Sending) => Promise<unknown>;
 
 /**
- * A verdict, and the credits that are held if it is VALID. With `await using`, what is neither settled nor released is released at the
- * end of the block.
+ * A verdict, and the credits that are held if it is VALID. Close it in `finally`: what was neither settled nor released is released then.
+ * `await using` closes it at the end of the block, where the runtime has that syntax.
  * When nothing is held, `settle` and `release` do nothing and answer null.
  */
 export class HeldReservation {
@@ -67,8 +67,12 @@ export class HeldReservation {
    * Releases what nobody has tried to end. Never throws: a reservation that cannot be released now ends when it expires. So does one whose
    * settlement failed: the call has happened, and is not given away.
    */
-  async [Symbol.asyncDispose](): Promise<void> {
+  async close(): Promise<void> {
     if (!this.#isEnding) await this.release().catch(() => {});
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 
   async #end(method: 'settle' | 'release', fields: object): Promise<EndedReservation | null> {

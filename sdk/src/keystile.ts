@@ -120,7 +120,8 @@ export class Keystile implements Groups {
   }
 
   /**
-   * Verifies a key and holds the credits that the call may cost. Settle it with the real cost; with `await using` it is released otherwise.
+   * Verifies a key and holds the credits that the call may cost. Settle it with the real cost, and close it in `finally`: it is released
+   * when it was not settled.
    * Never throws, as `verify`. Settling and releasing need a root key with the right to verify.
    */
   async reserve(key: string, options: ReserveOptions): Promise<HeldReservation> {

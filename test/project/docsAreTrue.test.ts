@@ -133,6 +133,18 @@ describe('the documentation', () => {
     expect(PAGES.filter((page) => codeIn(page).some((code) => /\bnpx bun\b/.test(code)))).toEqual([]);
   });
 
+  test('no program that is shown needs a newer Node than 20, the oldest that the SDK runs on', () => {
+    const usesUsing = (text: string): boolean => /\busing \w+ =/.test(text);
+    const shown = PAGES.flatMap((page) =>
+      (read(page).match(/^```(?:js|ts|mjs)\b[\s\S]*?^```/gm) ?? []).map((text) => [page, text]),
+    );
+    expect(shown.length).toBeGreaterThan(10);
+    expect(shown.filter(([, text = '']) => usesUsing(text))).toEqual([]);
+    const examples = [...new Bun.Glob('examples/**/*.{js,ts,mjs}').scanSync('.')];
+    expect(examples.length).toBeGreaterThan(3);
+    expect(examples.filter((file) => usesUsing(read(file)))).toEqual([]);
+  });
+
   test('the first code of the README is the SDK', () => {
     expect(/^```[^\n]*\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1]).toStartWith(
       "import { protect } from '@keystile/sdk/",

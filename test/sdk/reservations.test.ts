@@ -50,6 +50,22 @@ describe('a reservation in a block', () => {
     expect(await balance(keyId)).toEqual({ remaining: 100, held: 0 });
   });
 
+  test('that closes it in finally is the same, where there is no `await using`', async () => {
+    const { key, keyId } = await service.createKey({ remaining: 100 });
+    for (const [cost, remaining] of [
+      [25, 75],
+      [null, 75],
+    ] as const) {
+      const reservation = await keystile().reserve(key, { cost: 40 });
+      try {
+        if (cost !== null) await reservation.settle(cost);
+      } finally {
+        await reservation.close();
+      }
+      expect(await balance(keyId)).toEqual({ remaining, held: 0 });
+    }
+  });
+
   test('whose settlement fails stays held: the call has happened', async () => {
     const { key, keyId } = await service.createKey({ remaining: 100 });
     const call = async (): Promise<void> => {
