@@ -48,6 +48,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   await page.getByLabel('Roles').fill(HOSTILE);
   await page.getByLabel('Permissions').fill('documents.read');
   await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
+  expect(await page.getByText('Verifications do not answer with it.').count()).toBe(1);
   await at.expectAccessible();
   await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
@@ -89,6 +90,7 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await page.getByLabel('Name').fill(HOSTILE);
   await page.getByLabel('Credits').fill('100');
   await page.getByLabel('Meta').fill('{"tier": "gold"}');
+  expect(await page.getByText('Verifications answer with it.').count()).toBe(1);
   await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
   const read = () => server.ok('/v1/identities.getIdentity', { externalId: 'acme' });

@@ -1598,7 +1598,7 @@ export type Plan = {
   readonly id: string;
   /** The name of the plan. It is unique. */
   readonly name: string;
-  /** Metadata of the plan. `{}` when none is set. */
+  /** Metadata of the plan, which no verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
   /** The credits of a new holder. Absent when the plan has no credits. */
   readonly remaining?: number | undefined;
@@ -1690,7 +1690,7 @@ export type PlansCreatePlanRequest = {
   readonly maxKeys?: number | null | undefined;
   /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** Metadata of the plan. null: none. */
+  /** Metadata of the plan, which no verdict repeats. null: none. */
   readonly meta?: Meta | null | undefined;
 };
 
@@ -1749,7 +1749,7 @@ export type PlansUpdatePlanRequest = {
   readonly maxKeys?: number | null | undefined;
   /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** Metadata of the plan. null: none. */
+  /** Metadata of the plan, which no verdict repeats. null: none. */
   readonly meta?: Meta | null | undefined;
 };
 

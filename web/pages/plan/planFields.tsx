@@ -79,6 +79,6 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
           ),
         ]
       : []),
-    metaField(),
+    metaField('Verifications do not answer with it.'),
   ];
 }

@@ -128,25 +128,25 @@ export function linesOf(text: string): string[] {
     .filter((line) => line !== '');
 }
 
-/** Metadata as JSON. */
-export function metaField<Of extends { readonly meta: object }>(): EditedField<Of> {
+/** Metadata as JSON. `use` says where it is seen: verdicts repeat that of keys and customers. */
+export function metaField<Of extends { readonly meta: object }>(use = 'Verifications answer with it.'): EditedField<Of> {
   const name = 'meta';
   return {
     name,
     label: 'Meta',
     text: ({ meta }) => (Object.keys(meta).length === 0 ? '' : JSON.stringify(meta, null, 2)),
-    input: (text) => <MetaField text={text} />,
+    input: (text) => <MetaField text={text} use={use} />,
     toPatch: (text) => ({ [name]: metaOf(text) ?? null }),
   };
 }
 
-export function MetaField({ text = '' }: { readonly text?: string }) {
+function MetaField({ text, use }: { readonly text: string; readonly use: string }) {
   return (
     <LongField
       label="Meta"
       name="meta"
       text={text}
-      hint='A JSON object, for example {"team": "search"}. Verifications answer with it. Empty: none.'
+      hint={`A JSON object, for example {"team": "search"}. ${use} Empty: none.`}
     />
   );
 }

@@ -20,7 +20,7 @@ export const PlanObject = component(
   strict({
     id: PlanId,
     name: field(Text, 'The name of the plan. It is unique.', 'pro'),
-    meta: field(Meta, 'Metadata of the plan. `{}` when none is set.'),
+    meta: field(Meta, 'Metadata of the plan, which no verdict repeats. `{}` when none is set.'),
     remaining: optional(Whole, 'The credits of a new holder. Absent when the plan has no credits.', 1000),
     metered: SHOWN_METERED,
     refill: optional(RefillObject, 'The refill of its holders. Absent when there is none.'),
@@ -105,7 +105,7 @@ export const PLAN_FIELDS = {
     'When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none.',
     { creditsBelow: 100 },
   ),
-  meta: optional(orNull(Meta), 'Metadata of the plan. null: none.', { price: '29 EUR' }),
+  meta: optional(orNull(Meta), 'Metadata of the plan, which no verdict repeats. null: none.', { price: '29 EUR' }),
 };
 
 /** The fields of a plan that a request can set. */
