@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"reflect"
 	"testing"
@@ -14,8 +15,20 @@ import (
 )
 
 type caseFile struct {
-	Status map[keystile.VerdictCode]int `json:"status"`
-	Cases  []struct {
+	Status  map[keystile.VerdictCode]int `json:"status"`
+	Answers []struct {
+		Name    string `json:"name"`
+		Service struct {
+			Status     int             `json:"status"`
+			Date       string          `json:"date"`
+			RetryAfter string          `json:"retryAfter"`
+			Body       json.RawMessage `json:"body"`
+		} `json:"service"`
+		Status  int                `json:"status"`
+		Headers map[string]*string `json:"headers"`
+		Body    map[string]any     `json:"body"`
+	} `json:"answers"`
+	Cases []struct {
 		Name  string                    `json:"name"`
 		Key   keystile.CreateKeyRequest `json:"key"`
 		Steps []caseStep                `json:"steps"`
@@ -61,7 +74,8 @@ type caseKey struct {
 	id, secret, previous string
 }
 
-func TestSharedCases(t *testing.T) {
+func readCases(t *testing.T) caseFile {
+	t.Helper()
 	text, err := os.ReadFile("../cases.json")
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +86,40 @@ func TestSharedCases(t *testing.T) {
 	if err := decoder.Decode(&file); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestAnswersAreThoseOfEveryClient(t *testing.T) {
+	for _, each := range readCases(t).Answers {
+		t.Run(each.Name, func(t *testing.T) {
+			headers := []string{"Date", each.Service.Date}
+			if each.Service.RetryAfter != "" {
+				headers = append(headers, "Retry-After", each.Service.RetryAfter)
+			}
+			server := script(t, answers(each.Service.Status, string(each.Service.Body), headers...))
+			client := clientOf(t, server.URL, func(o *keystile.Options) { o.Retries = -1 })
+			got := visit(client.Protect(greeting, keystile.Route{}), "X-API-Key", testKey)
+			if got.Code != each.Status {
+				t.Errorf("got the status %d", got.Code)
+			}
+			for name, want := range each.Headers {
+				values := got.Header().Values(name)
+				if want == nil && len(values) != 0 || want != nil && (len(values) != 1 || values[0] != *want) {
+					t.Errorf("%s: got %q", name, values)
+				}
+			}
+			var body any
+			decoder := json.NewDecoder(got.Body)
+			decoder.UseNumber()
+			if each.Status != http.StatusOK && (decoder.Decode(&body) != nil || !contains(body, each.Body)) {
+				t.Errorf("want %v, got %v", each.Body, body)
+			}
+		})
+	}
+}
+
+func TestSharedCases(t *testing.T) {
+	file := readCases(t)
 	if len(file.Cases) < 40 {
 		t.Fatalf("want at least 40 cases, got %d", len(file.Cases))
 	}

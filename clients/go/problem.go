@@ -16,7 +16,14 @@ type problem struct {
 	Status int         `json:"status"`
 	Detail string      `json:"detail"`
 	Code   VerdictCode `json:"code"`
+	// RequestID finds the verification in the log of the service.
+	RequestID string `json:"requestId,omitempty"`
+	// Retryable: the same request can pass later. Clients that repeat every 429 should read it.
+	Retryable bool `json:"retryable"`
 }
+
+// maxShownPolicies is how many limits RateLimit-Policy names. Gateways have 4 to 8 KiB for all headers.
+const maxShownPolicies = 8
 
 // detailOfCode speaks to the sender of the key. It says nothing about the service behind.
 var detailOfCode = map[VerdictCode]string{
@@ -35,14 +42,18 @@ func writeRefusal(w http.ResponseWriter, verdict Verdict) {
 	status := verdict.Status()
 	header := w.Header()
 	header.Set("Content-Type", "application/problem+json")
+	header.Set("Cache-Control", "no-store")
 	if status == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", "Bearer")
 	}
-	if pause := pauseOf(verdict); pause > 0 {
+	pause := pauseOf(verdict)
+	if pause > 0 {
 		header.Set("Retry-After", strconv.FormatInt(wholeSecondsOf(pause), 10))
 	}
+	header.Set("Keystile-Retryable", strconv.FormatBool(pause > 0))
 	body, err := json.Marshal(problem{
 		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detailOfCode[verdict.Code], Code: verdict.Code,
+		RequestID: requestIDOf(verdict), Retryable: pause > 0,
 	})
 	if err != nil {
 		panic("keystile: a problem of plain texts cannot be written: " + err.Error())
@@ -52,14 +63,36 @@ func writeRefusal(w http.ResponseWriter, verdict Verdict) {
 	_, _ = w.Write(append(body, '\n'))
 }
 
-// setRateLimit tells the sender how much of a limit is left, and for how many seconds.
+func requestIDOf(verdict Verdict) string {
+	if verdict.Cause != nil {
+		return verdict.Cause.RequestID
+	}
+	return verdict.RequestID
+}
+
+// setRateLimit tells the sender what each limit grants, first the one that refused, and how much of that one is left.
 func setRateLimit(header http.Header, verdict Verdict) {
 	limit := shownLimit(verdict)
 	if limit == nil {
 		return
 	}
-	header.Set("RateLimit-Policy", fmt.Sprintf("%s;q=%d", quoted(limit.Name), limit.Limit))
+	policies := []string{policyOf(limit)}
+	for index := range verdict.Ratelimits {
+		if other := &verdict.Ratelimits[index]; other != limit && len(policies) < maxShownPolicies {
+			policies = append(policies, policyOf(other))
+		}
+	}
+	header.Set("RateLimit-Policy", strings.Join(policies, ", "))
 	header.Set("RateLimit", fmt.Sprintf("%s;r=%d;t=%d", quoted(limit.Name), max(0, limit.Remaining), wholeSecondsOf(verdict.until(limit.Reset))))
+}
+
+// policyOf has no window when the service is older than this client and does not say it.
+func policyOf(limit *RatelimitState) string {
+	policy := fmt.Sprintf("%s;q=%d", quoted(limit.Name), limit.Limit)
+	if limit.Duration == 0 {
+		return policy
+	}
+	return fmt.Sprintf("%s;w=%d", policy, wholeSecondsOf(time.Duration(limit.Duration)*time.Millisecond))
 }
 
 // shownLimit is the limit that refused, the one that ends last if there are several, else the first.
@@ -76,14 +109,20 @@ func shownLimit(verdict Verdict) *RatelimitState {
 
 // pauseOf is how long the sender should wait, or 0 when waiting is not known to help.
 func pauseOf(verdict Verdict) time.Duration {
+	// Less than a second is still a second: 0 would mean at once.
 	if verdict.Cause != nil {
-		return verdict.Cause.RetryAfter
+		return max(time.Second, verdict.Cause.RetryAfter)
 	}
-	if limit := shownLimit(verdict); verdict.Code == CodeRateLimited && limit != nil {
-		// Less than a second is still a second: 0 would mean at once.
-		return max(time.Second, verdict.until(limit.Reset))
+	if verdict.Code == CodeRateLimited {
+		if limit := shownLimit(verdict); limit != nil {
+			return max(time.Second, verdict.until(limit.Reset))
+		}
+		return time.Second
 	}
-	return 0
+	if verdict.NextRefillAt.IsZero() {
+		return 0
+	}
+	return max(time.Second, verdict.until(verdict.NextRefillAt))
 }
 
 // until counts from when the service decided, by its own clock.

@@ -62,8 +62,10 @@ type Verdict struct {
 	Roles       []string     `json:"roles"`
 	Identity    *IdentityRef `json:"identity,omitempty"`
 	// Remaining is what is left of the credits, or nil for a key without credits.
-	Remaining  *int64           `json:"remaining,omitempty"`
-	Ratelimits []RatelimitState `json:"ratelimits,omitempty"`
+	Remaining *int64 `json:"remaining,omitempty"`
+	// NextRefillAt is when the credits that did not suffice are refilled next. Zero: another code, or they have no refill.
+	NextRefillAt Time             `json:"nextRefillAt"`
+	Ratelimits   []RatelimitState `json:"ratelimits,omitempty"`
 
 	// at is when the service decided, by its own clock.
 	at time.Time
@@ -71,9 +73,11 @@ type Verdict struct {
 
 // RatelimitState is what a verdict says about a rate limit.
 type RatelimitState struct {
-	Name      string `json:"name"`
-	Limit     int64  `json:"limit"`
-	Remaining int64  `json:"remaining"`
+	Name  string `json:"name"`
+	Limit int64  `json:"limit"`
+	// Duration is the window in milliseconds, or 0 when the service is older than this client.
+	Duration  int64 `json:"duration"`
+	Remaining int64 `json:"remaining"`
 	// Reset is when the window ends.
 	Reset Time `json:"reset"`
 	Async bool `json:"async"`

@@ -1,5 +1,5 @@
-import { type NamedRatelimitResult, VERDICT_STATUS } from './generated/api.ts';
-import type { Verdict } from './verdict.ts';
+import { MAX_SHOWN_POLICIES, type NamedRatelimitResult, VERDICT_STATUS } from './generated/api.ts';
+import type { KeyState, Verdict } from './verdict.ts';
 
 /** What a refused request is answered, over any framework. */
 export interface RefusalResponse {
@@ -13,6 +13,8 @@ export interface RefusalResponse {
     readonly detail: string;
     readonly code: Verdict['code'];
     readonly requestId?: string;
+    /** Whether the same request can pass later, when nothing but time has changed. Clients that repeat every 429 should read it. */
+    readonly retryable: boolean;
   };
 }
 
@@ -40,6 +42,8 @@ export function refusalOf(verdict: Verdict): RefusalResponse | null {
   if (verdict.valid) return null;
   const status = STATUS[verdict.code];
   const requestId = verdict.code === 'UNAVAILABLE' ? verdict.cause.requestId : verdict.requestId;
+  const seconds = retryAfter(verdict);
+  const retryable = seconds !== null;
   return {
     status,
     headers: {
@@ -47,7 +51,8 @@ export function refusalOf(verdict: Verdict): RefusalResponse | null {
       'cache-control': 'no-store',
       ...(status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
       ...ratelimitHeaders(verdict),
-      ...(status === 503 ? { 'retry-after': String(secondsOf(verdict)) } : {}),
+      ...(retryable ? { 'retry-after': String(seconds) } : {}),
+      'keystile-retryable': String(retryable),
     },
     body: {
       type: 'about:blank',
@@ -56,30 +61,52 @@ export function refusalOf(verdict: Verdict): RefusalResponse | null {
       detail: DETAIL[verdict.code],
       code: verdict.code,
       ...(requestId ? { requestId } : {}),
+      retryable,
     },
   };
 }
 
-/** RateLimit-Policy and RateLimit (IETF httpapi draft) of the limit that refused or else the first; Retry-After when it refused. */
+/**
+ * Headers of the IETF httpapi draft: RateLimit-Policy says what each limit grants, first the one that refused, and RateLimit what is left of
+ * the first. Retry-After says when a limit that refused lets requests pass again.
+ */
 export function ratelimitHeaders(verdict: Verdict): Record<string, string> {
-  if (verdict.code === 'UNAVAILABLE') return {};
-  const shown = shownLimit(verdict.ratelimits ?? []);
-  if (shown === undefined) return {};
-  // Both are times of the service: the clock of this machine may differ.
-  const seconds = Math.max(0, Math.ceil((shown.reset - (verdict.answeredAt ?? Date.now())) / 1000));
-  const name = JSON.stringify(shown.name.replaceAll(/[^\x20-\x7e]/g, '?'));
+  const shown = shownLimit(verdict);
+  if (shown === undefined || verdict.code === 'UNAVAILABLE') return {};
+  const others = (verdict.ratelimits ?? []).filter((limit) => limit !== shown).slice(0, MAX_SHOWN_POLICIES - 1);
+  const seconds = secondsUntil(shown.reset, verdict);
   return {
-    'ratelimit-policy': `${name};q=${shown.limit}`,
-    ratelimit: `${name};r=${shown.remaining};t=${seconds}`,
+    'ratelimit-policy': [shown, ...others].map(policyOf).join(', '),
+    ratelimit: `${quoted(shown.name)};r=${shown.remaining};t=${seconds}`,
     ...(verdict.code === 'RATE_LIMITED' ? { 'retry-after': String(Math.max(1, seconds)) } : {}),
   };
 }
 
-function shownLimit(limits: readonly NamedRatelimitResult[]): NamedRatelimitResult | undefined {
+/** A service that is older than this SDK does not say the window. */
+function policyOf({ name, limit, duration }: NamedRatelimitResult): string {
+  const window = (duration as number | undefined) === undefined ? '' : `;w=${Math.ceil(duration / 1000)}`;
+  return `${quoted(name)};q=${limit}${window}`;
+}
+
+/** A structured header is ASCII only: other characters are replaced. */
+function quoted(name: string): string {
+  return JSON.stringify(name.replaceAll(/[^\x20-\x7e]/g, '?'));
+}
+
+function shownLimit(verdict: Verdict): NamedRatelimitResult | undefined {
+  const limits = verdict.code === 'UNAVAILABLE' ? [] : (verdict.ratelimits ?? []);
   return limits.find(({ exceeded }) => exceeded) ?? limits[0];
 }
 
-function secondsOf(verdict: Verdict): number {
-  const waitMs = verdict.code === 'UNAVAILABLE' ? (verdict.cause.retryAfterMs ?? 0) : 0;
-  return Math.max(1, Math.ceil(waitMs / 1000));
+/** The seconds after which the same request can pass; null: it is not known that waiting helps. */
+function retryAfter(verdict: Verdict): number | null {
+  if (verdict.code === 'UNAVAILABLE') return Math.max(1, Math.ceil((verdict.cause.retryAfterMs ?? 0) / 1000));
+  const shown = verdict.code === 'RATE_LIMITED' ? shownLimit(verdict)?.reset : verdict.nextRefillAt;
+  if (shown === undefined) return verdict.code === 'RATE_LIMITED' ? 1 : null;
+  return Math.max(1, secondsUntil(shown, verdict));
+}
+
+/** Both are times of the service: the clock of this machine may differ. */
+function secondsUntil(unixMs: number, { answeredAt = Date.now() }: KeyState): number {
+  return Math.max(0, Math.ceil((unixMs - answeredAt) / 1000));
 }

@@ -28,6 +28,8 @@ export const MAX_WINDOW_MS = 366 * 24 * 60 * 60 * 1000;
 export const MAX_LIMITS_PER_KEY = 50;
 export const MAX_LIMIT_NAME_LENGTH = 128;
 export const MAX_ADHOC_LIMITS_PER_OWNER = 100;
+/** Limits that the header RateLimit-Policy of one answer names. Gateways have 4 to 8 KiB for all headers. */
+export const MAX_SHOWN_POLICIES = 8;
 
 export const MAX_ALLOWLIST_ENTRIES = 100;
 

@@ -1,3 +1,4 @@
+import { MAX_SHOWN_POLICIES } from '../../src/core/bounds.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
@@ -41,6 +42,7 @@ export function sdkTypes(): string {
     HEADER,
     `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
     `/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */\nexport const VERDICT_STATUS = ${JSON.stringify(VERDICT_STATUS)} as const;`,
+    `/** Limits that RateLimit-Policy names. */\nexport const MAX_SHOWN_POLICIES = ${MAX_SHOWN_POLICIES};`,
     `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
     ...named.map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};\n`),
     ...Map.groupBy(calls, ({ group }) => group)

@@ -84,6 +84,7 @@ def test_a_missing_key_is_401_as_a_problem(http: TestClient) -> None:
         "status": 401,
         "detail": "The API key is missing or unknown.",
         "code": "NOT_FOUND",
+        "retryable": False,
     }
 
 

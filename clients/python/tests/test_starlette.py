@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from scripted import ScriptedServer, answer
-from service import Service
+from service import CHECKOUT, Service
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -18,6 +19,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from keystile import AsyncKeystile, Keystile
 from keystile.starlette import KeystileMiddleware, verdict_of
+
+ANSWERS = json.loads((CHECKOUT / "clients/cases.json").read_text())["answers"]
 
 
 async def orders(request: Request) -> JSONResponse:
@@ -118,6 +121,20 @@ def test_the_name_of_a_limit_cannot_break_a_header(scripted: ScriptedServer) -> 
     assert refused.headers["ratelimit"] == '"a\\"b\\\\c??d?";r=0;t=2'
     assert refused.headers["ratelimit-policy"].startswith('"a\\"b\\\\c??d?";q=')
     assert refused.headers["retry-after"] == "2"
+
+
+@pytest.mark.parametrize("case", ANSWERS, ids=lambda case: case["name"])
+def test_answers_are_those_of_every_client(case: Any, scripted: ScriptedServer) -> None:
+    service = case["service"]
+    more = {"retry_after": service["retryAfter"]} if "retryAfter" in service else {}
+    url = scripted.script(answer(service["status"], service["body"], date=service["date"], **more))
+    keystile = AsyncKeystile(url=url, retries=0, timeout=60, total_timeout=60)
+    with TestClient(application(keystile)) as http:
+        answered = http.get("/orders", headers={"X-API-Key": "demo_1"})
+    assert answered.status_code == case["status"]
+    assert {name: answered.headers.get(name) for name in case["headers"]} == case["headers"]
+    body = answered.json()
+    assert {name: body[name] for name in case["body"]} == case["body"]
 
 
 async def _never(_scope: Any, _receive: Any, _send: Any) -> None:

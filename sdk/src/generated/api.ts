@@ -33,6 +33,8 @@ export const VERDICT_STATUS = {
   USAGE_EXCEEDED: 429,
   UNAVAILABLE: 503,
 } as const;
+/** Limits that RateLimit-Policy names. */
+export const MAX_SHOWN_POLICIES = 8;
 export const VERDICT_CODES = [
   'VALID',
   'NOT_FOUND',
@@ -1094,6 +1096,8 @@ export type KeysForwardAuthAnswer = {
   readonly code: VerdictCode;
   /** The id of this request. The log and the audit log of the service name the request by it. */
   readonly requestId: string;
+  /** false: to repeat the request does not help, also when the status is 429. true: it can pass later. Absent with the code VALID. */
+  readonly retryable?: boolean | undefined;
 };
 
 /** The fields of `keys.getKey`. */
@@ -1387,6 +1391,8 @@ export type NamedRatelimitResult = {
   readonly remaining: number;
   /** When the window ends and the next one begins, in unix milliseconds. */
   readonly reset: number;
+  /** The window, in milliseconds. */
+  readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
   /** true: this limit refused the verification. */
@@ -2171,6 +2177,8 @@ export type ReservedVerdict = {
   readonly identity?: IdentityReference | undefined;
   /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
   readonly remaining?: number | undefined;
+  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
   /** All rate limits that were checked. Absent when none was. */
@@ -2516,6 +2524,8 @@ export type Verdict = {
   readonly identity?: IdentityReference | undefined;
   /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
   readonly remaining?: number | undefined;
+  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
   /** All rate limits that were checked. Absent when none was. */

@@ -1,4 +1,5 @@
 import { inBlock, parseAddress } from '../../../src/core/address.ts';
+import { epochAt } from '../../../src/core/calendar.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { type PermissionQuery, satisfies } from '../../../src/core/permissions.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../src/core/records.ts';
@@ -23,6 +24,8 @@ interface Decided {
   readonly code: VerdictCode;
   /** null: no credits. */
   readonly remaining: number | null;
+  /** Of the credits that did not suffice, where they have a refill. */
+  readonly nextRefillAt?: number;
   readonly limits: readonly NamedRatelimitResult[];
 }
 
@@ -30,13 +33,14 @@ interface Decided {
 export function verifyFake(asked: Asked): object {
   checkCosts(asked.request);
   const refusal = refusedByRecord(asked);
-  const { code, remaining, limits } = refusal === null ? count(asked) : refused(asked, refusal, []);
+  const { code, remaining, nextRefillAt, limits } = refusal === null ? count(asked) : refused(asked, refusal, []);
   const shown = limits.find(({ exceeded }) => exceeded) ?? defaultOf(limits);
   return {
     valid: code === 'VALID',
     code,
     ...keyFields(asked.key, asked.identity),
     ...(remaining === null ? {} : { remaining }),
+    ...(nextRefillAt === undefined ? {} : { nextRefillAt }),
     ...(shown === undefined
       ? {}
       : { ratelimit: { limit: shown.limit, remaining: shown.remaining, reset: shown.reset } }),
@@ -78,9 +82,10 @@ function count(asked: Asked): Decided {
   const strict = limits.filter(({ async }) => !async);
   const localCharges = local.map((limit) => limitCharge(ledger, limit, owners));
   const cost = request.remaining?.cost ?? 1;
+  const credited = owners.filter(({ credits }) => credits !== null);
   const exact = [
     ...strict.map((limit) => limitCharge(ledger, limit, owners)),
-    ...owners.flatMap((owner) => creditCharges(ledger, owner, cost, nowMs)),
+    ...credited.flatMap((owner) => creditCharges(ledger, owner, cost, nowMs)),
   ];
   const idempotency = exact.length === 0 ? null : idempotencyOf(key, request);
   const conclude = (outcome: SpendOutcome): Decided => {
@@ -94,7 +99,9 @@ function count(asked: Asked): Decided {
       return result === undefined ? [] : stateOf(asked, limit, result, strict.indexOf(limit) === by);
     });
     const left = charges.slice(strict.length).map((charge) => charge.left);
-    return { code, remaining: left.length === 0 ? null : Math.min(...left), limits: states };
+    const refusing = code === 'USAGE_EXCEEDED' ? credited[by - strict.length] : undefined;
+    const next = refusing?.credits?.refill ? { nextRefillAt: epochAt(refusing.credits.refill, nowMs).nextMs } : {};
+    return { code, remaining: left.length === 0 ? null : Math.min(...left), ...next, limits: states };
   };
   const refusing = localCharges.findIndex((charge) => !ledger.look(charge, nowMs).allows);
   if (refusing >= 0) {
@@ -136,12 +143,12 @@ function answered(outcome: SpendOutcome): { readonly charges: readonly ChargeRes
 
 function stateOf(
   { identity }: Asked,
-  { name, limit, async, ownerId }: AppliedLimit,
+  { name, limit, durationMs: duration, async, ownerId }: AppliedLimit,
   result: ChargeResult,
   exceeded: boolean,
 ): NamedRatelimitResult {
   const shared = ownerId === identity?.id ? { shared: true } : {};
-  return { name, limit, remaining: result.left, reset: result.resetAtMs, async, exceeded, ...shared };
+  return { name, limit, duration, remaining: result.left, reset: result.resetAtMs, async, exceeded, ...shared };
 }
 
 function checkCosts({ remaining, ratelimit, ratelimits = [] }: VerifyRequest): void {

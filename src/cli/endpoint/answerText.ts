@@ -51,10 +51,12 @@ function shown({ answer: { times, durations } }: Endpoint, name: string, value: 
 
 /** A rate limit in words, the owner of a row by your own id, other objects as JSON. */
 function objectText(value: Fields): string {
-  const { name, limit, duration, async, id, externalId, ...more } = value;
-  if (typeof externalId === 'string' && Object.keys(more).length === 0) return externalId === '' ? `${id}` : externalId;
+  const { name, limit, remaining, duration, async, id, externalId, ...more } = value;
+  if (typeof externalId === 'string' && typeof id === 'string' && Object.keys(more).length === 0)
+    return externalId === '' ? id : externalId;
   if (typeof limit !== 'number' || typeof duration !== 'number') return JSON.stringify(value);
-  const words = `${limit} in ${showDuration(duration)}${async === false ? ', strict' : ''}`;
+  const left = typeof remaining === 'number' ? `${remaining} left of ` : '';
+  const words = `${left}${limit} in ${showDuration(duration)}${async === false ? ', strict' : ''}`;
   return typeof name === 'string' ? `${name}: ${words}` : words;
 }
 

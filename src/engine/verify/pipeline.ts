@@ -1,5 +1,6 @@
 import { inBlock } from '../../core/address.ts';
 import { NO_PERMISSIONS, satisfies } from '../../core/permissions.ts';
+import type { HeldCredits } from '../../core/records.ts';
 import type { Charge, ChargeResult } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
@@ -113,6 +114,12 @@ export function checkOfCharge(counting: Counting, index: number): LedgerCheck {
     if (index < sum) return check;
   }
   throw new Error(`the spend has no charge ${index}`);
+}
+
+/** The credits that this charge of that spend takes; null: it counts against a limit. */
+export function creditsOfCharge(counting: Counting, index: number): HeldCredits | null {
+  const { counts } = checkOfCharge(counting, index);
+  return 'credits' in counts ? (counts as CreditCounter).credits(counting.entry) : null;
 }
 
 /** What is left of these credits after the spend; null = there are none, or they are metered and have no balance. */

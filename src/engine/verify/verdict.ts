@@ -1,4 +1,4 @@
-import { MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
+import { MAX_COUNT, MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { holdsExpired } from '../../core/pockets.ts';
 import type { HeldCredits } from '../../core/records.ts';
@@ -12,7 +12,7 @@ import type { RefillPlans } from '../refill/refillPlans.ts';
 import { type Counting, hasCredits } from './counting.ts';
 import type { ExplainedCheck } from './explainedCheck.ts';
 import { allReports, type LimitReport } from './limitReports.ts';
-import { checkOfCharge, creditsLeft, ledgerChargeCount } from './pipeline.ts';
+import { checkOfCharge, creditsLeft, creditsOfCharge, ledgerChargeCount } from './pipeline.ts';
 import { OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
 
 /** The answer to a verification. It is a value, never an exception. */
@@ -30,6 +30,8 @@ export interface Verdict {
   readonly replayed: boolean;
   /** When the verdict was decided; 0 for an unknown key. */
   readonly atMs: number;
+  /** When the credits that did not suffice are refilled next. Only such verdicts have the field, and only where a refill is known. */
+  readonly nextRefillAtMs?: number;
   /** What was reserved. Only verdicts of reservations have the field: plain ones are many, and stay small. */
   readonly reservation?: Reservation;
   /** What the ledger decided. Only verdicts that are to be explained have it. */
@@ -90,7 +92,7 @@ export class Verdicts {
         // The key's counters have changed since the first answer, so its numbers cannot be assigned.
         const isOfOthers = replayed && outcome.charges.length !== ledgerChargeCount(counting);
         const shown = isOfOthers ? { ...outcome, charges: [] } : outcome;
-        const verdict: Verdict = {
+        const decided: Verdict = {
           code: outcome.status === 'refused' ? checkOfCharge(counting, outcome.by).code : 'VALID',
           key: entry,
           remaining: leastLeft(counting, shown.charges),
@@ -100,6 +102,7 @@ export class Verdicts {
           // A spend is decided at the ledger's time. A remembered answer counts at the time of this request.
           atMs: replayed ? counting.nowMs : outcome.nowMs,
         };
+        const verdict = outcome.status === 'refused' ? this.#withRefill(decided, counting, outcome) : decided;
         return counting.request.isExplained ? { ...verdict, ledger: { counting, outcome: shown } } : verdict;
       }
       case 'conflict':
@@ -114,6 +117,13 @@ export class Verdicts {
       case 'stale':
         throw new Error('a stale outcome is decided again and has no verdict');
     }
+  }
+
+  /** Says when the credits that refused are refilled next. */
+  #withRefill(verdict: Verdict, counting: Counting, { by, nowMs }: SpendOutcome & { status: 'refused' }): Verdict {
+    const refill = creditsOfCharge(counting, by)?.refill ?? null;
+    const { nextMs } = refill === null ? { nextMs: MAX_COUNT } : this.#refills.epoch(refill, nowMs);
+    return nextMs === MAX_COUNT ? verdict : { ...verdict, nextRefillAtMs: nextMs };
   }
 
   /** The balance if this node knows it. null = there are no credits; undefined = unknown. */

@@ -12,7 +12,7 @@ const OF_VERDICT: readonly AnswerHeader[] = [
   'ratelimit',
 ];
 /** Beside those that every error of its status has. */
-const OF_ERROR: readonly AnswerHeader[] = ['cache-control', 'keystile-code'];
+const OF_ERROR: readonly AnswerHeader[] = ['cache-control', 'keystile-code', 'keystile-retryable'];
 
 /** With `deny=403`, a 403 has the headers of every refusal. */
 const HEADERS = {

@@ -4,11 +4,12 @@ import { type AnswerContext, CHALLENGE, expected, jsonAnswer } from '../answer/a
 import { failedRequest } from '../answer/reportFailure.ts';
 import type { Peer, Service } from '../service.ts';
 import type { AnswerHeader, AnswerHeaders } from '../shapes/schema/answerHeaders.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { optional } from '../shapes/schema/described.ts';
+import { Flag, strict } from '../shapes/schema/schemas.ts';
 import { VerdictObject } from '../shapes/keys/verdictObject.ts';
 import { clientKey, forwardBody, gatewayAsking, gatewayFailure } from '../verify/forwardedRequest.ts';
 import { ForwardQuery, readForwardQuery } from '../verify/forwardQuery.ts';
-import { VERDICT_STATUS } from '../verify/verdictStatus.ts';
+import { isRetryable, VERDICT_STATUS } from '../verify/verdictStatus.ts';
 import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
 import { verify } from '../verify/verify.ts';
 import { fullRequest } from '../verify/verifyRequest.ts';
@@ -29,6 +30,11 @@ export const forwardAuth = {
     valid: VerdictObject.properties.valid,
     code: VerdictObject.properties.code,
     requestId: VerdictObject.properties.requestId,
+    retryable: optional(
+      Flag,
+      'false: to repeat the request does not help, also when the status is 429. true: it can pass later. Absent with the code VALID.',
+      false,
+    ),
   }),
   example: {
     request: { permission: ['orders.read'], cost: 1 },
@@ -43,6 +49,7 @@ export const FORWARD_HEADERS = [
   'keystile-key-id',
   'keystile-external-id',
   'keystile-remaining',
+  'keystile-retryable',
 ] as const satisfies readonly AnswerHeader[];
 
 type ForwardHeaders = Pick<AnswerHeaders, (typeof FORWARD_HEADERS)[number] | 'www-authenticate'>;
@@ -78,13 +85,16 @@ async function decided(
     const verdict = await verified(service, request, query, peer);
     const { code } = verdict;
     const headers = { ...Object.fromEntries(verdicts.headerPairs(verdict)), ...forwardHeaders(verdict) };
-    const body = { valid: code === 'VALID', code, requestId: answer.requestId };
+    const isValid = code === 'VALID';
+    const retry = isValid ? {} : { retryable: isRetryable(verdict) };
+    const body = { valid: isValid, code, requestId: answer.requestId, ...retry };
     return jsonAnswer(body, answer, VERDICT_STATUS[code], headers);
   } catch (failure) {
     const response = answerFailure(service, failure, failedRequest(request), answer);
     const headers: ForwardHeaders = {
       ...NOT_KEPT,
       'keystile-code': expected(failure)?.code ?? 'INTERNAL_SERVER_ERROR',
+      'keystile-retryable': String(response.headers.has('retry-after')),
     };
     for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
     return response;
@@ -101,11 +111,13 @@ async function verified(service: Service, { headers }: Request, query: ForwardQu
   }
 }
 
-function forwardHeaders({ code, key, remaining }: Verdict): ForwardHeaders {
+function forwardHeaders(verdict: Verdict): ForwardHeaders {
+  const { code, key, remaining } = verdict;
   const externalId = key?.identity?.externalId;
   return {
     ...NOT_KEPT,
     'keystile-code': code,
+    ...(code === 'VALID' ? {} : { 'keystile-retryable': String(isRetryable(verdict)) }),
     ...(key === null ? {} : { 'keystile-key-id': key.id }),
     // Percent-encoded UTF-8: an external id is any text, also one with line ends.
     ...(externalId === undefined ? {} : { 'keystile-external-id': encodeURIComponent(externalId.toWellFormed()) }),

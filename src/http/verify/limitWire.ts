@@ -27,7 +27,7 @@ function makeWire({ name, limit, durationMs, async, ofIdentity }: AppliedLimit):
   const shared = ofIdentity ? ',"shared":true' : '';
   return {
     ownHead: `,"ratelimit":{"limit":${limit},"remaining":`,
-    itemHead: `{"name":${json},"limit":${limit},"remaining":`,
+    itemHead: `{"name":${json},"limit":${limit},"duration":${durationMs},"remaining":`,
     keptEnd: `,"async":${async},"exceeded":false${shared}}`,
     exceededEnd: `,"async":${async},"exceeded":true${shared}}`,
     isAscii: isAscii(json),

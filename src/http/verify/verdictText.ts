@@ -20,7 +20,8 @@ export function verdictText(verdict: Verdict, requestId: string): string {
   if (key === null) return `${begun}","meta":{}}`;
   const described =
     key.extras === null ? describedPlainly(begun, key) : `${begun}"${(key.wire ??= describe(key)).text}`;
-  const counted = remaining === null ? described : `${described},"remaining":${remaining}`;
+  const left = remaining === null ? described : `${described},"remaining":${remaining}`;
+  const counted = verdict.nextRefillAtMs === undefined ? left : `${left},"nextRefillAt":${verdict.nextRefillAtMs}`;
   return counted + (limits === null ? '}' : limitsText(limits));
 }
 

@@ -41,7 +41,14 @@ describe('a refusal has its status and says why', () => {
     const answer = await forward(service(), key, { query });
     expect([...codeOf(answer), answer.headers.get('keystile-key-id')]).toEqual([status, code, keyId]);
     expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer realm="keystile"' : null);
-    expect(answer.body).toEqual({ valid: false, code, requestId: answer.headers.get('keystile-request-id') });
+    const retryable = code === 'RATE_LIMITED';
+    expect(answer.headers.get('keystile-retryable')).toBe(String(retryable));
+    expect(answer.body).toEqual({
+      valid: false,
+      code,
+      requestId: answer.headers.get('keystile-request-id'),
+      retryable,
+    });
   });
 
   test('EXPIRED: 401', async () => {
@@ -93,6 +100,22 @@ test('a limited refusal says when to come back', async () => {
   await forward(service(), key);
   const { headers } = await forward(service(), key);
   expect([headers.get('retry-after'), headers.get('ratelimit')]).toEqual(['60', '"default";r=0;t=60']);
+});
+
+test('credits that are refilled say when to come back, and others that it does not help', async () => {
+  const refill = { interval: 'daily', amount: 5 };
+  const fromNoonToMidnight = 12 * 60 * 60;
+  for (const [fields, retryAfter, retryable] of [
+    [{ remaining: 0, refill }, String(fromNoonToMidnight), true],
+    [{ remaining: 0 }, null, false],
+  ] as const) {
+    const { key } = await service().createKey(fields);
+    const { headers, body } = await forward(service(), key);
+    expect([headers.get('retry-after'), headers.get('keystile-retryable')]).toEqual([retryAfter, String(retryable)]);
+    expect(body).toMatchObject({ code: 'USAGE_EXCEEDED', retryable });
+  }
+  const { key } = await service().createKey();
+  expect((await forward(service(), key)).headers.has('keystile-retryable')).toBe(false);
 });
 
 test('any text as an external id, a name or the name of a limit stays inside its header', async () => {

@@ -42,6 +42,41 @@ describe('credits', () => {
     expect(await service.verify(key, { remaining: { cost: 5 } })).toMatchObject({ valid: true, remaining: 0 });
   });
 
+  test('a refusal says when the credits that refused are refilled next: those of the key, of its identity or of its plan', async () => {
+    const refill = (interval: string) => ({ remaining: 0, refill: { interval, amount: 5 } });
+    await service.ok('/v1/identities.createIdentity', { externalId: 'hourly', ...refill('hourly') });
+    await service.ok('/v1/identities.createIdentity', { externalId: 'never', remaining: 0 });
+    const { planId } = await service.ok('/v1/plans.createPlan', { name: 'monthly', ...refill('monthly') });
+    await service.ok('/v1/identities.createIdentity', { externalId: 'planned' });
+    await service.ok('/v1/plans.assign', { externalId: 'planned', planId });
+    for (const [fields, at] of [
+      [refill('daily'), '2026-03-16T00:00:00Z'],
+      [{ externalId: 'hourly' }, '2026-03-15T13:00:00Z'],
+      [{ externalId: 'hourly', ...refill('daily') }, '2026-03-16T00:00:00Z'],
+      [{ externalId: 'hourly', remaining: 9 }, '2026-03-15T13:00:00Z'],
+      [{ externalId: 'never', ...refill('daily'), remaining: 9 }, null],
+      [{ externalId: 'planned' }, '2026-04-01T00:00:00Z'],
+      [{ remaining: 0 }, null],
+    ] as const) {
+      const { key } = await service.createKey(fields);
+      const { code, nextRefillAt } = await service.verify(key);
+      expect([fields, code, nextRefillAt]).toEqual([
+        fields,
+        'USAGE_EXCEEDED',
+        at === null ? undefined : Date.parse(at),
+      ]);
+    }
+    // A limit that refuses says in `reset` when it lets requests pass again.
+    const { key } = await service.createKey({
+      ...refill('daily'),
+      remaining: 1,
+      ratelimits: [{ name: 'strict', limit: 1, duration: 60_000, async: false }],
+    });
+    await service.verify(key);
+    const refused = await service.verify(key);
+    expect([refused.code, refused.nextRefillAt]).toEqual(['RATE_LIMITED', undefined]);
+  });
+
   test('a cost of 0 is a peek: valid even at 0, and takes nothing', async () => {
     const { key } = await service.createKey({ remaining: 0 });
     expect(await service.verify(key, { remaining: { cost: 0 } })).toMatchObject({ valid: true, remaining: 0 });

@@ -125,6 +125,28 @@ describe('headers of a limited key', () => {
     expect(shown(await call(key))).toEqual(['"default";q=2;w=60', '"default";r=0;t=1', '1']);
   });
 
+  test('name every limit, at most eight, the one that refused first', async () => {
+    const others = Array.from({ length: 9 }, (_, i) => ({ name: `n${i}`, limit: i + 2, duration: 1_500, async: true }));
+    const { key } = await service.createKey({ ratelimits: [...others, { name: 'last', limit: 1, duration: 60_000 }] });
+    const policies = (count: number): string[] => others.slice(0, count).map((_, i) => `"n${i}";q=${i + 2};w=2`);
+    expect(shown(await call(key))[0]).toBe(policies(8).join(', '));
+    expect(shown(await call(key)).slice(0, 2)).toEqual([
+      ['"last";q=1;w=60', ...policies(7)].join(', '),
+      '"last";r=0;t=30',
+    ]);
+    const { key: twice } = await service.createKey({ ratelimits: others.slice(0, 2) });
+    expect(shown(await call(twice))[0]).toBe('"n0";q=2;w=2, "n1";q=3;w=2');
+  });
+
+  test('of credits that are refilled say when to come back, with and without a limit', async () => {
+    const refill = { interval: 'hourly', amount: 5 };
+    for (const ratelimit of [undefined, { limit: 2, duration: 60_000 }]) {
+      const { key } = await service.createKey({ remaining: 0, refill, ratelimit });
+      expect(shown(await call(key))[2]).toBe('3570');
+    }
+    expect(shown(await call((await service.createKey({ remaining: 0 })).key))[2]).toBeNull();
+  });
+
   test('count from the moment at which the ledger decided: a window that began meanwhile is not longer than it is', async () => {
     const { key } = await service.createKey({ ratelimit: { limit: 2, duration: 60_000, async: false } });
     const { ledger } = service.storage;

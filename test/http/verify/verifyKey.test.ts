@@ -111,10 +111,11 @@ describe('the fields of a verdict', () => {
       remaining: 4,
       ratelimit: { limit: 3, remaining: 2, reset },
       ratelimits: [
-        { name: 'default', limit: 3, remaining: 2, reset, async: true, exceeded: false },
+        { name: 'default', limit: 3, duration: 60_000, remaining: 2, reset, async: true, exceeded: false },
         {
           name: 'day',
           limit: 9,
+          duration: 86_400_000,
           remaining: 8,
           reset: Date.parse('2026-03-16T00:00:00Z'),
           async: false,

@@ -129,7 +129,9 @@ export function linesOf(text: string): string[] {
 }
 
 /** Metadata as JSON. `use` says where it is seen: verdicts repeat that of keys and customers. */
-export function metaField<Of extends { readonly meta: object }>(use = 'Verifications answer with it.'): EditedField<Of> {
+export function metaField<Of extends { readonly meta: object }>(
+  use = 'Verifications answer with it.',
+): EditedField<Of> {
   const name = 'meta';
   return {
     name,

@@ -32,6 +32,9 @@ STATUS: Mapping[VerdictCode, int] = {
     "UNAVAILABLE": 503,
 }
 
+# Limits that RateLimit-Policy names. Gateways have 4 to 8 KiB for all headers.
+_MAX_SHOWN_POLICIES = 8
+
 _DETAIL: Mapping[VerdictCode, str] = {
     "NOT_FOUND": "The API key is missing or unknown.",
     "DISABLED": "The API key is disabled.",
@@ -51,7 +54,7 @@ class Problem:
 
     status: int
     headers: Mapping[str, str]
-    body: Mapping[str, str | int]
+    body: Mapping[str, str | int | bool]
 
     def content(self) -> bytes:
         return json.dumps(self.body, separators=(",", ":")).encode()
@@ -66,33 +69,40 @@ def problem_of(verdict: Verdict) -> Problem:
     """The answer to a request with this verdict, which is a refusal."""
     status = STATUS[verdict.code]
     request_id = verdict.cause.request_id if verdict.code == "UNAVAILABLE" else verdict.request_id
+    wait = _wait(verdict)
     headers = {
         "content-type": "application/problem+json",
         "cache-control": "no-store",
         **({"www-authenticate": "Bearer"} if status == 401 else {}),
         **ratelimit_headers(verdict),
-        **({"retry-after": _seconds(_wait(verdict), 1)} if status == 503 else {}),
+        **({} if wait is None else {"retry-after": _seconds(wait, 1)}),
+        "keystile-retryable": "false" if wait is None else "true",
     }
-    body: dict[str, str | int] = {
+    body: dict[str, str | int | bool] = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": _DETAIL[verdict.code],
         "code": verdict.code,
+        **({"requestId": request_id} if request_id else {}),
+        # Clients that repeat every 429 should read it.
+        "retryable": wait is not None,
     }
-    return Problem(status, headers, {**body, "requestId": request_id} if request_id else body)
+    return Problem(status, headers, body)
 
 
 def ratelimit_headers(verdict: Verdict) -> dict[str, str]:
-    """RateLimit (IETF httpapi draft) of the limit that refused, or else the first. Retry-After when it refused."""
+    """
+    Headers of the IETF httpapi draft: RateLimit-Policy says what each limit grants, first the one that refused, and
+    RateLimit what is left of the first. Retry-After says when a limit that refused lets requests pass again.
+    """
     shown = _shown_limit(verdict.ratelimits)
     if shown is None:
         return {}
-    # A quoted string of a header has printable ASCII alone.
-    name = json.dumps(re.sub(r"[^\x20-\x7e]", "?", shown.name))
+    others = [limit for limit in verdict.ratelimits if limit is not shown]
     headers = {
-        "ratelimit-policy": f"{name};q={shown.limit}",
-        "ratelimit": f"{name};r={shown.remaining};t={_seconds(shown.reset_after, 0)}",
+        "ratelimit-policy": ", ".join(map(_policy, [shown, *others][:_MAX_SHOWN_POLICIES])),
+        "ratelimit": f"{_quoted(shown.name)};r={shown.remaining};t={_seconds(shown.reset_after, 0)}",
     }
     if verdict.code == "RATE_LIMITED":
         headers["retry-after"] = _seconds(shown.reset_after, 1)
@@ -117,8 +127,24 @@ def _shown_limit(limits: tuple[RatelimitState, ...]) -> RatelimitState | None:
     return next(iter(refusing or limits), None)
 
 
-def _wait(verdict: Verdict) -> float:
-    return (verdict.cause.retry_after or 0.0) if verdict.code == "UNAVAILABLE" else 0.0
+def _policy(limit: RatelimitState) -> str:
+    window = "" if limit.duration is None else f";w={_seconds(limit.duration / 1000, 0)}"
+    return f"{_quoted(limit.name)};q={limit.limit}{window}"
+
+
+def _quoted(name: str) -> str:
+    # A quoted string of a header has printable ASCII alone.
+    return json.dumps(re.sub(r"[^\x20-\x7e]", "?", name))
+
+
+def _wait(verdict: Verdict) -> float | None:
+    """The seconds after which the same request can pass. None: it is not known that waiting helps."""
+    if verdict.code == "UNAVAILABLE":
+        return verdict.cause.retry_after or 0.0
+    if verdict.code == "RATE_LIMITED":
+        shown = _shown_limit(verdict.ratelimits)
+        return 0.0 if shown is None else shown.reset_after
+    return verdict.next_refill_after
 
 
 def _seconds(seconds: float, at_least: int) -> str:

@@ -54,6 +54,7 @@ def _state(body: dict[str, object], now: float) -> KeyState:
         roles=_texts(body.get("roles")),
         identity=_identity(body.get("identity")),
         remaining=_only(int, body.get("remaining")),
+        next_refill_after=_seconds_until(body.get("nextRefillAt"), now),
         ratelimits=tuple(filter(None, (_ratelimit(each, now) for each in _list(body.get("ratelimits"))))),
     )
 
@@ -80,10 +81,15 @@ def _ratelimit(value: object, now: float) -> RatelimitState | None:
         limit=limit,
         remaining=remaining,
         reset=reset,
+        duration=_only(int, value.get("duration")),
         reset_after=max(0.0, reset / 1000 - now),
         is_async=value.get("async") is True,
         exceeded=value.get("exceeded") is True,
     )
+
+
+def _seconds_until(unix_ms: object, now: float) -> float | None:
+    return max(0.0, unix_ms / 1000 - now) if isinstance(unix_ms, int) else None
 
 
 def _only(kind: type[T], value: object) -> T | None:

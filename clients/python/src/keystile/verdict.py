@@ -33,6 +33,8 @@ class RatelimitState:
     """True: a node counts in memory. False: the limit is strict."""
     exceeded: bool
     """This limit refused the request."""
+    duration: int | None = None
+    """The window, in milliseconds. None: the service is older than this client."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +63,8 @@ class KeyState:
     identity: Identity | None = None
     remaining: int | None = None
     """The credits that are left, of a key with credits."""
+    next_refill_after: float | None = None
+    """With USAGE_EXCEEDED: the seconds from the answer to the next refill. None: no refill is known."""
     ratelimits: tuple[RatelimitState, ...] = ()
 
 

@@ -219,6 +219,7 @@ export const NamedRatelimitResult = component(
   strict({
     name: field(Text, 'The name of the limit. `default` is the `ratelimit` of the key.', 'default'),
     ...LIMIT_RESULT,
+    duration: field(Whole, 'The window, in milliseconds.', 1000),
     async: ShownMode,
     exceeded: field(Flag, 'true: this limit refused the verification.', false),
     shared: optional(
@@ -228,5 +229,13 @@ export const NamedRatelimitResult = component(
     ),
   }),
   'What a verification left of a rate limit, by its name.',
-  { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },
+  {
+    name: 'default',
+    limit: 10,
+    duration: 1000,
+    remaining: 9,
+    reset: EXAMPLE.midnight + 1000,
+    async: true,
+    exceeded: false,
+  },
 );

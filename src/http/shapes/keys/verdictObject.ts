@@ -54,12 +54,25 @@ export const VERDICT_FIELDS = {
     'The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
     2,
   ),
+  nextRefillAt: optional(
+    Whole,
+    'When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill.',
+    EXAMPLE.nextMidnight,
+  ),
   ratelimit: optional(
     RatelimitResult,
     'The rate limit that refused, else the one with the name `default`. Absent when there is neither.',
   ),
   ratelimits: optional(Type.Array(NamedRatelimitResult), 'All rate limits that were checked. Absent when none was.', [
-    { name: 'default', limit: 10, remaining: 9, reset: EXAMPLE.midnight + 1000, async: true, exceeded: false },
+    {
+      name: 'default',
+      limit: 10,
+      duration: 1000,
+      remaining: 9,
+      reset: EXAMPLE.midnight + 1000,
+      async: true,
+      exceeded: false,
+    },
   ]),
 };
 

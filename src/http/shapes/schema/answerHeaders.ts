@@ -1,3 +1,4 @@
+import { MAX_SHOWN_POLICIES } from '../../../core/bounds.ts';
 import { EXAMPLE } from './examples.ts';
 
 interface DescribedHeader {
@@ -20,19 +21,24 @@ export const ANSWER_HEADERS = {
   },
   'ratelimit-policy': {
     name: 'RateLimit-Policy',
-    description:
-      'What a rate limit grants: its name, the requests (`q`) and the seconds of its window (`w`). It is the limit that refused, else the one named `default`, else the first. Absent without a limit, and with KEYSTILE_RATELIMIT_HEADERS=off.',
+    description: `What each rate limit grants, at most ${MAX_SHOWN_POLICIES}: its name, the requests (\`q\`) and the seconds of its window (\`w\`). The limit that refused is the first, else the one named \`default\`. Absent without a limit, and with KEYSTILE_RATELIMIT_HEADERS=off.`,
     example: '"default";q=10;w=60',
   },
   ratelimit: {
     name: 'RateLimit',
-    description: 'What is left of this limit (`r`), and the seconds until its window ends (`t`).',
+    description: 'What is left of the first of these limits (`r`), and the seconds until its window ends (`t`).',
     example: '"default";r=9;t=42',
   },
   'retry-after': {
     name: 'Retry-After',
     description: 'The seconds after which another try can succeed.',
     example: 1,
+  },
+  'keystile-retryable': {
+    name: 'Keystile-Retryable',
+    description:
+      'Present when the request was refused. `true`: it can pass later, when nothing but time has changed. `false`: to repeat it does not help, also when the status is 429.',
+    example: 'false',
   },
   'www-authenticate': {
     name: 'WWW-Authenticate',
