@@ -54,12 +54,14 @@ const nothing: ForwardCase = {
 };
 
 const longest: ForwardCase = {
-  name: 'the longest headers of an answer: an external id, a limit, credits',
+  name: 'the longest headers of an answer: an external id, many limits, credits',
   async run({ gateway, node, app }) {
     const externalId = '😀'.repeat(256);
-    const limit = { name: '"'.repeat(128), limit: Number.MAX_SAFE_INTEGER, duration: WINDOW_MS };
+    const ratelimits = Array.from({ length: 50 }, (_, i) => {
+      return { name: '"'.repeat(126) + String(i), limit: Number.MAX_SAFE_INTEGER, duration: WINDOW_MS };
+    });
     const remaining = Number.MAX_SAFE_INTEGER;
-    const { key } = await createKey(node, { externalId, remaining, ratelimits: [limit] });
+    const { key } = await createKey(node, { externalId, remaining, ratelimits });
     app.take();
     expectEqual('status', (await ask(gateway.port, key)).status, 200);
     const [reached] = app.take();
@@ -116,7 +118,12 @@ const limited: ForwardCase = {
     expectEqual('Retry-After is within the window', seconds > 0 && seconds <= WINDOW_MS / 1000, true);
     expectEqual('RateLimit-Policy', headers['ratelimit-policy'], `"default";q=1;w=${WINDOW_MS / 1000}`);
     expectEqual('RateLimit begins', headers['ratelimit']?.startsWith('"default";r=0;t='), true);
-    return `Retry-After: ${seconds}`;
+    expectEqual('Keystile-Retryable', headers['keystile-retryable'], 'true');
+    const { key: spent } = await createKey(node, { remaining: 0 });
+    const refused = await ask(gateway.port, spent);
+    const told = [refused.status, refused.headers['keystile-retryable'], refused.headers['retry-after']];
+    expectEqual('without credits and refill', told, [429, 'false', undefined]);
+    return `Retry-After: ${seconds}; without a refill, Keystile-Retryable: false`;
   },
 };
 
