@@ -13,6 +13,7 @@ const SHOWN = 5;
 const READ = 100;
 const MINUTE_MS = 60_000;
 const EVERY_MS = 30_000;
+const IDLE = 'Nothing was verified in this period.';
 
 type CountsOfApi = VerificationCounts & { readonly apiId: string };
 
@@ -42,6 +43,7 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
     EVERY_MS,
   );
   if (apis === null) return null;
+  const isIdle = busy.length === 0;
   const apiRows = busy
     .toSorted((a, b) => b.total - a.total)
     .map(({ id, name, total }) => ({ href: `/keys?api=${id}`, name, total, valid: null }));
@@ -50,12 +52,22 @@ export function Top({ range, apis }: { readonly range: Range; readonly apis: rea
       <Showing loaded={top}>
         {({ customers, keys }) => (
           <>
-            <TopTable title="Top customers" rows={customers} all="/customers" />
-            <TopTable title="Top keys" rows={keys} all="/keys" />
+            <TopTable
+              title="Top customers"
+              rows={customers}
+              all="/customers"
+              none={isIdle ? IDLE : 'The keys that were verified have no customer.'}
+            />
+            <TopTable
+              title="Top keys"
+              rows={keys}
+              all="/keys"
+              none={isIdle ? IDLE : 'Only unknown keys were verified.'}
+            />
           </>
         )}
       </Showing>
-      <TopTable title="Top apis" rows={apiRows} all="/apis" />
+      <TopTable title="Top apis" rows={apiRows} all="/apis" none={IDLE} />
     </div>
   );
 }
@@ -109,10 +121,13 @@ function TopTable({
   title,
   rows,
   all,
+  none,
 }: {
   readonly title: string;
   readonly rows: readonly TopRow[];
   readonly all: string;
+  /** What is said when there are no rows. */
+  readonly none: string;
 }) {
   return (
     <section>
@@ -120,7 +135,7 @@ function TopTable({
         <a href={hrefOf(all)}>{title}</a>
       </h2>
       {rows.length === 0 ? (
-        <Empty>Nothing was verified in this period.</Empty>
+        <Empty>{none}</Empty>
       ) : (
         <Table<TopRow>
           caption={title}
