@@ -10,8 +10,8 @@ export interface BannerFacts {
   readonly where: string;
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
-  /** It has made-up data, in a folder that goes with it. */
-  readonly isDemo: boolean;
+  /** The root key of a demo, which has made-up data in a folder that goes with it; null = this is none. */
+  readonly demoRootKey: string | null;
   readonly metrics: string | null;
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
   readonly newRootKey: FirstRootKey | null;
@@ -38,7 +38,7 @@ export function banner(facts: BannerFacts): string {
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
     ...facts.warnings.map((warning) => `Warning: ${warning}`),
-    facts.isDemo ? 'Ctrl-C stops it, and its data is gone then.' : 'Ctrl-C stops it; nothing is lost.',
+    facts.demoRootKey !== null ? 'Ctrl-C stops it, and its data is gone then.' : 'Ctrl-C stops it; nothing is lost.',
   ];
   return lines.join('\n');
 }
@@ -54,7 +54,8 @@ function restoredLine({ madeAtMs, restoredAtMs }: RestoredNote): string {
   return `  Restored  ${shown(restoredAtMs)} from a backup of ${shown(madeAtMs)}; what changed in between is missing`;
 }
 
-function rootKeyLine({ newRootKey, activeRootKeys, program }: BannerFacts): string {
+function rootKeyLine({ newRootKey, demoRootKey, activeRootKeys, program }: BannerFacts): string {
+  if (demoRootKey !== null) return `  Root key  ${demoRootKey}`;
   if (newRootKey !== null) {
     return 'shown' in newRootKey
       ? `  Root key  ${newRootKey.shown.padEnd(28)} shown this once`

@@ -194,7 +194,7 @@ async function startOn(context: StartContext): Promise<Running> {
       url: certificates === null ? url : (config.publicUrl ?? url),
       where: storage.where,
       restored: storage.restored,
-      isDemo,
+      demoRootKey: isDemo ? rootKey : null,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       warnings,

@@ -24,7 +24,7 @@ test('a chart by day has a bar for each day that something was spent on, in eigh
     row('2026-03-15', { opening: 20, spent: 1, refilled: 5, closing: 24, held: 3 }),
   ];
   const start = Date.parse('2026-03-12T15:00:00Z');
-  expect(dayChart(rows, { start, nowMs: NOW, hasBars: true })).toBe(
+  expect(dayChart(rows, { start, untilMs: NOW, hasBars: true })).toBe(
     [
       'DAY         SPENT',
       '2026-03-12      0',
@@ -35,14 +35,14 @@ test('a chart by day has a bar for each day that something was spent on, in eigh
       '',
     ].join('\n'),
   );
-  expect(dayChart([], { start: NOW, nowMs: NOW, hasBars: false })).toBe(
+  expect(dayChart([], { start: NOW, untilMs: NOW, hasBars: false })).toBe(
     'DAY         SPENT\n2026-03-15      0\nNothing happened to these credits in this time.\n',
   );
 });
 
 test('of a long time only the days are shown on which something happened', () => {
   const start = Date.parse('2024-01-01');
-  const chart = dayChart([row('2025-01-01', { spent: 7 })], { start, nowMs: NOW, hasBars: false });
+  const chart = dayChart([row('2025-01-01', { spent: 7 })], { start, untilMs: NOW, hasBars: false });
   expect(chart.split('\n').slice(0, 2)).toEqual(['DAY         SPENT', '2025-01-01      7']);
   expect(chart.split('\n').length).toBe(4);
 });

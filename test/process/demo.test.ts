@@ -16,16 +16,23 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
     KEYSTILE_ROOT_KEY: 'root_of_a_real_installation',
     KEYSTILE_BACKUP_FOLDER: backups.path,
     KEYSTILE_OTLP_ENDPOINT: collector.url.origin,
+    KEYSTILE_DATA: backups.join('real'),
   };
   await using child = new Child({ command: [...SERVE, '--demo'], settings: real });
   await child.printed(/keystile top$/m);
   const find = (pattern: RegExp): string => pattern.exec(child.stdout)?.[1] ?? '';
-  const [url, rootKey] = [find(/^ {2}API +(http:\S+)/m), find(/^Root key {2}(root_\S+)$/m)];
+  const [url, rootKey] = [find(/^ {2}API +(http:\S+)/m), find(/^ {2}Root key {2}(root_\S+)$/m)];
   const ask = async (method: string, body: object) => {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${rootKey}` };
     const answer = await fetch(`${url}/v1/${method}`, { method: 'POST', headers, body: JSON.stringify(body) });
     return [answer.status, await answer.json()] as [number, Record<string, never>];
   };
+
+  expect(child.stderr).toStartWith(
+    'serve --demo has a folder and a database of its own, so KEYSTILE_DATA is ignored.\n',
+  );
+  // The banner names no command that would make a root key somewhere else.
+  expect(child.stdout).not.toContain('root-key create');
 
   const keys = [...child.stdout.matchAll(/^ {2}([A-Z_]+) +(demo_\S+)(?: {2}with (.*))?$/gm)];
   expect(keys.map(([, code = '']) => code).toSorted()).toEqual([...VERDICT_CODES].toSorted());
@@ -57,6 +64,15 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
   expect([child.stdout.includes(real.KEYSTILE_ROOT_KEY), readdirSync(backups.path)]).toEqual([false, []]);
   // A stop sends what is left.
   expect(sentToCollector).toBe(0);
+});
+
+test('serve --demo leaves the database of a real installation alone', async () => {
+  const settings = { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' };
+  await using child = new Child({ command: [...SERVE, '--demo'], settings });
+  await child.printed(/keystile top$/m);
+  expect(child.stderr).toStartWith(
+    'serve --demo has a folder and a database of its own, so KEYSTILE_DATABASE_URL is ignored.\n',
+  );
 });
 
 test('Ctrl-C ends keystile top at once, also while the service does not answer', async () => {
@@ -91,12 +107,7 @@ test.each<[Record<string, string>, string, ...string[]]>([
     '--otlp-endpoint',
     'http://127.0.0.1:1',
   ],
-  [{ KEYSTILE_DATA: '/var/lib/keystile' }, 'serve --demo has a folder of its own. Leave KEYSTILE_DATA out.'],
   [{}, 'serve --demo has a folder of its own. Leave --data out.', '--data', '/var/lib/keystile'],
-  [
-    { KEYSTILE_DATABASE_URL: 'postgres://127.0.0.1:1/keystile' },
-    'serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.',
-  ],
   [
     {},
     'serve --demo has a database of its own. Leave --database-url out.',

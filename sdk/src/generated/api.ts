@@ -2423,8 +2423,8 @@ export type UsageGetStatementRequest = {
   readonly planId?: string | undefined;
   /** true: the statements of all keys and identities, also of those that were deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly all?: boolean | undefined;
-  /** What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. */
-  readonly per: 'day' | 'period';
+  /** What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. `day` when absent. */
+  readonly per?: 'day' | 'period' | undefined;
   /** Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when null or absent. */
   readonly start?: number | null | undefined;
   /** Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when null or absent. */
@@ -2975,7 +2975,10 @@ export interface Analytics {
 
 export interface Usage {
   /** Read what happened to credits, by day or by refill period: of one key or identity, of all on a plan, or of all. */
-  readonly getStatement: (request: UsageGetStatementRequest, options?: CallOptions) => Promise<UsageGetStatementAnswer>;
+  readonly getStatement: (
+    request?: UsageGetStatementRequest,
+    options?: CallOptions,
+  ) => Promise<UsageGetStatementAnswer>;
 }
 
 export interface Migrations {

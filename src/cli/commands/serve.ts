@@ -47,11 +47,10 @@ export const serve: Command = {
     if (isDemo) refuseFlagsForDemo(flags);
     const { config: given, notes, sources, readAgain } = await readSettings(io, flags);
     const log = flags.has('show-config') ? null : logOf(io, flags);
-    for (const note of notes) {
+    for (const note of [...notes, ...(isDemo ? ignoredByDemo(given) : [])]) {
       if (log === null) io.err(`${note}\n`);
       else log.warn(note);
     }
-    if (isDemo) refuseForDemo(given);
     if (flags.has('show-config')) {
       const shown = showSources(given, sources);
       const rows = Object.entries(shown).map(([name, { value, from }]) => [name, value, from]);
@@ -92,25 +91,33 @@ function logOf(io: Io, flags: Flags): Log | null {
   });
 }
 
-/** Settings of a real installation that a demo cannot follow. */
-function refuseForDemo(config: Config): void {
-  if (config.databaseUrl !== null)
-    throw misused('serve --demo has a database of its own. Leave KEYSTILE_DATABASE_URL out.');
-  if (config.origins.data !== 'default')
-    throw misused('serve --demo has a folder of its own. Leave KEYSTILE_DATA out.');
+/** Says what of a real installation has no part in a demo. Backups and the collector need no word: a demo has nothing for them. */
+function ignoredByDemo({ origins, databaseUrl }: Config): string[] {
+  const own = 'serve --demo has a folder and a database of its own, so';
+  return [
+    ...(origins.data === 'default' ? [] : [`${own} KEYSTILE_DATA is ignored.`]),
+    ...(databaseUrl === null ? [] : [`${own} KEYSTILE_DATABASE_URL is ignored.`]),
+  ];
 }
 
-/** What the environment says of backups and a collector is for a real installation. A flag is meant for this one. */
+/** What the environment says is for a real installation, and is ignored. A flag is meant for this one. */
 function refuseFlagsForDemo(flags: Flags): void {
   for (const [prefix, reason] of [
+    ['database-', 'has a database of its own'],
+    ['data', 'has a folder of its own'],
     ['backup-', 'makes no backups'],
     ['otlp-', 'sends nothing to a collector'],
     ['root-key', 'makes a root key of its own'],
   ] as const) {
-    const given = Object.keys(SETTING_FLAGS).filter((name) => name.startsWith(prefix) && flags.has(name));
+    const given = Object.keys(SETTING_FLAGS).filter((name) => isOf(name, prefix) && flags.has(name));
     if (given.length > 0)
       throw misused(`serve --demo ${reason}. Leave ${given.map((name) => `--${name}`).join(' and ')} out.`);
   }
+}
+
+/** The flag itself, or one of those that begin with the prefix. */
+function isOf(name: string, prefix: string): boolean {
+  return prefix.endsWith('-') ? name.startsWith(prefix) : name === prefix;
 }
 
 /**
@@ -123,6 +130,7 @@ function toDemo(config: Config): Config {
   return {
     ...config,
     data: demoFolder(),
+    databaseUrl: null,
     requireData: false,
     rootKey,
     backupFolder: null,

@@ -21,6 +21,7 @@ interface Page {
 interface Query {
   readonly per: 'day';
   readonly start: number;
+  readonly end?: number;
   readonly [subject: string]: unknown;
 }
 
@@ -42,8 +43,9 @@ export const usage: Command = {
     since: {
       value: 'TIME',
       meaning:
-        'From when on, in whole days (UTC): a time span such as 7d, or a date such as 2030-12-31. 7d when absent.',
+        'From when on, in whole days (UTC): a time span such as 7d, or a date such as 2030-12-31. When absent, 7d before --until.',
     },
+    until: { value: 'TIME', meaning: 'Only days that begin before this time. When absent, up to now.' },
     csv: { value: null, meaning: 'Print all rows of the statements as CSV.' },
   },
   examples: [
@@ -51,23 +53,31 @@ export const usage: Command = {
     'keystile usage --top 3',
     'keystile usage --csv > usage.csv',
   ],
-  flagNames: { identityId: '--identity', externalId: '--identity', keyId: '--key', planId: '--plan', start: '--since' },
+  flagNames: {
+    identityId: '--identity',
+    externalId: '--identity',
+    keyId: '--key',
+    planId: '--plan',
+    start: '--since',
+    end: '--until',
+  },
   async run(call) {
     const { io, flags, isJson } = call;
     const nowMs = wallClockMs();
     const top = topOf(flags);
     if (flags.has('csv') && isJson) throw misused('Give --csv or --json, not both.');
-    const query: Query = {
-      per: 'day',
-      start: timeFlag(flags, 'since') ?? nowMs - DEFAULT_SINCE_MS,
-      ...subjectOf(flags),
-    };
-    if (query.start > nowMs) throw misused(`--since must be in the past, got "${flags.text('since')}".`);
+    const end = timeFlag(flags, 'until');
+    const start = timeFlag(flags, 'since') ?? Math.max(0, (end ?? nowMs) - DEFAULT_SINCE_MS);
+    if (start > nowMs) throw misused(`--since must be in the past, got "${flags.text('since')}".`);
+    if (end !== undefined && end <= start)
+      throw misused(`--until must be after --since, got "${flags.text('until')}".`);
+    const query: Query = { per: 'day', start, ...(end === undefined ? {} : { end }), ...subjectOf(flags) };
+    const untilMs = Math.min(nowMs, (end ?? Infinity) - 1);
     await withService(call, async (ask) => {
       if (isJson) io.out(jsonLine({ rows: await Array.fromAsync(rowsOf(ask, query)) }));
       else if (flags.has('csv')) await printCsv(ask, query, (text) => io.out(text));
       else if (top === null)
-        io.out(dayChart(await Array.fromAsync(rowsOf(ask, query)), { ...query, nowMs, hasBars: io.showsSecrets }));
+        io.out(dayChart(await Array.fromAsync(rowsOf(ask, query)), { start, untilMs, hasBars: io.showsSecrets }));
       else io.out(topChart(await usedBy(ask, query), { top, hasBars: io.showsSecrets }));
     });
     return EXIT.OK;

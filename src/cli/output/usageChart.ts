@@ -33,9 +33,9 @@ const BLOCKS = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /** What one holder has spent on each day, also on those without a row. */
 export function dayChart(
   rows: readonly UsageRow[],
-  { start, nowMs, hasBars }: { readonly start: number; readonly nowMs: number; readonly hasBars: boolean },
+  { start, untilMs, hasBars }: { readonly start: number; readonly untilMs: number; readonly hasBars: boolean },
 ): string {
-  const [first, last] = [start - (start % DAY_MS), nowMs - (nowMs % DAY_MS)];
+  const [first, last] = [start - (start % DAY_MS), untilMs - (untilMs % DAY_MS)];
   const byDay = new Map(rows.map((row) => [row.start, row]));
   const days = Array.from({ length: Math.round((last - first) / DAY_MS) + 1 }, (_, i) => first + i * DAY_MS);
   const shown = days.length <= MAX_IDLE_DAYS ? days : days.filter((day) => byDay.has(day));

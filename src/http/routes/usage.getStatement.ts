@@ -15,7 +15,7 @@ import {
   statementText,
 } from '../answer/statementText.ts';
 import { Instant, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { field, listOf, optional } from '../shapes/schema/described.ts';
+import { listOf, optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { IdentityId, KeyId, PlanId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
@@ -45,9 +45,9 @@ const Request = strict({
     `true: the statements of all keys and identities, also of those that were deleted. ${ONE_OF}`,
     true,
   ),
-  per: field(
+  per: optional(
     Type.Enum(STATEMENT_SPANS),
-    'What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next.',
+    'What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. `day` when absent.',
     'day',
   ),
   start: optional(
@@ -149,7 +149,7 @@ function toSubject({ keyId, externalId, identityId, planId }: Body): StatementSu
 }
 
 function toRowQuery(body: Body): RowQuery {
-  return { per: body.per, ...toPeriod(body) };
+  return { per: body.per ?? 'day', ...toPeriod(body) };
 }
 
 function toCursor(cursor: string | undefined, issues: Issue[]): RowCursor | null {

@@ -1,5 +1,11 @@
+import { epochAt } from '../../core/calendar.ts';
+import { heldCredits } from '../../core/plan.ts';
+import { planRefill, versionAt } from '../../core/refillPlan.ts';
+import type { VerificationCount } from '../../core/verificationCounts.ts';
+import { planOf } from '../../engine/planOf.ts';
 import { makeHandler } from '../../http/app.ts';
 import type { Service } from '../../http/service.ts';
+import type { Storage } from '../../storage/port/storage.ts';
 import { Dice } from './dice.ts';
 import { demoHistory } from './history.ts';
 import { type DemoAsk, type DemoRecords, makeDemoRecords } from './records.ts';
@@ -36,13 +42,7 @@ export class Demo {
 
   static async start(context: DemoContext): Promise<Demo> {
     const ask = asClient(context);
-    const { storage } = context.service.engine;
-    const records = await makeDemoRecords(ask, () => storage.ledger.nowMs());
-    const nowMs = storage.ledger.nowMs();
-    let batch = 0;
-    for (const counts of demoHistory(records.keys, await identityIds(ask), nowMs))
-      await storage.analytics.add(counts, ++batch);
-    return new Demo(context, ask, records);
+    return new Demo(context, ask, await fillDemo(ask, context.service.engine.storage));
   }
 
   /** What a newcomer can try. */
@@ -51,8 +51,7 @@ export class Demo {
     const lines = this.#records.shown.map(({ code, key, asks }) => {
       return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
     });
-    return `This is a demo.
-Root key  ${rootKey}
+    return `This is a demo. Its customers, and the counts of the last 30 days, are made up.
 A key for each verdict:
 ${lines.join('\n')}
 Try one, or watch what happens:
@@ -63,6 +62,48 @@ Try one, or watch what happens:
   stop(): void {
     clearInterval(this.#timer);
   }
+}
+
+/** Makes the records and a month of counts, and takes from each balance what was used since its last refill. */
+export async function fillDemo(ask: DemoAsk, storage: Storage): Promise<DemoRecords> {
+  const { analytics, ledger } = storage;
+  const records = await makeDemoRecords(ask, () => ledger.nowMs());
+  const nowMs = ledger.nowMs();
+  const past = [...records.keys, ...records.shown.flatMap((shown) => shown.past ?? [])];
+  const taken: Taken[] = [];
+  let batch = 0;
+  for (const counts of demoHistory(past, await identityIds(ask), nowMs)) {
+    await analytics.add(counts, ++batch);
+    for (const { identityId, minuteMs, credits } of counts.rows())
+      if (credits > 0) taken.push({ identityId, minuteMs, credits });
+  }
+  const ofIdentity = Map.groupBy(taken, ({ identityId }) => identityId);
+  await Promise.all([...ofIdentity].map(([id, of]) => spendPast(storage, id, of)));
+  return records;
+}
+
+type Taken = Pick<VerificationCount, 'identityId' | 'minuteMs' | 'credits'>;
+
+/** The statement then tells of the same credits as the counts. */
+async function spendPast({ records, ledger }: Storage, identityId: string, past: readonly Taken[]): Promise<void> {
+  const identity = await records.findIdentityById(identityId);
+  const credits = identity === null ? null : heldCredits(identity.credits, await planOf(records, identity));
+  if (identity === null || credits === null || credits.refill === null) return;
+  const nowMs = ledger.nowMs();
+  const { rule } = versionAt(credits.refill, nowMs);
+  const sinceMs = rule === null ? 0 : epochAt(rule, nowMs).startMs;
+  const amount = past.reduce((sum, { minuteMs, credits: taken }) => (minuteMs < sinceMs ? sum : sum + taken), 0);
+  const [account] = await ledger.read([credits.account]);
+  const refill = planRefill(credits.refill, account?.mark ?? 0, nowMs);
+  const charge = {
+    account: credits.account,
+    amount,
+    rule: { kind: 'credits', refill },
+    revision: identity.revision,
+  } as const;
+  const { status } = await ledger.spend({ charges: [charge], fences: [], idempotency: null });
+  if (status !== 'taken')
+    throw new Error(`The credits of ${identity.externalId} do not suffice for its history: ${status}.`);
 }
 
 /** Requests of the demo go the way of all others, inside of this process. */

@@ -9,16 +9,11 @@ const HOUR_MS = 3_600_000;
 const DAYS = 30;
 /** Older days have a count every three hours, the last hour one every minute. */
 const STEP_MS = 3 * HOUR_MS;
-/** Verifications of a key of weight 1 in a step, at its height. */
-const PER_STEP = 12;
+/** Verifications of a key of weight 1 in a step, at its height: in a month, every customer stays within the credits of its plan. */
+const PER_STEP = 4;
 const PER_MINUTE = 0.3;
-
-/** How the traffic splits. What is left is VALID. */
-const REFUSED: readonly (readonly [VerdictCode, number])[] = [
-  ['RATE_LIMITED', 0.03],
-  ['USAGE_EXCEEDED', 0.01],
-  ['EXPIRED', 0.004],
-];
+/** The part of a customer's verifications that its limit refuses. */
+const LIMITED = 0.03;
 
 /** The counts of the last 30 days, as if these keys had been in use. `identityIds` by external id. */
 export function* demoHistory(
@@ -44,17 +39,14 @@ interface Moment {
 
 function countsOf(keys: readonly DemoKey[], identityIds: ReadonlyMap<string, string>, moment: Moment): CountColumns {
   const rows: VerificationCount[] = [];
-  for (const { apiId, keyId, externalId, weight } of keys) {
+  for (const { apiId, keyId, externalId, weight, answers } of keys) {
     const total = Math.floor(weight * moment.factor * (0.5 + moment.dice.next()) + moment.dice.next());
     if (total === 0) continue;
-    const counts = VERDICT_CODES.map(() => 0);
-    let valid = total;
-    for (const [code, part] of REFUSED) {
-      const refused = Math.min(valid, Math.floor(total * part + moment.dice.next() * 0.9));
-      counts[VERDICT_CODES.indexOf(code)] = refused;
-      valid -= refused;
-    }
-    counts[VERDICT_CODES.indexOf('VALID')] = valid;
+    const limited = Math.min(total, Math.floor(total * LIMITED + moment.dice.next() * 0.9));
+    const valid = answers === undefined ? total - limited : 0;
+    const counted: Partial<Record<VerdictCode, number>> =
+      answers === undefined ? { VALID: valid, RATE_LIMITED: limited } : { [answers]: total };
+    const counts = VERDICT_CODES.map((code) => counted[code] ?? 0);
     const identityId = identityIds.get(externalId ?? '') ?? '';
     rows.push({
       minuteMs: moment.atMs,

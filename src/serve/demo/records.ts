@@ -13,6 +13,12 @@ const THIRD = ['Labs', 'Logistics', 'Games', 'Media', 'Robotics', 'Health', 'Stu
 const HOUR_MS = 3_600_000;
 /** A key cannot be made expired. */
 const SOON_MS = 2_000;
+/** The plans, with their credits a month and requests a second. The largest customers are the first; `upTo` is where those of a plan end. */
+const PLANS = [
+  { name: 'Business', credits: 1_000_000, perSecond: 200, upTo: 5 },
+  { name: 'Pro', credits: 50_000, perSecond: 20, upTo: 60 },
+  { name: 'Free', credits: 1_000, perSecond: 2, upTo: CUSTOMERS },
+] as const;
 
 export interface DemoKey {
   readonly apiId: string;
@@ -21,12 +27,16 @@ export interface DemoKey {
   readonly externalId: string | null;
   /** How often it is used, compared with the others. */
   readonly weight: number;
+  /** What each of its verifications in the history was answered. Absent: most of them were valid. */
+  readonly answers?: VerdictCode;
 }
 
 /** A key that answers with one code. */
 export interface ShownKey {
   readonly code: VerdictCode;
   readonly key: string;
+  /** It could have had this answer all month. */
+  readonly past?: DemoKey;
   /** What the verification has to ask for, to get this code. */
   readonly asks?: object;
 }
@@ -35,6 +45,10 @@ export interface DemoRecords {
   readonly keys: readonly DemoKey[];
   readonly shown: readonly ShownKey[];
 }
+
+/** What a key that is made now can have answered all month, and how often. */
+const PAST_REFUSALS: readonly VerdictCode[] = ['DISABLED', 'FORBIDDEN', 'INSUFFICIENT_PERMISSIONS', 'USAGE_EXCEEDED'];
+const PAST_WEIGHT = 1;
 
 type NewKey = Readonly<Record<string, unknown>>;
 type MadeKey = Pick<DemoKey, 'keyId' | 'key'>;
@@ -52,11 +66,7 @@ export async function makeDemoRecords(ask: DemoAsk, nowMs: () => number): Promis
 
 async function makePlans(ask: DemoAsk): Promise<string[]> {
   const ids: string[] = [];
-  for (const [name, credits, perSecond] of [
-    ['Free', 1_000, 2],
-    ['Pro', 50_000, 20],
-    ['Business', 1_000_000, 200],
-  ] as const) {
+  for (const { name, credits, perSecond } of PLANS) {
     const plan = {
       name,
       remaining: credits,
@@ -73,7 +83,7 @@ async function makeCustomers(ask: DemoAsk, apiIds: readonly string[], planIds: r
   const customers = Array.from({ length: CUSTOMERS }, (_, i) => ({
     externalId: `customer_${String(i + 1).padStart(3, '0')}`,
     name: `${dice.pick(FIRST)} ${dice.pick(SECOND)} ${dice.pick(THIRD)}`,
-    planId: planIds[i % 10 === 0 ? 2 : i % 3 === 0 ? 1 : 0],
+    planId: planIds[PLANS.findIndex(({ upTo }) => i < upTo)],
     // A few customers are most of the traffic.
     weight: 60 / (i + 1) + 0.5,
   }));
@@ -120,6 +130,9 @@ async function makeShownKeys(ask: DemoAsk, apiId: string, nowMs: () => number): 
   const shown = kinds.map(([code, , asks], i) => ({
     code,
     key: made[i]?.key ?? '',
+    ...(PAST_REFUSALS.includes(code)
+      ? { past: { ...(made[i] as MadeKey), apiId, externalId: null, weight: PAST_WEIGHT, answers: code } }
+      : {}),
     ...(asks === undefined ? {} : { asks }),
   }));
   const used = shown.find(({ code }) => code === 'RATE_LIMITED');

@@ -28,6 +28,19 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(lines.at(-2)).toBe('Sum: spent 1, granted 0, refilled 0, adjusted 100, expired 0. Balance: 99.');
     });
 
+    test('only the days that begin before --until, and without --since the week before it', async () => {
+      const days = async (...words: string[]): Promise<string[]> => {
+        const lines = (await here.ok('usage', '--key', keyId, ...words)).split('\n');
+        return lines.slice(1, -2).map((line) => line.slice(0, 10));
+      };
+      expect(await days('--until', '2026-01-03', '--since', '2026-01-01')).toEqual(['2026-01-01', '2026-01-02']);
+      const week = await days('--until', '2026-01-03');
+      expect([week.length, week[0], week.at(-1)]).toEqual([7, '2025-12-27', '2026-01-02']);
+      const { rows } = (await here.json('usage', '--key', keyId, '--until', '2026-01-03')) as { rows: unknown[] };
+      expect(rows).toEqual([]);
+      expect((await days('--until', '2999-01-01', '--since', '1d')).length).toBe(2);
+    });
+
     test('those who spent the most, and all rows as JSON and CSV', async () => {
       const shown = await here.ok('usage', '--top', '1', '--since', '1d');
       expect(shown).toBe(`WHO${' '.repeat(keyId.length - 3)}  SPENT\n${keyId}      1\nSum of all 1: spent 1.\n`);
@@ -51,6 +64,10 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         '--since must be a time span such as 30d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "yesterday".',
       ]);
       expect(await wrong('--since', '2999-01-01')).toEqual([2, '--since must be in the past, got "2999-01-01".']);
+      expect(await wrong('--since', '2026-01-02', '--until', '2026-01-02')).toEqual([
+        2,
+        '--until must be after --since, got "2026-01-02".',
+      ]);
       expect(await wrong('--top', '0')).toEqual([2, '--top must be at least 1, got "0".']);
       expect(await wrong('--top', '3', '--key', keyId)).toEqual([
         2,
