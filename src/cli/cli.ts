@@ -29,7 +29,7 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
-  const words = inFull(argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv, ALL_COMMANDS);
+  const words = inFull(asFlag(argv), ALL_COMMANDS);
   if ((words.includes('--version') || words.includes('-v')) && words.every((word) => word.startsWith('-'))) {
     io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
     return EXIT.OK;
@@ -60,6 +60,13 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     command.tellFailure(call, failure);
     return failure.exitCode;
   }
+}
+
+/** `help` and `version` are flags, and work as commands too. */
+function asFlag(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv;
+  if (first === 'help') return [...rest, '--help'];
+  return first === 'version' ? ['--version', ...rest] : argv;
 }
 
 /** The first words of the command line, as many as `name` has. */

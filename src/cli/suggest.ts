@@ -1,11 +1,11 @@
-import { isOneEditAway, nearestName } from '../core/nearest.ts';
+import { isOneEditAway, nearestWord } from '../core/nearest.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
 
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
-  const noun = nearestNoun(first, commands);
-  const near = noun === null ? null : nearestOf(noun, second, commands);
+  const { noun, verb } = inOrder(first, second, commands);
+  const near = noun === null ? commandWith(verb, commands) : nearestOf(noun, verb, commands);
   const list =
     noun === null || near !== null
       ? 'keystile --help lists them all.'
@@ -19,19 +19,55 @@ export function unknownCommand(first: string, second: string | undefined, comman
 /** What may be a mistyped command. Anything else may be a secret, also one that was imported, and is not repeated. */
 const IS_WORD = /^[A-Za-z-]{1,20}$/;
 
-function nearestNoun(first: string, commands: readonly Command[]): string | null {
+/** Words for what has another name here. */
+const NOUNS: Readonly<Record<string, string>> = {
+  customer: 'identity',
+  user: 'identity',
+  start: 'serve',
+  run: 'serve',
+};
+const VERBS: Readonly<Record<string, string>> = { add: 'create', ls: 'list', new: 'create', show: 'get' };
+
+interface Meant {
+  readonly noun: string | null;
+  readonly verb: string | undefined;
+}
+
+/** The noun and the verb, in the right order: `list keys` and `list-keys` are `key list`. A verb alone has no noun. */
+function inOrder(first: string, second: string | undefined, commands: readonly Command[]): Meant {
   const nouns = [...new Set(commands.map(({ name }) => name.split(' ')[0] ?? ''))];
-  return nouns.includes(first) ? first : nearestName(first, nouns);
+  const verbs = new Set(commands.map(({ name }) => name.split(' ')[1] ?? ''));
+  const isVerb = (word: string): boolean => verbs.has(VERBS[word] ?? word);
+  const known = nounOf(first, nouns);
+  if (known !== null) return { noun: known, verb: second };
+  const [one = '', other] = second === undefined && IS_WORD.test(first) ? first.split(/-|(?=[A-Z])/) : [first, second];
+  if (isVerb(one)) return { noun: other === undefined ? null : nounOf(other.toLowerCase(), nouns), verb: one };
+  return { noun: nearestWord(first, nouns), verb: second };
+}
+
+/** Also in the plural, and by another name. */
+function nounOf(word: string, nouns: readonly string[]): string | null {
+  const singular = word.replace(/ies$/, 'y').replace(/s$/, '');
+  return [word, singular].map((each) => NOUNS[each] ?? each).find((each) => nouns.includes(each)) ?? null;
+}
+
+/** A command with this verb, where only the verb was written: that of keys, or else the first. */
+function commandWith(verb: string | undefined, commands: readonly Command[]): string | null {
+  if (verb === undefined) return null;
+  const wanted = VERBS[verb] ?? verb;
+  const found = commands.filter(({ name }) => name.split(' ')[1] === wanted).map(({ name }) => name);
+  return found.find((name) => name.startsWith('key ')) ?? found[0] ?? null;
 }
 
 /** The command of this noun whose verb is nearest. Null: the noun has several, and none is near. */
-function nearestOf(noun: string, second: string | undefined, commands: readonly Command[]): string | null {
+function nearestOf(noun: string, verb: string | undefined, commands: readonly Command[]): string | null {
   const own = commands.filter(({ name }) => name === noun || name.startsWith(`${noun} `));
   if (own.some(({ name }) => name === noun)) return noun;
   const verbs = own.map(({ name, isDestructive }) => ({ verb: name.slice(noun.length + 1), isDestructive }));
-  const harmless = verbs.filter(({ isDestructive }) => isDestructive !== true).map(({ verb }) => verb);
-  const destructive = verbs.filter(({ isDestructive }) => isDestructive === true).map(({ verb }) => verb);
-  const near = second === undefined ? null : (nearestVerb(second, harmless, destructive) ?? verbForFile(noun, own));
+  const harmless = verbs.filter(({ isDestructive }) => isDestructive !== true).map((each) => each.verb);
+  const destructive = verbs.filter(({ isDestructive }) => isDestructive === true).map((each) => each.verb);
+  if (verb === undefined) return null;
+  const near = nearestVerb(VERBS[verb] ?? verb, harmless, destructive) ?? verbForFile(noun, own);
   return near === null ? null : `${noun} ${near}`;
 }
 
@@ -51,7 +87,7 @@ function verbForFile(noun: string, own: readonly Command[]): string | null {
 /** What takes something away is suggested only to whoever has nearly written it. */
 function nearestVerb(written: string, harmless: readonly string[], destructive: readonly string[]): string | null {
   const meant = destructive.find((verb) => verb === written || isOneEditAway(written, verb));
-  const near = nearestName(written, harmless);
+  const near = nearestWord(written, harmless);
   if (meant === undefined) return near;
   return near !== null && isOneEditAway(written, near) ? near : meant;
 }

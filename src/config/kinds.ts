@@ -80,10 +80,19 @@ export function duration(minMs: number, maxMs: number): Kind<number> {
       const match = /^(\d{1,12})\s*(ms|s|m|h|d)?$/.exec(value);
       const milliseconds = match === null ? NaN : Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? NaN);
       if (milliseconds >= minMs && milliseconds <= maxMs) return { value: milliseconds };
-      return wrong(`must be a duration from ${range}, such as 250ms, 5s or 1h`);
+      return wrong(`must be a duration from ${range}, such as ${examplesOf(minMs, maxMs)}`);
     },
     show: showDuration,
   };
+}
+
+const EXAMPLES_MS = [250, 5_000, 3_600_000, 86_400_000, 30 * 86_400_000];
+
+/** Up to three that are in the range: `250ms, 5s or 1h`. */
+function examplesOf(minMs: number, maxMs: number): string {
+  const fitting = EXAMPLES_MS.filter((example) => example >= minMs && example <= maxMs).slice(0, 3);
+  const shown = (fitting.length === 0 ? [minMs] : fitting).map(showDuration);
+  return shown.length === 1 ? `${shown[0]}` : `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`;
 }
 
 export function showDuration(milliseconds: number): string {

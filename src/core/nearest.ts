@@ -18,15 +18,27 @@ function editDistance(a: string, b: string): number {
  * The known name that was probably meant, or null when none is near. Each edit changes the length by one at most, so only names of
  * nearly the same length are compared. The written name may have any length.
  */
-export function nearestName(written: string, known: readonly string[]): string | null {
+export function nearestName(
+  written: string,
+  known: readonly string[],
+  maxEdits: number = Math.min(MAX_EDITS, Math.ceil(written.length / 2)),
+): string | null {
   let best: string | null = null;
-  let bestDistance = Math.min(MAX_EDITS, Math.ceil(written.length / 2)) + 1;
+  let bestDistance = maxEdits + 1;
   for (const name of known) {
     if (Math.abs(name.length - written.length) >= bestDistance) continue;
     const distance = editDistance(written.toLowerCase(), name.toLowerCase());
     if (distance < bestDistance) [best, bestDistance] = [name, distance];
   }
   return best;
+}
+
+/**
+ * The same among short words, such as commands, of which most are near to some other: one mistake, or one for every four characters.
+ */
+export function nearestWord(written: string, known: readonly string[]): string | null {
+  const maxEdits = Math.min(MAX_EDITS, Math.floor(written.length / 4));
+  return known.find((word) => isOneEditAway(written, word)) ?? nearestName(written, known, maxEdits);
 }
 
 /** One character more, less, changed, or two neighbours swapped. */

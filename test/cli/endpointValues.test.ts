@@ -33,7 +33,7 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ],
     [
       'identity create acme --ratelimit requests=10/500d',
-      'The window of --ratelimit must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "requests=10/500d".',
+      'The window of --ratelimit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "requests=10/500d".',
     ],
     ['identity create acme --meta [1]', `--meta must be a JSON object such as '{"plan":"free"}', got "[1]".`],
     [

@@ -39,6 +39,7 @@ describe('suggestions', () => {
         [secret, undefined, 'Unknown command "...".'],
         ['backup', secret, 'Unknown command "backup ...".'],
         ['keey', secret, 'Unknown command "keey ...".'],
+        ['verify', secret, 'Unknown command "verify". Did you mean "key verify"?'],
       ] as const) {
         const { message } = unknownCommand(first, second, ALL_COMMANDS);
         expect(message).toStartWith(told);
@@ -92,6 +93,24 @@ describe('suggestions', () => {
     ['backup restor', 'backup restore'],
     ['key destroy', null],
     ['plan remove', null],
+    // The verb first, a plural, another name, one word.
+    ['list keys', 'key list'],
+    ['list-keys', 'key list'],
+    ['createKey', 'key create'],
+    ['create api', 'api create'],
+    ['delete key', 'key delete'],
+    ['verify', 'key verify'],
+    ['customers list', 'identity list'],
+    ['ls apis', 'api list'],
+    ['new key', 'key create'],
+    ['start', 'serve'],
+    // Nothing is near: no other command is suggested.
+    ['users', null],
+    ['init', null],
+    ['root', null],
+    ['watch', null],
+    ['revoke key', null],
+    ['frobnicate key', null],
   ])('%s suggests %p', (written, near) => expect(suggestionFor(written)).toBe(near));
 
   test('a noun with an unknown verb names the help of the noun', () => {

@@ -62,6 +62,8 @@ describe('help', () => {
     expect(await run('--version')).toEqual({ code: 0, out: `${VERSION}\n`, err: '' });
     expect(JSON.parse((await run('--version', '--json')).out)).toEqual({ version: VERSION });
     expect(await run('-v')).toEqual(await run('--version'));
+    expect(await run('version')).toEqual(await run('--version'));
+    expect(await run('version', '--json')).toEqual(await run('--version', '--json'));
   });
 });
 
@@ -128,7 +130,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     ],
     [
       ['key', 'update', 'key_1', '--duration', '5w'],
-      '--duration must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5w".',
+      '--duration must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "5w".',
     ],
     [
       ['key', 'update', 'key_1', '--limit', '5/s', '--duration', '1s'],
@@ -136,7 +138,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     ],
     [
       ['key', 'update', 'key_1', '--limit', '5/w'],
-      'The window of --limit must be a duration from 1s to 366d, such as 250ms, 5s or 1h, got "5/w".',
+      'The window of --limit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "5/w".',
     ],
     [
       ['key', 'update', 'key_1', '--ratelimit', '5/s'],

@@ -77,7 +77,7 @@ describe('reading the configuration', () => {
   });
 
   test('settings of backups: wrong values, without a folder, and beside PostgreSQL', () => {
-    const every = 'must be a duration from 1m to 30d, such as 250ms, 5s or 1h';
+    const every = 'must be a duration from 1m to 30d, such as 1h, 1d or 30d';
     expect(problems({ KEYSTILE_BACKUP_FOLDER: '', KEYSTILE_BACKUP_EVERY: '5s', KEYSTILE_BACKUP_KEEP: '0' })).toEqual([
       'KEYSTILE_BACKUP_FOLDER must not be empty.',
       `KEYSTILE_BACKUP_EVERY ${every}, got "5s".`,
@@ -221,10 +221,20 @@ describe('reading the configuration', () => {
     '%s is not a duration from 10 ms to a minute',
     (text) => {
       expect(problems({ KEYSTILE_SYNC_INTERVAL: text })).toEqual([
-        `KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms, 5s or 1h, got "${text}".`,
+        `KEYSTILE_SYNC_INTERVAL must be a duration from 10ms to 1m, such as 250ms or 5s, got "${text}".`,
       ]);
     },
   );
+
+  test('an example in a message is in the range that the message names', () => {
+    const wrong = Object.values(VARIABLES).flatMap(({ kind }) => {
+      const outcome = kind.parse('no duration');
+      const examples = 'problem' in outcome ? /duration from .*, such as (.*)$/.exec(outcome.problem)?.[1] : undefined;
+      return (examples?.split(/, | or /) ?? []).map((example) => ({ example, parsed: kind.parse(example) }));
+    });
+    expect(wrong.length).toBeGreaterThan(10);
+    expect(wrong.filter(({ parsed }) => 'problem' in parsed)).toEqual([]);
+  });
 
   test.each([
     ['KEYSTILE_PORT', '-1'],
