@@ -16,7 +16,8 @@ export async function examineAll(configuration: ReadConfiguration): Promise<read
   if ('settingProblems' in configuration) return examine(withoutConfiguration(configuration.settingProblems));
   const { config } = configuration;
   const running = await findRunning(config);
-  const outcomes = examine(await gatherAll(config, running)).map((outcome) => named(outcome, config));
+  const gathered = running.isElsewhere === true ? ofElsewhere(running) : await gatherAll(config, running);
+  const outcomes = examine(gathered).map((outcome) => named(outcome, config));
   return withOwn(outcomes, running.outcomes);
 }
 
@@ -24,6 +25,11 @@ export async function examineAll(configuration: ReadConfiguration): Promise<read
 function named(outcome: Outcome, { origins }: Config): Outcome {
   if (!('text' in outcome)) return outcome;
   return { ...outcome, text: namedAsGiven(outcome.text, origins), fix: namedAsGiven(outcome.fix, origins) };
+}
+
+/** What this shell and this machine say is about another service. */
+function ofElsewhere({ readiness, unasked }: Running): GatheredFacts {
+  return { ...noneKnown(FACT_NAMES, unasked.because), settingProblems: [], readiness };
 }
 
 async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {

@@ -2,11 +2,12 @@ import { constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 import type { Config } from '../../config/variables.ts';
+import { isLoopback } from '../../core/address.ts';
 import { localUrl } from '../../core/localUrl.ts';
-import type { Outcome } from '../../doctor/check.ts';
+import { type Outcome, quoted } from '../../doctor/check.ts';
 import { type Facts, NotKnown } from '../../doctor/facts.ts';
 import { type Owner, peekOwner } from '../../storage/sqlite/file/dataFolder.ts';
-import { tryLocalTrust } from '../trust.ts';
+import { type Trust, tryLocalTrust } from '../trust.ts';
 import { whoIsAt } from './askAddress.ts';
 import { askControl, askOverHttp, askReadiness } from './askStatus.ts';
 import { isAccessible } from './isAccessible.ts';
@@ -22,13 +23,20 @@ export interface Running {
   /** Why it cannot be asked. */
   readonly unasked: NotKnown;
   readonly readiness: Facts['readiness'] | NotKnown;
+  /** KEYSTILE_URL names it, and it is not the one on the data folder here: nothing on this machine says anything about it. */
+  readonly isElsewhere?: true;
 }
 
 const NO_SERVER = new NotKnown('no server runs');
 
-/** Finds the service: the owner of the data folder, or the one at the configured address. */
+/** Finds the service: the one that KEYSTILE_URL names, or else the owner of the data folder, or the one at the configured address. */
 export async function findRunning(config: Config): Promise<Running> {
-  const owner = config.databaseUrl === null ? ownerOf(config.data) : null;
+  const { url, databaseUrl } = config;
+  const owner = databaseUrl === null ? ownerOf(config.data) : null;
+  if (url !== null && !isAt(url, owner, config)) {
+    const found = await findNamed(config, url);
+    return databaseUrl === null ? { ...found, isElsewhere: true } : found;
+  }
   if (owner instanceof NotKnown) return unreached(null, owner);
   // Another command has the folder for an instant, and listens nowhere.
   if (owner === null || owner.control === null) return findAtAddress(config, owner);
@@ -42,13 +50,37 @@ export async function findRunning(config: Config): Promise<Running> {
   return { url: owner.url, owner, readiness, ...toldOr(told) };
 }
 
+/** Whether the process on the data folder here answers at this address. */
+function isAt(url: string, owner: Owner | NotKnown | null, { publicUrl }: Config): boolean {
+  if (owner === null || owner instanceof NotKnown || owner.url === null) return false;
+  const own = new URL(owner.url);
+  const asked = new URL(url);
+  const isSameHost = asked.hostname === own.hostname || (asked.hostname === 'localhost' && isLoopback(own.hostname));
+  return url === publicUrl || (isSameHost && asked.port === own.port && asked.protocol === own.protocol);
+}
+
+/** The service that KEYSTILE_URL names. Nothing that answers there is a problem: every other command fails then. */
+async function findNamed(config: Config, url: string): Promise<Running> {
+  const who = await whoIsAt(url, null);
+  if (who === 'keystile') return reached(config, url, null);
+  const reason = who === 'another' ? `Another program than Keystile answers at ${url}.` : `Nothing answers at ${url}.`;
+  return {
+    ...unreached(null, new NotKnown(`no Keystile answers at ${url}`)),
+    readiness: { reasons: [reason], command: `curl -s ${quoted(`${url}/v1/readiness`)}` },
+  };
+}
+
 /** Without an owner of a folder here, a service at the configured address is another one, unless the settings lead to it. */
 async function findAtAddress(config: Config, owner: Owner | null): Promise<Running> {
-  const isHere = config.url === null && config.databaseUrl !== null && config.port !== 0;
-  const url = isHere ? localUrl(config.host, config.port, config.tlsCert !== null) : config.url;
-  const trust = isHere && url !== null ? tryLocalTrust(config.tlsCert, url) : null;
-  if (url === null || (await whoIsAt(url, trust)) !== 'keystile') return unreached(owner, NO_SERVER);
-  return { url, owner, readiness: await askReadiness(url, trust), ...toldOr(await askOverHttp(config, url, trust)) };
+  if (config.databaseUrl === null || config.port === 0) return unreached(owner, NO_SERVER);
+  const url = localUrl(config.host, config.port, config.tlsCert !== null);
+  const trust = tryLocalTrust(config.tlsCert, url);
+  return (await whoIsAt(url, trust)) === 'keystile' ? reached(config, url, trust) : unreached(owner, NO_SERVER);
+}
+
+async function reached(config: Config, url: string, trust: Trust | null): Promise<Running> {
+  const told = toldOr(await askOverHttp(config, url, trust));
+  return { url, owner: null, readiness: await askReadiness(url, trust), ...told };
 }
 
 function toldOr(told: readonly Outcome[] | NotKnown): Pick<Running, 'outcomes' | 'unasked'> {

@@ -43,6 +43,34 @@ describe('keystile doctor beside a server', () => {
     expect(found.find('lost-commits')).toMatchObject({ command: 'unset KEYSTILE_ACCEPT_LOST_COMMITS' });
   });
 
+  test('with the URL of another service, nothing of this machine is told, and it is a problem that nothing answers there', async () => {
+    using other = new TempFolder();
+    const far = { ...here, KEYSTILE_DATA: other.path, KEYSTILE_ROOT_KEY: ROOT_KEY };
+    const found = await examined({ ...far, KEYSTILE_URL: server.url });
+    // Of the service: its own setting. Of this machine: that the port is taken.
+    expect([found.with('problem'), found.find('port')?.result]).toEqual([['lost-commits'], 'not-checked']);
+    using taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('something else') });
+    for (const [url, reason] of [
+      ['http://127.0.0.1:1', 'Nothing answers at http://127.0.0.1:1.'],
+      [taken.url.origin, `Another program than Keystile answers at ${taken.url.origin}.`],
+    ] as const) {
+      // Also beside the data folder of a service that runs.
+      for (const data of [other.path, folder.join('data')]) {
+        const absent = await examined({ ...far, KEYSTILE_DATA: data, KEYSTILE_URL: url });
+        expect([absent.code, absent.with('problem'), absent.with('advice')]).toEqual([1, ['readiness'], []]);
+        expect(absent.find('readiness')).toMatchObject({ text: expect.stringContaining(reason) });
+        expect(absent.find('disk')).toMatchObject({ because: `no Keystile answers at ${url}` });
+      }
+    }
+  });
+
+  test('with the URL of the service here, everything is examined', async () => {
+    for (const url of [server.url, `http://localhost:${server.port}`]) {
+      const found = await examined({ ...here, KEYSTILE_URL: url });
+      expect([found.with('problem'), found.with('not-checked')]).toEqual([['lost-commits'], NOT_HERE]);
+    }
+  });
+
   test('its backups are told as it finds them, and by the files once it is stopped', async () => {
     const backups = folder.join('backups');
     const made = (): string[] =>
