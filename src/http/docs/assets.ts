@@ -18,11 +18,14 @@ export const VIEWER_PATH = `/docs/assets/scalar-${origin.version}-${origin.sha25
 /** Starts the viewer. */
 export const START_PATH = '/docs/assets/reference.js';
 export const STYLE_PATH = '/docs/assets/pages.css';
+/** Browsers ask for it beside every page that names no icon. */
+export const ICON_PATH = '/favicon.ico';
 
 export const ASSETS: Readonly<Record<string, Asset>> = {
   [VIEWER_PATH]: { file: 'viewer/scalar.js.gz', type: JAVASCRIPT, isGzip: true, isFixed: true },
   [START_PATH]: { file: 'assets/reference.js', type: JAVASCRIPT, isGzip: false, isFixed: false },
   [STYLE_PATH]: { file: 'assets/pages.css', type: 'text/css; charset=utf-8', isGzip: false, isFixed: false },
+  [ICON_PATH]: { file: 'assets/favicon.ico', type: 'image/x-icon', isGzip: false, isFixed: false },
 };
 
 export function readAsset({ file }: Asset): Promise<Uint8Array<ArrayBuffer>> {

@@ -2,6 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import type { Endpoint } from '../routes/endpoint.ts';
 import type { AnswerContext } from '../answer/answer.ts';
 import type { Log } from '../../log.ts';
+import { ICON_PATH } from '../docs/assets.ts';
 import { escape } from '../docs/html.ts';
 import { BuildFailed, type BuiltPages, type WebPage } from './build.ts';
 import { BuildOnce } from './buildOnce.ts';
@@ -26,7 +27,7 @@ export class WebSite {
   /** Every address below /dashboard is the same page. The script shows what the address names. */
   async page(page: WebPage, { requestId }: AnswerContext): Promise<Response> {
     const found = await this.#pages();
-    return new Response(found instanceof BuildFailed ? failureHtml(found) : html(found.scripts[page], found.styles), {
+    return new Response(found instanceof BuildFailed ? failureHtml(found) : html(page, found), {
       status: found instanceof BuildFailed ? 500 : 200,
       headers: {
         'content-type': 'text/html; charset=utf-8',
@@ -88,7 +89,10 @@ function failureHtml({ message }: BuildFailed): string {
 `;
 }
 
-function html(script: string, styles: readonly string[]): string {
+/** The customers' page shows nothing of Keystile. */
+const ICONS: Readonly<Record<WebPage, string>> = { dashboard: ICON_PATH, portal: 'data:,' };
+
+function html(page: WebPage, { scripts, styles }: BuiltPages): string {
   const links = styles.map((name) => `<link rel="stylesheet" href="${ASSETS_PATH}${name}">`).join('\n');
   return `<!doctype html>
 <html lang="en">
@@ -97,9 +101,9 @@ function html(script: string, styles: readonly string[]): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Keystile</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${ICONS[page]}">
 ${links}
-<script type="module" src="${ASSETS_PATH}${script}"></script>
+<script type="module" src="${ASSETS_PATH}${scripts[page]}"></script>
 </head>
 <body><div id="app"><p class="loading">Loading …</p></div><noscript>This page needs JavaScript.</noscript></body>
 </html>

@@ -106,6 +106,9 @@ test('every page has a strict policy, and every file that it loads is there', as
   );
   const { text } = page;
   const files = [...text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path ?? '');
+  expect(files.splice(files.indexOf('/favicon.ico'), 1)).toEqual(['/favicon.ico']);
+  // The customers' page has no icon of Keystile.
+  expect((await send('/portal', { method: 'GET' })).text).toContain('<link rel="icon" href="data:,">');
   expect(files.filter((path) => path.endsWith('.js')).length).toBe(1);
   expect(files.filter((path) => path.endsWith('.css')).length).toBeGreaterThan(0);
   const bytes: number[] = [];

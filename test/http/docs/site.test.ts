@@ -171,6 +171,16 @@ describe('files', () => {
     }
   });
 
+  test('browsers find an icon where they look for one, and it is an icon', async () => {
+    const { status, headers } = await get('/favicon.ico');
+    expect([status, headers.get('content-type')]).toEqual([200, 'image/x-icon']);
+    const icon = await Bun.file('src/http/docs/assets/favicon.ico').bytes();
+    // One image of 32 x 32 pixels, as PNG.
+    expect(Array.from(icon.slice(0, 8))).toEqual([0, 0, 1, 0, 1, 0, 32, 32]);
+    expect(Buffer.from(icon.slice(22, 30)).toString('latin1')).toBe('\x89PNG\r\n\x1a\n');
+    expect(headers.get('content-length')).toBe(String(icon.length));
+  });
+
   test('no path of a request becomes the name of a file', async () => {
     for (const path of [
       '/docs/guides/../../package.json',

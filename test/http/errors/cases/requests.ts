@@ -43,7 +43,7 @@ export const ROUTING: readonly Case[] = [
   ['a wrong method', () => get('/v1/keys.createKey')],
   ['a wrong method of a GET endpoint', () => ({ path: '/v1/keys.getKey', options: { method: 'DELETE' } })],
   ['a route near a known one', () => get('/v1/keys.getKeys')],
-  ['a route near none', () => get('/favicon.ico')],
+  ['a route near none', () => get('/robots.txt')],
   ...['keys.createKeyz', 'keys.verifykey', 'apis.getAPI', 'something.else', 'keys.createKey/', '%6beys.deleteKeys'].map(
     (method): Case => [`the route ${method}`, () => post(method, {})],
   ),
