@@ -185,7 +185,7 @@ export const VARIABLES = {
     'MAX_CONNECTIONS',
     count(1, 1_000_000),
     '20000',
-    'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start then logs a warning.',
+    'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start says how many, and warns when this setting was given.',
   ),
   maxConnectionsPerAddress: variable(
     'MAX_CONNECTIONS_PER_ADDRESS',

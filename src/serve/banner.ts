@@ -20,6 +20,8 @@ export interface BannerFacts {
   readonly program: string;
   /** What is risky about the address, each with what to do. */
   readonly warnings: readonly string[];
+  /** What is good to know, and needs nothing to be done; null = nothing. */
+  readonly note: string | null;
   /** The token signs in once; null = there is none to show. null: the dashboard is off. */
   readonly dashboard: { readonly token: string | null } | null;
 }
@@ -39,6 +41,7 @@ export function banner(facts: BannerFacts): string {
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
     ...facts.warnings.map((warning) => `Warning: ${warning}`),
     facts.demoRootKey !== null ? 'Ctrl-C stops it, and its data is gone then.' : 'Ctrl-C stops it; nothing is lost.',
+    ...(facts.note === null ? [] : [facts.note]),
   ];
   return lines.join('\n');
 }

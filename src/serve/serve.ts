@@ -16,11 +16,10 @@ import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
 import { reload, watchTerminal } from './reload.ts';
 import { openTelemetry } from './openTelemetry.ts';
 import { type OpenStorage, openStorage } from './openStorage.ts';
-import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
 import type { Task } from '../storage/port/tasks.ts';
 import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
 import { listenApi, type Listening, listenMetrics } from './listen.ts';
-import { connectionsThatFit } from './connectionsThatFit.ts';
+import { connectionsThatFit, type FittingConnections } from './connectionsThatFit.ts';
 import { stopDelayOf, StopSignals } from './stopSignals.ts';
 import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
 import { VERSION } from '../version.ts';
@@ -125,7 +124,7 @@ interface StartContext {
   readonly output: ServeOutput;
   readonly log: Log;
   readonly note: LifeLog;
-  readonly size: ConnectionBounds;
+  readonly size: FittingConnections;
   readonly certificates: CertificateFiles | null;
   readonly telemetry: Telemetry | null;
   readonly storage: OpenStorage;
@@ -198,6 +197,7 @@ async function startOn(context: StartContext): Promise<Running> {
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
       newRootKey,
       warnings,
+      note: size.note,
       dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
       program: output.program,
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,

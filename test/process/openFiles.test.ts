@@ -65,7 +65,8 @@ async function until(what: () => boolean | Promise<boolean>): Promise<void> {
 describe(`with ${LIMIT} open files`, () => {
   test(`${STRANGERS} idle and OPTIONS connections: spends are answered, the disk is not called failed, and all works when they have left`, async () => {
     using folder = new TempFolder();
-    await using server = await Server.start(folder, { command: limited(LIMIT) });
+    const command = ['env', '-u', 'KEYSTILE_MAX_CONNECTIONS', ...limited(LIMIT)];
+    await using server = await Server.start(folder, { command });
     const { key, keyId } = await server.createKey({ remaining: 10_000 });
     const { apiId } = (await server.ok('/v1/keys.getKey', { keyId })) as { apiId: string };
     const client = await Client.open(server);
@@ -111,8 +112,12 @@ describe(`with ${LIMIT} open files`, () => {
     expect(await server.remaining(keyId)).toBe(remaining);
     client.close();
     expect(await server.stop()).toBe(0);
-    expect(server.child.stderr).toContain('the limit of open files is too low for KEYSTILE_MAX_CONNECTIONS');
-    expect(server.child.stderr.trim().split('\n').length).toBe(1);
+    // Nobody has asked for more connections: one line below the banner says how many there are, and nothing warns.
+    expect(server.child.stderr).toBe('');
+    expect(server.child.stdout.trim().split('\n').slice(-2)).toEqual([
+      'Ctrl-C stops it; nothing is lost.',
+      expect.stringMatching(/^At most \d+ connections at a time: this process may have 300 files open\.$/),
+    ]);
   });
 
   test('none left at all: spends go on, what needs a file answers 503, and comes back by itself', async () => {
@@ -153,6 +158,14 @@ describe(`with ${LIMIT} open files`, () => {
     client.close();
     expect(await server.stop()).toBe(0);
     expect(server.child.stderr).not.toContain('stopping');
+  });
+
+  test('whoever asks for more connections than fit is warned', async () => {
+    using folder = new TempFolder();
+    const settings = { KEYSTILE_MAX_CONNECTIONS: '1000' };
+    await using server = await Server.start(folder, { command: limited(LIMIT), settings });
+    expect(server.child.stderr).toContain('the limit of open files is too low for KEYSTILE_MAX_CONNECTIONS');
+    expect(server.child.stdout).not.toContain('connections at a time');
   });
 
   test('a limit below what the service needs is one sentence that says how to raise it', async () => {
