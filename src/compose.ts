@@ -214,6 +214,7 @@ function assemble<S extends Storage>(
     system,
     turns: new Turns(monotonicMs, surroundings.afterOthers ?? afterOthers),
     defaultTimezone: config.timezone,
+    newIdentities: { mustExist: config.identitiesMustExist, defaultPlan: config.defaultPlan },
     maxCachedKeys: config.maxCachedKeys,
     maxLocalOwners: config.maxLocalCounters,
     maxLimitsPerNamespace: config.maxLimitsPerNamespace,

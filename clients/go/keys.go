@@ -14,7 +14,9 @@ type CreateKeyRequest struct {
 	ByteLength int64  `json:"byteLength,omitempty"`
 	Name       string `json:"name,omitempty"`
 	// ExternalID is the owner of the key, by your own id.
-	ExternalID  string         `json:"externalId,omitempty"`
+	ExternalID string `json:"externalId,omitempty"`
+	// MustExist: ExternalID is that of an identity. Otherwise the call fails with NOT_FOUND, and nothing is created.
+	MustExist   bool           `json:"mustExist,omitempty"`
 	Meta        map[string]any `json:"meta,omitempty"`
 	Roles       []string       `json:"roles,omitempty"`
 	Permissions []string       `json:"permissions,omitempty"`
@@ -85,6 +87,7 @@ type UpdateKeyRequest struct {
 	KeyID       string                  `json:"keyId"`
 	Name        *Change[string]         `json:"name,omitempty"`
 	ExternalID  *Change[string]         `json:"externalId,omitempty"`
+	MustExist   bool                    `json:"mustExist,omitempty"`
 	Meta        *Change[map[string]any] `json:"meta,omitempty"`
 	Roles       *Change[[]Reference]    `json:"roles,omitempty"`
 	Permissions *Change[[]Reference]    `json:"permissions,omitempty"`

@@ -12,6 +12,7 @@ export const KEY_FIELD_FLAGS: FlagTable = {
   name: { value: 'TEXT', meaning: 'A name that helps people recognize the key.' },
   owner: { value: 'ID', meaning: 'The owner of the key: an id of your own.' },
   'external-id': { value: 'ID', meaning: 'The same as --owner.' },
+  'must-exist': { value: null, meaning: 'Refuse an owner that does not exist, instead of creating it.' },
   meta: { value: 'JSON', meaning: 'A JSON object that every verification returns.' },
   expires: { value: 'TIME', meaning: 'When the key expires: unix milliseconds or a date such as 2030-12-31.' },
   remaining: { value: 'N', meaning: 'Number of credits. Without it the key has no credit limit.' },
@@ -60,6 +61,7 @@ export function toKeyFields(flags: Flags): Record<string, unknown> {
   return withoutUndefined({
     name: flags.text('name'),
     externalId: flags.text('owner') ?? flags.text('external-id'),
+    mustExist: flags.has('must-exist') ? true : undefined,
     meta: objectFlag(flags, 'meta'),
     expires: timeFlag(flags, 'expires'),
     remaining: countFlag(flags, 'remaining'),
@@ -124,6 +126,7 @@ export const KEY_FLAG_NAMES: FlagNames = {
   byteLength: '--byte-length',
   name: '--name',
   externalId: '--owner',
+  mustExist: '--must-exist',
   meta: '--meta',
   expires: '--expires',
   remaining: '--remaining',

@@ -163,6 +163,18 @@ export const VARIABLES = {
     'How long the service goes on answering after SIGTERM, while `/v1/readiness` is 503 and every answer says `Connection: close`. Longer than a balancer takes to notice. A second signal ends it. Default: 5s with KEYSTILE_TRUSTED_PROXIES or on an address other than loopback, 0 otherwise.',
   ),
   timezone: variable('TIMEZONE', timezone, 'UTC', 'Time zone of refills that do not name one.'),
+  identitiesMustExist: variable(
+    'IDENTITIES_MUST_EXIST',
+    flag,
+    'off',
+    'Refuse a key whose `externalId` is unknown, with 404. Otherwise such a key creates the customer, and a typo makes a new one.',
+  ),
+  defaultPlan: variable(
+    'DEFAULT_PLAN',
+    text,
+    null,
+    'The plan of every new customer, by its name or id. While there is no such plan, creating a customer answers 412, and `keystile doctor` says so. Default: a new customer has no plan, and keys without bounds of their own are unlimited.',
+  ),
   ratelimitHeaders: variable(
     'RATELIMIT_HEADERS',
     flag,

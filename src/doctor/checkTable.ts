@@ -24,6 +24,7 @@ import { localCounts } from './checks/nodes/localCounts.ts';
 import { versions } from './checks/nodes/versions.ts';
 import { backups } from './checks/process/backups.ts';
 import { certificate } from './checks/process/certificate.ts';
+import { defaultPlan } from './checks/process/defaultPlan.ts';
 import { expiringRootKeys } from './checks/process/expiringRootKeys.ts';
 import { openVerification } from './checks/process/openVerification.ts';
 import { queue } from './checks/process/queue.ts';
@@ -61,6 +62,7 @@ export const CHECKS: readonly Check[] = [
   backups,
   workingRootKey,
   expiringRootKeys,
+  defaultPlan,
   lostCommits,
   writeAheadLog,
   transactions,

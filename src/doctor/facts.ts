@@ -141,6 +141,8 @@ export interface Facts {
   /** Why a start refuses a database that was moved, or whose import is not finished; null = it does not. */
   readonly useRefusal: { readonly kind: 'moved' | 'import'; readonly text: string } | null;
   readonly rootKeys: readonly Omit<RootKeyRecord, 'secretDigest'>[];
+  /** Whether there is the plan that KEYSTILE_DEFAULT_PLAN names; true also when the setting names none. */
+  readonly hasDefaultPlan: boolean;
   readonly nodes: readonly NodeStatus[];
   /** Spends and changes that wait for the ledger. */
   readonly waiting: number;
@@ -178,6 +180,7 @@ export const FACT_NAMES = Object.keys({
   copyRefusal: true,
   useRefusal: true,
   rootKeys: true,
+  hasDefaultPlan: true,
   nodes: true,
   waiting: true,
   webhooks: true,

@@ -100,12 +100,13 @@ export class StatusReader {
     // A database that does not answer is a problem by itself; the rest is still told.
     const unread = (): NotKnown => new NotKnown('the database does not answer');
     const databaseFailure = databaseFailureOf(engine);
-    const [allWebhooks, failing, oldestTransactionMs, disk, rootKeys, backups] = await Promise.all([
+    const [allWebhooks, failing, oldestTransactionMs, disk, rootKeys, hasDefaultPlan, backups] = await Promise.all([
       webhooks.list().catch(unread),
       webhooks.listFailing().catch(unread),
       database.oldestTransactionMs().catch(unread),
       database.disk().catch(unread),
       records.listRootKeys().catch(unread),
+      engine.newIdentities.hasDefaultPlan().catch(unread),
       database.backups().catch(unread),
     ]);
     return {
@@ -115,6 +116,7 @@ export class StatusReader {
       databaseFailure,
       databaseWarnings: warnings,
       rootKeys,
+      hasDefaultPlan,
       nodes,
       waiting: ledger.waiting,
       webhooks:

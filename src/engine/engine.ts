@@ -39,6 +39,7 @@ import { type PortalPlaces, PortalSessions } from './admin/portal/portalSessions
 import { makeSessions, type Sessions } from './admin/sessions/makeSessions.ts';
 import { LocalLimits } from './local/localLimits.ts';
 import { KeyCache } from './cache/keyCache.ts';
+import { NewIdentities } from './admin/keys/newIdentities.ts';
 import { makeStandalone, type Standalone } from './standalone/makeStandalone.ts';
 import { RefillPlans } from './refill/refillPlans.ts';
 import { DueSweep } from './due/dueSweep.ts';
@@ -61,6 +62,7 @@ export interface EngineOptions {
   readonly turns: Turns;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
+  readonly newIdentities: AdminContext['newIdentities'];
   readonly maxCachedKeys: number;
   readonly maxLocalOwners: number;
   /** Strict counters of standalone limits in one namespace. */
@@ -106,6 +108,7 @@ export class Engine {
   readonly keyGrants: KeyGrants;
   readonly permissions: PermissionAdmin;
   readonly identities: IdentityAdmin;
+  readonly newIdentities: NewIdentities;
   readonly plans: PlanAdmin;
   readonly credits: CreditAdmin;
   readonly assignPlan: AssignPlan;
@@ -140,7 +143,7 @@ export class Engine {
   readonly auditRetentionMs: number | null;
 
   constructor(options: EngineOptions) {
-    const { storage, system, defaultTimezone, maxCachedKeys, maxLocalOwners, quotas } = options;
+    const { storage, system, defaultTimezone, newIdentities, maxCachedKeys, maxLocalOwners, quotas } = options;
     const refills = new RefillPlans();
     const notices = new Notices();
     this.storage = storage;
@@ -188,6 +191,7 @@ export class Engine {
       turns: options.turns,
       refills,
       defaultTimezone,
+      newIdentities,
       changes: new ApplyChange(sender, settle),
       settle,
       quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
@@ -201,6 +205,7 @@ export class Engine {
     this.deleteAllKeys = new DeleteAllKeys(context);
     this.apis = new ApiAdmin(context, this.deleteAllKeys);
     this.identities = new IdentityAdmin(context);
+    this.newIdentities = new NewIdentities(context);
     this.deleteIdentity = new DeleteIdentity(context);
     this.plans = new PlanAdmin(context);
     this.credits = new CreditAdmin(context);

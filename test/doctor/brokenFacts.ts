@@ -137,6 +137,11 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
     'deploy (rk_2, expires in 7 days)',
     'keystile root-key create --name NAME --right RIGHT && keystile root-key revoke ID',
   ],
+  'default-plan': [
+    { config: configOf({ KEYSTILE_DEFAULT_PLAN: 'free' }), hasDefaultPlan: false },
+    'KEYSTILE_DEFAULT_PLAN names the plan "free", which does not exist',
+    'keystile plan list',
+  ],
   'lost-commits': [
     { config: configOf({ KEYSTILE_ACCEPT_LOST_COMMITS: 'on' }) },
     'KEYSTILE_ACCEPT_LOST_COMMITS is on',

@@ -67,6 +67,7 @@ export const WELL: Facts = {
   schema: { version: 1, compatibleFrom: 1, own: 1, isForeign: false },
   copyRefusal: null,
   useRefusal: null,
+  hasDefaultPlan: true,
   rootKeys: [ROOT_KEY, { ...ROOT_KEY, id: 'rk_2', expiresAtMs: 1_000_000 + 7 * DAY_MS + 1 }],
   nodes: [NODE],
   waiting: 0,

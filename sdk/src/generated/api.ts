@@ -801,6 +801,8 @@ export type KeyDefaults = {
   readonly prefix?: string | undefined;
   /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
   readonly byteLength?: number | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -908,8 +910,10 @@ export type KeyToCreate = {
   readonly byteLength?: number | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
@@ -955,8 +959,10 @@ export type KeyToImport = {
   readonly start?: string | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
@@ -1034,8 +1040,10 @@ export type KeysCreateKeyRequest = {
   readonly byteLength?: number | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
@@ -1180,8 +1188,10 @@ export type KeysUpdateKeyRequest = {
   readonly keyId: string;
   /** A new name for people, at most 256 characters. null or an empty text removes it. It stays when absent. */
   readonly name?: string | null | undefined;
-  /** The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none. null or an empty text removes the owner. It stays when absent. */
+  /** The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent. */
   readonly externalId?: string | null | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | null | undefined;
   /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
@@ -1824,8 +1834,10 @@ export type QueuedKey = {
   readonly start?: string | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent. */
+  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */

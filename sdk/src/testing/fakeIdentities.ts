@@ -37,6 +37,12 @@ export class FakeIdentities {
     this.#keysOf = keysOf;
   }
 
+  requireKnown(externalId: string): void {
+    if (this.#byExternalId.has(externalId)) return;
+    const name = JSON.stringify(externalId);
+    throw new AppError('NOT_FOUND', `There is no identity with the externalId ${name}, and mustExist is true.`);
+  }
+
   /** The key may join the identity of this name. */
   requireSpace(externalId: string, key: FakeKey): void {
     const { id = null, maxKeys = null } = this.#byExternalId.get(externalId) ?? {};

@@ -198,6 +198,7 @@ export class FakeService {
   #check(key: FakeKey, fields: KeyFields): void {
     checkCounters(key, fields);
     const owner = ownerIn(fields) ?? null;
+    if (owner !== null && fields.mustExist === true) this.#identities.requireKnown(owner);
     if (owner !== null) this.#identities.requireSpace(owner, key);
   }
 

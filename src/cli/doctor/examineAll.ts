@@ -45,7 +45,7 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
   ]);
   const [port, metricsPort, openFiles, certificate, ofDatabase] = parts;
   const { readiness, unasked } = running;
-  const ofRunning = { readiness, waiting: unasked, otherTags: unasked };
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, hasDefaultPlan: unasked };
   return {
     config,
     settingProblems: [],

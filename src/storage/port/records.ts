@@ -183,6 +183,8 @@ export interface Records {
   /** Those of these identities that exist, in any order. */
   findIdentities(externalIds: readonly string[]): Promise<readonly IdentityRecord[]>;
   findIdentityById(id: string): Promise<IdentityRecord | null>;
+  /** Those whose `externalId` comes right before and right after this one, at most `count` on each side. */
+  listNeighbours(externalId: string, count: number): Promise<readonly IdentityRecord[]>;
   listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>>;
   /** How many keys each of these identities has that are not deleted, in their order. */
   countKeysOfIdentities(identityIds: readonly string[]): Promise<readonly number[]>;

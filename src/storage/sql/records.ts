@@ -167,6 +167,15 @@ export class SqlRecords implements Records {
     return (await this.#find<IdentityRow>(queries.FIND_IDENTITY_BY_ID, [id])).map(toIdentity)[0] ?? null;
   }
 
+  async listNeighbours(externalId: string, count: number): Promise<readonly IdentityRecord[]> {
+    const [before, after] = await Promise.all(
+      [queries.IDENTITIES_BEFORE, queries.IDENTITIES_AFTER].map((sql) =>
+        this.#find<IdentityRow>(sql, [externalId, count]),
+      ),
+    );
+    return readableOf([...(before ?? []), ...(after ?? [])], toIdentity);
+  }
+
   async listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>> {
     const page = await this.#list<IdentityRow>(queries.identityListing(query), query.limit);
     return { ...page, items: readableOf(page.items, toIdentity) };

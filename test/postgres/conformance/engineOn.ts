@@ -19,6 +19,7 @@ export function engineOn(storage: Storage, options: Partial<EngineOptions> = {})
     },
     turns: new Turns(() => 0, afterOthers),
     defaultTimezone: 'UTC',
+    newIdentities: { mustExist: false, defaultPlan: null },
     maxCachedKeys: 100,
     maxLocalOwners: 100,
     maxLimitsPerNamespace: 100,

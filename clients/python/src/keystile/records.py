@@ -45,6 +45,8 @@ class NewKey(TypedDict, total=False):
     byte_length: int
     name: str
     external_id: str
+    must_exist: bool
+    """True: an `external_id` that is unknown is refused, and no identity is created."""
     meta: Mapping[str, object]
     roles: Sequence[str]
     permissions: Sequence[str]
@@ -71,6 +73,7 @@ class KeyChanges(TypedDict, total=False):
 
     name: str | None
     external_id: str | None
+    must_exist: bool
     meta: Mapping[str, object] | None
     roles: Sequence[Assigned] | None
     permissions: Sequence[Assigned] | None

@@ -6,6 +6,14 @@ import type { ApplyChange } from './applyChange.ts';
 import type { EventMaker } from './eventMaker.ts';
 import type { Quotas } from './quotas.ts';
 
+/** What the configuration says about identities that do not exist yet. */
+export interface NewIdentityRules {
+  /** No key makes one: it is made by identities.createIdentity. */
+  readonly mustExist: boolean;
+  /** The plan that a new one gets, by name or id; null = none. */
+  readonly defaultPlan: string | null;
+}
+
 /** What the classes of management work with. */
 export interface AdminContext {
   readonly storage: Storage;
@@ -20,4 +28,5 @@ export interface AdminContext {
   readonly settle: (owner: string) => Promise<void>;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
+  readonly newIdentities: NewIdentityRules;
 }

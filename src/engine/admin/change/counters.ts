@@ -2,7 +2,16 @@ import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
 import { sooner } from '../../../core/pockets.ts';
-import type { CreditsRecord, LimitRecord, OnPlan, PlanMove, PlanRecord, RefillRule } from '../../../core/records.ts';
+import type {
+  CreditsRecord,
+  LimitRecord,
+  OnPlan,
+  PlanMove,
+  PlanRecord,
+  RefillRule,
+  RefillRules,
+} from '../../../core/records.ts';
+import { runningEpoch } from '../../../core/refillPlan.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {
   type CounterPatch,
@@ -160,12 +169,39 @@ function patchMetered(
   const closed = credits === null ? [] : [closing(credits, owner, expect, revision)];
   if (patch.metered) {
     const account = takeAccount(context);
-    const opening = { account, expect, open: 'credits', metered: true, refill: null, revision } as const;
+    const opening = { account, owner, expect, open: 'credits', metered: true, refill: null, revision } as const;
     return { credits: { account, refill: null, metered: true }, accounts: [...closed, opening] };
   }
   const { metered: _metered, ...rest } = patch;
   const next = patchCredits({ id: owner, credits: null, limits: [], revision: expect }, rest, context, revision);
   return { credits: next.credits, accounts: [...closed, ...next.accounts] };
+}
+
+/**
+ * The counter that a plan brings to a holder without one, given the number of its account. It gets the next revision of the holder. null = the
+ * plan brings none.
+ */
+export function openedByPlan(
+  plan: PlanRecord,
+  { id: owner, revision: expect }: Pick<Counters, 'id' | 'revision'>,
+  nowMs: number,
+): ((account: number) => { credits: CreditsRecord; account: AccountChange }) | null {
+  if (plan.remaining === null && !plan.metered) return null;
+  const metered = plan.metered ? ({ metered: true } as const) : {};
+  const set = plan.remaining === null ? {} : { set: plan.remaining };
+  return (account) => {
+    const credits: CreditsRecord = { account, refill: null, ofPlan: true, ...metered };
+    const start = startOf(heldRefill(credits, plan), nowMs);
+    const opening = { account, owner, expect, open: 'credits', ...metered, refill: null, ...set, ...start } as const;
+    return { credits, account: { ...opening, revision: expect + 1 } };
+  };
+}
+
+/** Boundaries up to now count as applied: new rules refill at their next one. */
+export function startOf(rules: RefillRules | null, nowMs: number): { mark: number; dueAtMs: number } {
+  if (rules === null) return { mark: nowMs, dueAtMs: 0 };
+  const { startMs, nextMs } = runningEpoch(rules, nowMs);
+  return { mark: startMs, dueAtMs: nextMs };
 }
 
 /** The end of a counter. */

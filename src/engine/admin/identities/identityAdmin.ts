@@ -11,6 +11,7 @@ import { readCredits } from '../change/readCredits.ts';
 import { requireEverywhere } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
+import { emptyDraft } from '../change/draft.ts';
 import { requireBalance } from '../change/requireBalance.ts';
 import { creditsIndex, type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
@@ -18,6 +19,7 @@ import { type CreditsView, viewCredits } from '../keys/keyView.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { auditedIdentity } from './auditedIdentity.ts';
 import { type IdentityReference, loadIdentity } from './loadIdentity.ts';
+import { NewIdentities } from '../keys/newIdentities.ts';
 import { planOf, plansOf, readMoved } from '../../planOf.ts';
 import { readPlanLimits, readUsedLimits, type UsedLimit } from '../limits/usedLimits.ts';
 
@@ -44,9 +46,11 @@ export interface IdentityDetails extends IdentityView {
 
 export class IdentityAdmin {
   readonly #context: AdminContext;
+  readonly #newIdentities: NewIdentities;
 
   constructor(context: AdminContext) {
     this.#context = context;
+    this.#newIdentities = new NewIdentities(context);
   }
 
   async create(actor: Actor, externalId: string, patch: IdentityPatch): Promise<string> {
@@ -56,13 +60,17 @@ export class IdentityAdmin {
       if ((await storage.records.findIdentity(externalId)) !== null) {
         throw new AppError('CONFLICT', `An identity with the externalId ${repeatable(externalId)} exists already.`);
       }
-      const context = await this.#counterContext(patch);
+      const plan = await this.#newIdentities.defaultPlan();
+      const context = { ...(await this.#counterContext(patch)), plan };
+      const draft = emptyDraft();
       const id = makeId('id', context.nowMs, system.randomBytes(ID_RANDOM_BYTES));
       const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: context.nowMs };
       requireThreshold(patch.alerts, patch.remaining ?? null);
       const { counters, accounts } = patchCounters(blank, patch, context);
-      const identity = { ...patched(blank, patch), ...counters };
-      const after = withRemaining(auditedIdentity(identity), patch);
+      draft.accounts.push(...accounts);
+      const identity = await this.#newIdentities.onPlan(draft, { ...patched(blank, patch), ...counters }, plan);
+      const facts = identity.planId === null ? {} : { planId: identity.planId };
+      const after = withRemaining({ ...auditedIdentity(identity), ...facts }, patch);
       const entry = auditEntry(actor, {
         action: 'identity.create',
         target: id,
@@ -70,14 +78,9 @@ export class IdentityAdmin {
         after,
         ids: { externalId },
       });
-      return {
-        change: {
-          writes: [{ kind: 'insertIdentity', identity, words: identityWords(identity) }],
-          accounts,
-          entries: [entry],
-        },
-        answer: () => id,
-      };
+      draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
+      draft.entries.push(entry);
+      return { change: draft, answer: () => id };
     });
   }
 

@@ -1,14 +1,15 @@
 import { alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { BLANK_IDENTITY, BLANK_KEY } from '../../../core/blankRecords.ts';
+import { BLANK_KEY } from '../../../core/blankRecords.ts';
 import { type ApiRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type KeyRecord } from '../../../core/records.ts';
 import type { OwnerOperation } from '../../../core/rights.ts';
-import { identityWords, searchWords } from '../../../core/search.ts';
+import { searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';
 import { requireEverywhere, requireOwner } from '../change/requireRight.ts';
 import type { Actor } from '../change/actor.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type CounterContext, newAccountsNeeded, patchCounters } from '../change/counters.ts';
+import { NewIdentities } from './newIdentities.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
 import { auditedKey, idsAround } from './auditedKey.ts';
 import type { KeySecret } from './newSecret.ts';
@@ -24,6 +25,8 @@ export interface NamedOwner {
   readonly operation: OwnerOperation;
   /** Id of the identity that the key belongs to now; null = none. */
   readonly present: string | null;
+  /** An identity that there is not is refused, and not created. */
+  readonly mustExist: boolean;
 }
 
 /** What was found or reserved for several keys at once. */
@@ -48,10 +51,12 @@ interface GrantInput {
 export class CreateKey {
   readonly #context: AdminContext;
   readonly #references: ResolveReferences;
+  readonly #newIdentities: NewIdentities;
 
   constructor(context: AdminContext) {
     this.#context = context;
     this.#references = new ResolveReferences(context);
+    this.#newIdentities = new NewIdentities(context);
   }
 
   /** Adds a key to a draft. The roles and permissions of an imported key must exist. */
@@ -64,7 +69,8 @@ export class CreateKey {
     const { storage, system } = this.#context;
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
-    const owner = { externalId: patch.externalId, operation: 'api.create_key', present: null } as const;
+    const { externalId, mustExist = false } = patch;
+    const owner = { externalId, operation: 'api.create_key', present: null, mustExist } as const;
     const { together } = input;
     const identity =
       together === undefined ? await this.identityFor(draft, actor, owner) : together.ownerOf(patch.externalId);
@@ -148,7 +154,7 @@ export class CreateKey {
   async identityFor(
     draft: Draft,
     actor: Actor,
-    { externalId, operation, present }: NamedOwner,
+    { externalId, ...named }: NamedOwner,
   ): Promise<IdentityRecord | null | undefined> {
     if (externalId === undefined || externalId === null) return externalId;
     const drafted = draft.writes.find(
@@ -156,33 +162,20 @@ export class CreateKey {
     );
     if (drafted?.kind === 'insertIdentity') return drafted.identity;
     const known = await this.#context.storage.records.findIdentity(externalId);
-    return this.foundOrDrafted(draft, actor, { externalId, operation, present }, known);
+    return this.foundOrDrafted(draft, actor, { externalId, ...named }, known);
   }
 
   /** The identity that was found, if the actor may name it as the owner of a key. null = there is none: it is drafted. */
-  foundOrDrafted(
+  async foundOrDrafted(
     draft: Draft,
     actor: Actor,
-    { externalId, operation, present }: NamedOwner & { readonly externalId: string },
+    { externalId, operation, present, mustExist }: NamedOwner & { readonly externalId: string },
     known: IdentityRecord | null,
-  ): IdentityRecord {
-    const { storage, system } = this.#context;
+  ): Promise<IdentityRecord> {
     if (known === null || known.id !== present) requireOwner(actor, operation, known?.id ?? null);
     if (known !== null) return known;
-    const nowMs = storage.ledger.nowMs();
-    const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
-    const identity: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
-    draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
-    draft.entries.push(
-      auditEntry(actor, {
-        action: 'identity.create',
-        target: id,
-        before: null,
-        after: { externalId, meta: {} },
-        ids: { externalId },
-      }),
-    );
-    return identity;
+    if (mustExist || this.#context.newIdentities.mustExist) throw await this.#newIdentities.unknown(actor, externalId);
+    return this.#newIdentities.draftOwner(draft, actor, externalId);
   }
 
   async counterContext(newAccounts: number): Promise<CounterContext> {

@@ -58,8 +58,7 @@ export class CreateKeys {
     const { records, ledger } = this.#context.storage;
     const apis = await this.#findApis(inputs);
     const known = await this.#createKey.readNamed(inputs);
-    const externalIds = inputs.flatMap(({ externalId }) => externalId ?? []);
-    const owners = await KeyOwners.find(externalIds, { records, createKey: this.#createKey, draft, actor });
+    const owners = await KeyOwners.find(inputs, { records, createKey: this.#createKey, draft, actor });
     const accounts = [...(await ledger.reserveAccounts(accountsNeeded(inputs, apis)))];
     const together = {
       ownerOf: (externalId: string | null | undefined) => owners.ownerOf(externalId),

@@ -12,11 +12,11 @@ import { planOf } from '../../planOf.ts';
  */
 export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
   const { id } = identity;
-  // Nobody else knows an identity that this change creates.
-  if (draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id)) return;
   const maxKeys = heldMaxKeys(identity, await planOf(records, identity));
   if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
-  draft.writes.push(joinOf(identity, maxKeys));
+  // Nobody else knows an identity that this change creates.
+  const isNew = draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id);
+  if (!isNew) draft.writes.push(joinOf(identity, maxKeys));
 }
 
 /** `maxKeys`: its own bound or that of its plan. */

@@ -92,8 +92,13 @@ export class KeyAdmin {
       // An empty patch changes nothing and writes no audit entry.
       if (Object.keys(patch).length === 0) return { change: emptyDraft(), answer: () => undefined };
       const draft = emptyDraft();
-      const named = { externalId: patch.externalId, operation: 'api.update_key', present: before.identityId } as const;
-      const identity = await this.#createKey.identityFor(draft, actor, named);
+      const { externalId, mustExist = false } = patch;
+      const identity = await this.#createKey.identityFor(draft, actor, {
+        externalId,
+        operation: 'api.update_key',
+        present: before.identityId,
+        mustExist,
+      });
       if (identity && isHolder(before)) throw planFirst(keyId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
       const plan = await planOf(storage.records, before);

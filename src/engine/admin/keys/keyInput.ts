@@ -6,6 +6,8 @@ import type { NamedGrants } from '../rbac/resolveReferences.ts';
 export interface KeyPatch extends CounterPatch, NamedGrants {
   readonly name?: string | null;
   readonly externalId?: string | null;
+  /** With an `externalId`: it is that of an identity that exists. */
+  readonly mustExist?: boolean;
   readonly meta?: string | null;
   readonly environment?: string | null;
   readonly enabled?: boolean;

@@ -6,6 +6,7 @@ import type { Actor } from '../change/actor.ts';
 import type { Draft } from '../change/draft.ts';
 import { plansOf } from '../../planOf.ts';
 import type { CreateKey } from './createKey.ts';
+import type { KeyPatch } from './keyInput.ts';
 import { joinOf, tooManyKeys } from './joinIdentity.ts';
 import type { KeyProblem } from './keyProblems.ts';
 
@@ -13,27 +14,37 @@ import type { KeyProblem } from './keyProblems.ts';
 export class KeyOwners {
   /** By `externalId`: the identity, or why the actor may not name it. */
   readonly #owners: ReadonlyMap<string, IdentityRecord | AppError>;
-  /** By id of an identity that exists already: the indexes of its new keys. */
+  /** By id: the indexes of the new keys. */
   readonly #joining = new Map<string, number[]>();
-  readonly #existing: ReadonlyMap<string, IdentityRecord>;
+  readonly #byId: ReadonlyMap<string, IdentityRecord>;
+  /** Ids of those that exist already. Nobody else knows the others. */
+  readonly #existing: ReadonlySet<string>;
 
   private constructor(owners: ReadonlyMap<string, IdentityRecord | AppError>, existing: readonly IdentityRecord[]) {
+    const identities = [...owners.values()].flatMap((owner) => (owner instanceof AppError ? [] : owner));
     this.#owners = owners;
-    this.#existing = new Map(existing.map((identity) => [identity.id, identity]));
+    this.#byId = new Map(identities.map((identity) => [identity.id, identity]));
+    this.#existing = new Set(existing.map(({ id }) => id));
   }
 
   static async find(
-    externalIds: readonly string[],
+    keys: readonly KeyPatch[],
     { records, createKey, draft, actor }: { records: Records; createKey: CreateKey; draft: Draft; actor: Actor },
   ): Promise<KeyOwners> {
-    const named = [...new Set(externalIds)];
+    const named = [...new Set(keys.flatMap(({ externalId }) => externalId ?? []))];
+    const mustExist = new Set(keys.flatMap((key) => (key.mustExist === true ? (key.externalId ?? []) : [])));
     const existing = await records.findIdentities(named);
     const found = new Map(existing.map((identity) => [identity.externalId, identity]));
     const owners = new Map<string, IdentityRecord | AppError>();
     for (const externalId of named) {
-      const owner = { externalId, operation: 'api.create_key', present: null } as const;
+      const owner = {
+        externalId,
+        operation: 'api.create_key',
+        present: null,
+        mustExist: mustExist.has(externalId),
+      } as const;
       try {
-        owners.set(externalId, createKey.foundOrDrafted(draft, actor, owner, found.get(externalId) ?? null));
+        owners.set(externalId, await createKey.foundOrDrafted(draft, actor, owner, found.get(externalId) ?? null));
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         owners.set(externalId, error);
@@ -51,7 +62,7 @@ export class KeyOwners {
 
   /** The key with this index was drafted for the identity. */
   note(identityId: string | null, index: number): void {
-    if (identityId === null || !this.#existing.has(identityId)) return;
+    if (identityId === null) return;
     const indexes = this.#joining.get(identityId);
     if (indexes === undefined) this.#joining.set(identityId, [index]);
     else indexes.push(index);
@@ -59,12 +70,13 @@ export class KeyOwners {
 
   /** Drafts the joins, and answers the first key of each identity that would be one too many. */
   async join(records: Records, draft: Draft): Promise<KeyProblem[]> {
-    const plans = await plansOf(records, [...this.#existing.values()]);
+    const plans = await plansOf(records, [...this.#byId.values()]);
     const joining = [...this.#joining].map(([id, indexes]) => {
-      const identity = this.#existing.get(id) as IdentityRecord;
+      const identity = this.#byId.get(id) as IdentityRecord;
       return { identity, indexes, maxKeys: heldMaxKeys(identity, plans.get(identity.planId ?? '') ?? null) };
     });
-    draft.writes.push(...joining.map(({ identity, maxKeys }) => joinOf(identity, maxKeys)));
+    const known = joining.filter(({ identity }) => this.#existing.has(identity.id));
+    draft.writes.push(...known.map(({ identity, maxKeys }) => joinOf(identity, maxKeys)));
     const bounded = joining.flatMap(({ maxKeys, ...each }) => (maxKeys === null ? [] : { ...each, maxKeys }));
     const counts = await records.countKeysOfIdentities(bounded.map(({ identity }) => identity.id));
     return bounded.flatMap(({ identity, indexes, maxKeys }, i) => {

@@ -1,14 +1,14 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
 import type { CreditsRecord, PlanBalance, PlanRecord, RefillRules } from '../../../core/records.ts';
-import { planUntil, runningEpoch, stepAt } from '../../../core/refillPlan.ts';
+import { planUntil, stepAt } from '../../../core/refillPlan.ts';
 import type { Change, Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import { findHolder, type PlanHolder, planOf } from '../../planOf.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import { type Actor, SYSTEM } from '../change/actor.ts';
-import { closing, touchAccounts } from '../change/counters.ts';
+import { closing, openedByPlan, startOf, touchAccounts } from '../change/counters.ts';
 import type { SendChange } from '../change/sendChange.ts';
 
 /** When the next reservation of an account expires, as `settle` has read it. */
@@ -123,34 +123,17 @@ async function movedCredits(
   const atMs = delayed?.atMs ?? storage.ledger.nowMs();
   const revision = expect + 1;
   const remaining = to?.remaining ?? null;
-  const brings = remaining !== null || to?.metered === true;
+  const opened = to === null ? null : openedByPlan(to, { id: owner, revision: expect }, atMs);
   const open = async (closed: readonly AccountChange[]): Promise<MovedCredits> => {
-    const [account = 0] = await storage.ledger.reserveAccounts(1);
-    const metered = to?.metered ? ({ metered: true } as const) : {};
-    const opened: CreditsRecord = { account, refill: null, ofPlan: true, ...metered };
-    const start = startOf(heldRefill(opened, to), atMs);
-    const set = remaining === null ? {} : { set: remaining };
-    const when = delayed === null ? {} : { atMs };
-    const change = {
-      account,
-      owner,
-      expect,
-      open: 'credits',
-      ...metered,
-      refill: null,
-      ...when,
-      ...set,
-      ...start,
-      revision,
-    } as const;
-    return { credits: opened, accounts: [change, ...closed] };
+    if (opened === null) return { credits: null, accounts: closed };
+    const made = opened((await storage.ledger.reserveAccounts(1))[0] ?? 0);
+    return { credits: made.credits, accounts: [{ ...made.account, ...(delayed === null ? {} : { atMs }) }, ...closed] };
   };
-  if (credits === null) return brings ? open([]) : { credits: null, accounts: [] };
+  if (credits === null) return open([]);
   const { account } = credits;
   const common = { account, owner, expect, revision, ...(delayed === null ? {} : asOf(delayed)) };
-  if (credits.ofPlan && (!brings || (credits.metered === true) !== (to?.metered === true))) {
-    const closed = [{ ...closing(credits, owner, expect, revision), ...common }];
-    return brings ? open(closed) : { credits: null, accounts: closed };
+  if (credits.ofPlan && (opened === null || (credits.metered === true) !== (to?.metered === true))) {
+    return open([{ ...closing(credits, owner, expect, revision), ...common }]);
   }
   if (credits.metered) return { credits, accounts: [{ ...common, refill: null }] };
   const [old, next] = [heldRefill(credits, from), heldRefill(credits, to)];
@@ -180,13 +163,6 @@ function asOf({ atMs, heldUntil }: DelayedMove): Pick<AccountChange, 'atMs' | 'h
 /** Its refill comes from the same rules as before. */
 function isSameSource({ refill }: CreditsRecord, from: PlanRecord | null, to: PlanRecord | null): boolean {
   return refill !== null || from?.id === to?.id;
-}
-
-/** Boundaries up to now count as applied: new rules refill at their next one. */
-function startOf(rules: RefillRules | null, nowMs: number): { mark: number; dueAtMs: number } {
-  if (rules === null) return { mark: nowMs, dueAtMs: 0 };
-  const { startMs, nextMs } = runningEpoch(rules, nowMs);
-  return { mark: startMs, dueAtMs: nextMs };
 }
 
 /** All boundaries up to the instant of a move count as applied. */

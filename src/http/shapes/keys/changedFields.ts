@@ -25,8 +25,13 @@ export const CHANGED_FIELDS = {
   ),
   externalId: optional(
     orNull(ExternalIdOrNone),
-    'The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none. null or an empty text removes the owner. It stays when absent.',
+    'The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent.',
     EXAMPLE.externalId,
+  ),
+  mustExist: optional(
+    Flag,
+    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    true,
   ),
   ownerId: optional(
     orNull(ExternalIdOrNone),

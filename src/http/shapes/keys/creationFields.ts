@@ -35,8 +35,13 @@ export const CREATION_FIELDS = {
   ),
   externalId: optional(
     ExternalIdOrNone,
-    'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none. An empty text counts as absent.',
+    'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent.',
     EXAMPLE.externalId,
+  ),
+  mustExist: optional(
+    Flag,
+    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    true,
   ),
   ownerId: optional(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
   meta: optional(

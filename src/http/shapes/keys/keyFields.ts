@@ -18,6 +18,7 @@ export interface KeyFields {
   readonly name?: string | null;
   readonly externalId?: string | null;
   readonly ownerId?: string | null;
+  readonly mustExist?: boolean;
   readonly meta?: object | null;
   readonly environment?: string | null;
   readonly enabled?: boolean;
@@ -40,6 +41,7 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
   const patch: KeyPatch = {
     ...(fields.name === undefined ? {} : { name: fields.name || null }),
     ...(externalId === undefined ? {} : { externalId: externalId || null }),
+    ...(externalId && fields.mustExist === true ? { mustExist: true } : {}),
     ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...(fields.environment === undefined ? {} : { environment: fields.environment || null }),
     ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),

@@ -35,6 +35,9 @@ export const COUNT_APIS =
 export const COUNT_NAMESPACES = 'SELECT count(*) AS total FROM (SELECT 1 FROM namespaces LIMIT $1) counted';
 export const FIND_API = 'SELECT * FROM apis WHERE id = $1 AND deleted_at_ms IS NULL';
 export const FIND_IDENTITY = 'SELECT * FROM identities WHERE external_id = $1';
+/** The neighbours of a name in the index of names. */
+export const IDENTITIES_BEFORE = 'SELECT * FROM identities WHERE external_id < $1 ORDER BY external_id DESC LIMIT $2';
+export const IDENTITIES_AFTER = 'SELECT * FROM identities WHERE external_id > $1 ORDER BY external_id LIMIT $2';
 export const FIND_IDENTITY_BY_ID = 'SELECT * FROM identities WHERE id = $1';
 export const FIND_PLAN = 'SELECT * FROM plans WHERE id = $1';
 export const FIND_PLAN_BY_NAME = 'SELECT * FROM plans WHERE name = $1';

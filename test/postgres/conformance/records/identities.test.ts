@@ -44,6 +44,20 @@ async function openDue(storage: Storage, id: string, dueAtMs: number): Promise<n
 }
 
 describePort('identities', (setup) => {
+  test('the neighbours of a name are those right before and after it, by code point', async () => {
+    const names = ['a', 'acme', 'acme-1', 'acmz', 'B', 'zeta', 'é'];
+    const writes = names.map((name, i) => ({ kind: 'insertIdentity' as const, identity: identity(`id_${i}`, name) }));
+    await write(setup().storage, ...writes);
+    const near = async (name: string, count: number): Promise<string[]> => {
+      const both = await setup().storage.records.listNeighbours(name, count);
+      return both.map(({ externalId }) => externalId).toSorted();
+    };
+    expect(await near('acme-0', 1)).toEqual(['acme', 'acme-1']);
+    expect(await near('acme', 2)).toEqual(['B', 'a', 'acme-1', 'acmz']);
+    expect(await near('zz', 9)).toEqual(names.toSorted());
+    expect(await near('A', 1)).toEqual(['B']);
+  });
+
   test('an identity is found by both of its ids, and with its keys, exactly as it was written', async () => {
     const owner = identity('id_1', 'user-7', FULL);
     const written = key('key_1', { identityId: 'id_1' });

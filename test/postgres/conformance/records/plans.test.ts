@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test';
 
 import { recordFence } from '../../../../src/core/fence.ts';
+import { SYSTEM } from '../../../../src/engine/admin/change/actor.ts';
 import { describePort } from '../adapters.ts';
+import { engineOn } from '../engineOn.ts';
 import { api, credits, identity, key, openCredits, permission, plan, role, spendOf, write } from '../samples.ts';
 
 const FULL = plan('plan_1', 'pro', {
@@ -167,6 +169,32 @@ describePort('plans', (setup) => {
       }),
     );
     expect(outcomes).toEqual(numbers.map(() => ['done', 'stale']));
+  });
+
+  test('new customers are on the default plan with its credits, each once, while it is changed', async () => {
+    const { storage } = setup();
+    const newIdentities = { mustExist: false, defaultPlan: 'free' };
+    const engine = engineOn(storage, { newIdentities });
+    const planId = await engine.plans.create(SYSTEM, 'free', { remaining: 5, maxKeys: 4 });
+    const { id: apiId } = await engine.apis.create(SYSTEM, 'an api');
+    const names = Array.from({ length: 4 }, (_, i) => `customer ${i}`);
+    const fields = { apiId, prefix: null, byteLength: null };
+    await Promise.all([
+      ...names.flatMap((externalId) => [1, 2, 3].map(() => engine.keys.create(SYSTEM, { ...fields, externalId }))),
+      ...[6, 7, 8].map((remaining) => engine.plans.update(SYSTEM, planId, { remaining })),
+      engine.keys.createMany(
+        SYSTEM,
+        names.map((externalId) => ({ ...fields, externalId })),
+      ),
+    ]);
+    for (const externalId of names) {
+      const { identity: made, keys, remaining } = await engine.identities.get(SYSTEM, { externalId });
+      expect([made.planId, keys]).toEqual([planId, 4]);
+      expect([5, 6, 7, 8]).toContain(remaining as number);
+    }
+    const refused = engine.keys.create(SYSTEM, { ...fields, externalId: 'customer 0' });
+    expect(await refused.then(String, String)).toContain('already has 4 of 4 keys');
+    expect((await engine.plans.get(SYSTEM, planId)).holders).toBe(4);
   });
 
   test('a spend that was decided under an older plan, or under one that is gone, is stale', async () => {

@@ -1,0 +1,111 @@
+import { AppError, repeatable } from '../../../core/errors.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import { nearestWord } from '../../../core/nearest.ts';
+import { BLANK_IDENTITY } from '../../../core/blankRecords.ts';
+import type { IdentityRecord, PlanRecord } from '../../../core/records.ts';
+import { holdsRight } from '../../../core/rights.ts';
+import { identityWords } from '../../../core/search.ts';
+import { auditEntry } from '../audit/auditEntry.ts';
+import type { Actor } from '../change/actor.ts';
+import type { AdminContext } from '../change/adminContext.ts';
+import type { Draft } from '../change/draft.ts';
+import { openedByPlan } from '../change/counters.ts';
+
+/** Identities on each side of a name that are looked at for one that was meant. */
+const NEIGHBOURS = 50;
+
+/** Makes identities: by themselves, and for keys whose owner is new. */
+export class NewIdentities {
+  readonly #context: AdminContext;
+
+  constructor(context: AdminContext) {
+    this.#context = context;
+  }
+
+  /** Drafts the owner that a key names for the first time. Its keys are unlimited, unless the default plan says otherwise. */
+  async draftOwner(draft: Draft, actor: Actor, externalId: string): Promise<IdentityRecord> {
+    const { storage, system } = this.#context;
+    const nowMs = storage.ledger.nowMs();
+    const id = makeId('id', nowMs, system.randomBytes(ID_RANDOM_BYTES));
+    const blank: IdentityRecord = { ...BLANK_IDENTITY, id, externalId, createdAtMs: nowMs };
+    const identity = await this.onPlan(draft, blank, await this.defaultPlan());
+    draft.writes.push({ kind: 'insertIdentity', identity, words: identityWords(identity) });
+    const after = { externalId, meta: {}, ...(identity.planId === null ? {} : { planId: identity.planId }) };
+    const ids = { externalId };
+    draft.entries.push(auditEntry(actor, { action: 'identity.create', target: id, before: null, after, ids }));
+    return identity;
+  }
+
+  /** The plan that KEYSTILE_DEFAULT_PLAN names; null = none is configured. A plan that is missing gives no customer unlimited keys. */
+  async defaultPlan(): Promise<PlanRecord | null> {
+    const { defaultPlan: named } = this.#context.newIdentities;
+    if (named === null) return null;
+    const plan = await this.#findPlan(named);
+    if (plan !== null) return plan;
+    const what = `KEYSTILE_DEFAULT_PLAN names the plan ${repeatable(named)}, which does not exist`;
+    throw new AppError('PRECONDITION_FAILED', `${what}. Create that plan, or correct the setting.`);
+  }
+
+  /** There is the plan that KEYSTILE_DEFAULT_PLAN names, or the setting names none. */
+  async hasDefaultPlan(): Promise<boolean> {
+    const { defaultPlan: named } = this.#context.newIdentities;
+    return named === null || (await this.#findPlan(named)) !== null;
+  }
+
+  /** By its id, or else by its name. */
+  async #findPlan(named: string): Promise<PlanRecord | null> {
+    const { records } = this.#context.storage;
+    return (await records.findPlan(named)) ?? records.findPlanByName(named);
+  }
+
+  /** The identity that is about to be inserted, on this plan, with the credits of the plan unless it has its own. */
+  async onPlan(draft: Draft, identity: IdentityRecord, plan: PlanRecord | null): Promise<IdentityRecord> {
+    if (plan === null) return identity;
+    const isJoined = draft.writes.some((write) => write.kind === 'joinPlan' && write.planId === plan.id);
+    if (!isJoined) draft.writes.push({ kind: 'joinPlan', planId: plan.id, expect: plan.revision });
+    const onIt = { ...identity, planId: plan.id, revision: 1 };
+    if (identity.credits !== null) return onIt;
+    const { ledger } = this.#context.storage;
+    const opened = openedByPlan(plan, { id: identity.id, revision: 0 }, ledger.nowMs());
+    if (opened === null) return onIt;
+    const { credits, account } = opened((await ledger.reserveAccounts(1))[0] ?? 0);
+    draft.accounts.push(account);
+    return { ...onIt, credits };
+  }
+
+  /** There is no identity of this name, and none is to be made. Names one that is near to whoever may read it. */
+  async unknown(actor: Actor, externalId: string): Promise<AppError> {
+    const near = await this.#near(actor, externalId);
+    const hint = near === null ? '' : ` Did you mean ${repeatable(near)}?`;
+    const rule = this.#context.newIdentities.mustExist ? 'KEYSTILE_IDENTITIES_MUST_EXIST is on' : 'mustExist is true';
+    const message = `There is no identity with the externalId ${repeatable(externalId)}, and ${rule}.${hint}`;
+    return new AppError('NOT_FOUND', `${message} identities.createIdentity creates one.`, [
+      { path: 'externalId', message },
+    ]);
+  }
+
+  async #near(actor: Actor, externalId: string): Promise<string | null> {
+    const { records } = this.#context.storage;
+    const found = [
+      ...(await records.findIdentities(misspelledFrom(externalId))),
+      ...(await records.listNeighbours(externalId, NEIGHBOURS)),
+    ];
+    const readable = found.filter(({ id }) => holdsRight(actor.rights, 'identity.read_identity', id));
+    return nearestWord(
+      externalId,
+      readable.map((identity) => identity.externalId),
+    );
+  }
+}
+
+/** The text with one character less, two of them swapped, or in lower case. What is near to it otherwise is mostly its neighbour. */
+function misspelledFrom(text: string): string[] {
+  const less = Array.from(text, (_, i) => text.slice(0, i) + text.slice(i + 1));
+  const swapped = Array.from(
+    text.slice(1),
+    (next, i) => `${text.slice(0, i)}${next}${text.charAt(i)}${text.slice(i + 2)}`,
+  );
+  return [...new Set([...less, ...swapped, text.toLowerCase()])].filter(
+    (each) => each !== '' && each !== text && each.isWellFormed(),
+  );
+}
