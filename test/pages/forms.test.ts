@@ -68,6 +68,70 @@ async function tries(key: string, cost: string): Promise<void> {
   await page.getByRole('button', { name: 'Verify' }).click();
 }
 
+test('the page asks before a key makes a customer, and names the one that was probably meant', async () => {
+  const { apiId } = await server.ok('/v1/apis.createApi', { name: 'asked' });
+  await server.ok('/v1/identities.createIdentity', { externalId: 'globex' });
+  const customers = async (search: string) =>
+    ((await server.ok('/v1/identities.listIdentities', { search })) as { identities: unknown[] }).identities.length;
+  const openForm = async (): Promise<void> => {
+    await at.open('Overview');
+    await at.heading('Overview').waitFor();
+    await at.goTo(`/keys/new?api=${apiId}`);
+  };
+  await openForm();
+  await page.getByLabel('Name').fill('for globex');
+  await page.getByLabel('Customer').fill('globexx');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  const question = page.locator('form').getByRole('alert');
+  await question.getByText('There is no customer globexx. Did you mean globex?').waitFor();
+  await page.getByRole('button', { name: 'Create the customer and the key' }).waitFor();
+  await at.expectAccessible();
+  at.forgive(404);
+  expect(await customers('globexx')).toBe(0);
+  // Another id that is unknown is asked about again.
+  await page.getByLabel('Customer').fill(HOSTILE);
+  await page.getByRole('button', { name: 'Create the customer and the key' }).click();
+  await question.getByText('There is no customer <img').waitFor();
+  expect(await question.innerText()).not.toContain('Did you mean');
+  at.forgive(404);
+  await page.getByLabel('Customer').fill('globex');
+  await page.getByRole('button', { name: 'Create the customer and the key' }).click();
+  await at.heading('The key was created').waitFor();
+  // Sent again with the same id, the form creates the customer.
+  await openForm();
+  await page.getByLabel('Customer').fill('initech');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await question.getByText('There is no customer initech.').waitFor();
+  at.forgive(404);
+  await page.getByRole('button', { name: 'Create the customer and the key' }).click();
+  await at.heading('The key was created').waitFor();
+  expect(await customers('initech')).toBe(1);
+  await page.getByRole('link', { name: 'Open the key' }).click();
+  await at.openDialog('Edit');
+  await page.getByLabel('Customer').fill('initechh');
+  await at.send('Save');
+  await at.dialog().getByText('Did you mean initech?').waitFor();
+  at.forgive(404);
+  await at.isSent('Create the customer and save');
+  expect(await customers('initechh')).toBe(1);
+  expect(await customers('globexx')).toBe(0);
+});
+
+test('where only its own call creates a customer, the page makes that call when it is asked to', async () => {
+  await using own = await DashboardVisit.begin({ KEYSTILE_IDENTITIES_MUST_EXIST: 'on' });
+  await own.signIn();
+  await own.heading('Overview').waitFor();
+  const { apiId } = await own.server.ok('/v1/apis.createApi', { name: 'asked' });
+  await own.goTo(`/keys/new?api=${apiId}`);
+  await own.page.getByLabel('Customer').fill('acme');
+  await own.page.getByRole('button', { name: 'Create the key' }).click();
+  await own.page.getByText('There is no customer acme.').waitFor();
+  await own.page.getByRole('button', { name: 'Create the customer and the key' }).click();
+  await own.heading('The key was created').waitFor();
+  own.forgive(404);
+  expect(await own.server.ok('/v1/identities.getIdentity', { externalId: 'acme' })).toMatchObject({ keys: 1 });
+});
+
 test('Try it shows which check decided and what was taken, and spends nothing with a cost of 0', async () => {
   const ratelimit = { limit: 10, duration: 3_600_000, async: false };
   const { keyId, key } = await server.createKey({ name: HOSTILE, remaining: 5, ratelimit });

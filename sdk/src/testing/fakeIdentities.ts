@@ -40,7 +40,10 @@ export class FakeIdentities {
   requireKnown(externalId: string): void {
     if (this.#byExternalId.has(externalId)) return;
     const name = JSON.stringify(externalId);
-    throw new AppError('NOT_FOUND', `There is no identity with the externalId ${name}, and mustExist is true.`);
+    throw new AppError(
+      'NOT_FOUND',
+      `There is no identity with the externalId ${name}. With mustExist, a key creates none.`,
+    );
   }
 
   /** The key may join the identity of this name. */

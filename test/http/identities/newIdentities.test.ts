@@ -60,7 +60,7 @@ describe('a key whose owner must exist', () => {
     const refused = await ask(service, way, { externalId: 'acmee', mustExist: true });
     expect([refused.status, refused.code]).toEqual([404, 'NOT_FOUND']);
     expect(refused.message).toEndWith(
-      'There is no identity with the externalId "acmee", and mustExist is true. Did you mean "acme"? identities.createIdentity creates one.',
+      'There is no identity with the externalId "acmee". Did you mean "acme"? With mustExist, a key creates no identity: identities.createIdentity does.',
     );
     expect((await ask(service, way, { ownerId: 'acmee', mustExist: true })).status).toBe(404);
     expect((await ask(service, way, { externalId: 'acme', mustExist: true })).status).toBe(200);
@@ -152,7 +152,7 @@ describe('with KEYSTILE_IDENTITIES_MUST_EXIST', () => {
     for (const more of [{}, { mustExist: false }, { mustExist: true }]) {
       const { status, message } = await ask(service, way, { externalId: 'acmee', ...more });
       expect(status).toBe(404);
-      expect(message).toContain('and KEYSTILE_IDENTITIES_MUST_EXIST is on. Did you mean "acme"?');
+      expect(message).toContain('Did you mean "acme"? With KEYSTILE_IDENTITIES_MUST_EXIST, a key creates no identity');
     }
     expect((await ask(service, way, { externalId: 'acme' })).status).toBe(200);
     expect(await identities(service)).toEqual(['acme']);

@@ -185,6 +185,19 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await here.json('key', 'get', keyId)).toMatchObject({ name: 'new', enabled: true, remaining: 2 });
     });
 
+    test('an owner that must exist is refused when it does not, and named as it was given', async () => {
+      const strict = ['key', 'create', '--api', apiId, '--must-exist', '--owner'];
+      await here.ok('identity', 'create', 'acme');
+      await here.ok(...strict, 'acme');
+      const { code, err } = await here.run([...strict, 'acmee']);
+      expect([code, err]).toEqual([
+        1,
+        'There is no identity with the --owner "acmee". Did you mean "acme"? With --must-exist, a key creates no identity: identities.createIdentity does.\n',
+      ]);
+      const { keyId } = await here.json('key', 'create', '--api', apiId);
+      expect((await here.run(['key', 'update', keyId as string, '--owner', 'acmee', '--must-exist'])).code).toBe(1);
+    });
+
     test('keys are listed by page, by owner, or all at once', async () => {
       const { apiId: own } = (await here.json('api', 'create', 'pages')) as { apiId: string };
       const made: string[] = [];

@@ -11,6 +11,7 @@ import { LimitsInput } from '../../ui/edit/limitsInput.tsx';
 import { Copyable, Empty, Showing } from '../../ui/show.tsx';
 import { firstOnly, useApis } from '../useApis.ts';
 import { DEFAULT, LIMITS } from './editKey.tsx';
+import { useNewCustomer } from './newCustomer.tsx';
 
 export function CreateKey() {
   const asked = query.value.get('api') ?? '';
@@ -118,17 +119,20 @@ function KeyForm({
   readonly onMade: (made: { keyId: string; key: string }) => void;
 }) {
   const [request, setRequest] = useState<KeysCreateKeyRequest>({ apiId });
+  const customer = useNewCustomer();
   return (
     <div class="columns">
       <CreateForm<New>
         empty={{ apiId, meta: {} }}
         fields={fieldsOf(apis)}
-        button="Create the key"
+        button={customer.unknown === null ? 'Create the key' : 'Create the customer and the key'}
+        question={customer.question}
         onInput={(given) => setRequest({ apiId, ...given })}
         onSend={async (given) => {
           if ('refill' in given && !('remaining' in given))
             throw new Error('A refill needs credits. Say how many the key begins with, or choose no refill.');
-          onMade(await keystile.keys.create({ apiId, ...given }));
+          const made = await customer.send(given, (fields) => keystile.keys.create({ apiId, ...fields }));
+          if (made !== undefined) onMade(made);
         }}
       />
       <SameCall request={request} />

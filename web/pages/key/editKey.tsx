@@ -4,6 +4,7 @@ import { DialogButton } from '../../ui/form.tsx';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
 import { limitsField, limitsOf, refillField } from '../../ui/edit/counterFields.tsx';
 import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
+import { useNewCustomer } from './newCustomer.tsx';
 
 export const DEFAULT = 'default';
 
@@ -67,6 +68,7 @@ function fieldsOf({ remaining }: KeyDetails): readonly EditedField<KeyDetails>[]
 
 export function EditKey({ of: key, reload }: { readonly of: KeyDetails; readonly reload: () => void }) {
   const { id: keyId } = key;
+  const customer = useNewCustomer();
   return (
     <DialogButton label="Edit" title="Edit the key">
       {(close) => (
@@ -74,8 +76,11 @@ export function EditKey({ of: key, reload }: { readonly of: KeyDetails; readonly
           record={key}
           read={() => keystile.keys.get({ keyId })}
           fields={fieldsOf(key)}
+          button={customer.unknown === null ? 'Save' : 'Create the customer and save'}
+          question={customer.question}
           onSend={async (patch) => {
-            await keystile.keys.update({ keyId, ...patch });
+            const saved = await customer.send(patch, (fields) => keystile.keys.update({ keyId, ...fields }));
+            if (saved === undefined) return;
             close();
             reload();
           }}

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { Fragment } from 'preact';
 import { useRef } from 'preact/hooks';
 
@@ -11,6 +12,7 @@ export function CreateForm<Of>({
   onSend,
   onInput,
   button = 'Create',
+  question = null,
 }: {
   readonly empty: Of;
   readonly fields: readonly EditedField<Of>[];
@@ -18,6 +20,8 @@ export function CreateForm<Of>({
   /** Gets what would be sent, after each change. Not called while something that was typed cannot be sent. */
   readonly onInput?: (given: object) => void;
   readonly button?: string;
+  /** What is to be answered by sending the form again. */
+  readonly question?: ComponentChildren;
 }) {
   const place = useRef<HTMLDivElement>(null);
   const tell = (): void => {
@@ -35,6 +39,7 @@ export function CreateForm<Of>({
           <Fragment key={name}>{input(text(empty))}</Fragment>
         ))}
       </div>
+      {question}
     </Form>
   );
 }

@@ -37,6 +37,7 @@ export function EditForm<Of>({
   fields,
   onSend,
   button = 'Save',
+  question = null,
 }: {
   readonly button?: string;
   readonly record: Of;
@@ -44,6 +45,8 @@ export function EditForm<Of>({
   readonly fields: readonly EditedField<Of>[];
   /** Sends the changes; {} when there are none. `present` is the record as it was just read. */
   readonly onSend: (patch: object, present: Of) => Promise<void>;
+  /** What is to be answered by sending the form again. */
+  readonly question?: ComponentChildren;
 }) {
   const [{ shown, begun, others }, setEditing] = useState<Editing<Of>>(() => ({
     shown: record,
@@ -76,6 +79,7 @@ export function EditForm<Of>({
           <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
         ))}
       </div>
+      {question}
       {others.length > 0 && <ChangedByOthers fields={others} record={shown} />}
     </Form>
   );

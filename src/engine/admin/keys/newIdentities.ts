@@ -77,11 +77,10 @@ export class NewIdentities {
   async unknown(actor: Actor, externalId: string): Promise<AppError> {
     const near = await this.#near(actor, externalId);
     const hint = near === null ? '' : ` Did you mean ${repeatable(near)}?`;
-    const rule = this.#context.newIdentities.mustExist ? 'KEYSTILE_IDENTITIES_MUST_EXIST is on' : 'mustExist is true';
-    const message = `There is no identity with the externalId ${repeatable(externalId)}, and ${rule}.${hint}`;
-    return new AppError('NOT_FOUND', `${message} identities.createIdentity creates one.`, [
-      { path: 'externalId', message },
-    ]);
+    const rule = this.#context.newIdentities.mustExist ? 'KEYSTILE_IDENTITIES_MUST_EXIST' : 'mustExist';
+    const unknown = `There is no identity with the externalId ${repeatable(externalId)}.${hint}`;
+    const message = `${unknown} With ${rule}, a key creates no identity: identities.createIdentity does.`;
+    return new AppError('NOT_FOUND', message, [{ path: 'externalId', message }]);
   }
 
   async #near(actor: Actor, externalId: string): Promise<string | null> {
