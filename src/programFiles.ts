@@ -13,9 +13,14 @@ export const PROGRAM_FILES = {
   web: new URL('../web/', HERE),
   /** What these pages are made of besides. */
   sdk: new URL('../sdk/src/', HERE),
+  /** What the service hands out: the packages of the SDK and of the clients for Python and Go. */
+  sdkPackage: new URL('../sdk/', HERE),
+  clients: new URL('../clients/', HERE),
   core: new URL('../src/core/', HERE),
   /** The pages as `npm pack` builds them, and as a clone keeps them. */
   packedPages: new URL('../web/built/pages.json', HERE),
+  /** The same packages as `npm pack` makes them. */
+  packedClients: new URL('../web/built/', HERE),
   cachedPages: new URL('../node_modules/.cache/keystile/pages.json', HERE),
   assets: new URL('../src/http/docs/', HERE),
   /** The entry of a worker thread, without its extension: a bundle has another one. */

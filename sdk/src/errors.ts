@@ -1,4 +1,4 @@
-import { ERROR_STATUS } from './generated/api.ts';
+import { ERROR_STATUS } from './generated/values.ts';
 
 /** Why a call gave no answer. The codes of the service stand beside those of the way to it. */
 export type ErrorCode = ServiceErrorCode | TransportErrorCode;

@@ -1,7 +1,8 @@
 import type { Fetch } from './attempt.ts';
 import type { CallOptions } from './call.ts';
 import { KeystileError } from './errors.ts';
-import { CALLS, type Groups } from './generated/api.ts';
+import type { Groups } from './generated/api.ts';
+import { CALLS } from './generated/values.ts';
 import { makeGroups } from './groups.ts';
 import { HeldReservation, type ReserveOptions, toReserveWire } from './heldReservation.ts';
 import { warnOfPlainHttp } from './plainHttp.ts';

@@ -1,4 +1,5 @@
-import { MAX_SHOWN_POLICIES, type NamedRatelimitResult, VERDICT_STATUS } from './generated/api.ts';
+import type { NamedRatelimitResult } from './generated/api.ts';
+import { MAX_SHOWN_POLICIES, VERDICT_STATUS } from './generated/values.ts';
 import type { KeyState, Verdict } from './verdict.ts';
 
 /** What a refused request is answered, over any framework. */

@@ -1,5 +1,6 @@
 import { isRecord, type KeystileError } from './errors.ts';
-import { VERDICT_CODES, type Verdict as ServiceVerdict, type VerdictCode } from './generated/api.ts';
+import type { Verdict as ServiceVerdict, VerdictCode } from './generated/api.ts';
+import { VERDICT_CODES } from './generated/values.ts';
 
 /** What a verdict says about the key, as far as the key has it. NOT_FOUND has none of it. */
 export interface KeyState extends Omit<ServiceVerdict, 'valid' | 'code'> {

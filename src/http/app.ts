@@ -16,6 +16,7 @@ import type { Actor } from '../engine/admin/change/actor.ts';
 import { requireAny } from '../engine/admin/change/requireRight.ts';
 import { dashboardEndpoints } from './dashboard/endpoints.ts';
 import { WebSite } from './web/site.ts';
+import { PackageSite } from './clientPackages/packageSite.ts';
 import { portalEndpoints } from './portal/endpoints.ts';
 import { isDashboardOn } from './authentication/isDashboardOn.ts';
 import type { Endpoint } from './routes/endpoint.ts';
@@ -47,8 +48,9 @@ export function makeHandler(service: Service): Handler {
     if (isHttpsOnly) response.headers.set('strict-transport-security', HTTPS_ONLY);
     return withCors(response, request, origins);
   };
+  const packages = new PackageSite();
   const find = (path: string): Endpoint | undefined =>
-    endpoints.get(path) ?? site.assetAt(path) ?? dashboard.below(path);
+    endpoints.get(path) ?? site.assetAt(path) ?? packages.at(path) ?? dashboard.below(path);
   return async (request, peer) => {
     const url = new URL(request.url);
     const context: AnswerContext = {

@@ -2,7 +2,8 @@ import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Static } from 'typebox';
 
-import { CALLS, type VerifyRequest } from '../../sdk/src/generated/api.ts';
+import type { VerifyRequest } from '../../sdk/src/generated/api.ts';
+import { CALLS } from '../../sdk/src/generated/values.ts';
 import type { KeyState, VerdictCode } from '../../sdk/src/index.ts';
 import type { VerdictCode as ServiceVerdictCode } from '../../src/core/verdictCodes.ts';
 import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
@@ -10,13 +11,22 @@ import cases from '../../clients/cases.json';
 import { openApi } from '../../src/http/docs/openApi.ts';
 import type { VerdictObject } from '../../src/http/shapes/keys/verdictObject.ts';
 import type { VerifyBody } from '../../src/http/verify/verifyBody.ts';
-import { sdkTypes } from '../../tools/scripts/sdkTypes.ts';
+import { sdkDeclarations } from '../../tools/scripts/sdkDeclarations.ts';
+import { sdkTypes, sdkValues } from '../../tools/scripts/sdkTypes.ts';
 
 /** Without what the formatter decides: space, line ends, quotes, and commas and bars before or after a line end. */
 const bare = (text: string): string => text.replaceAll(/[\s;,|'"()]/g, '');
 
 test('the types of the SDK are those that the schemas of the service make: run `npm run docs`', () => {
   expect(bare(readFileSync('sdk/src/generated/api.ts', 'utf8'))).toBe(bare(sdkTypes()));
+  expect(bare(readFileSync('sdk/src/generated/values.ts', 'utf8'))).toBe(bare(sdkValues()));
+});
+
+test('the declarations in sdk/types are those that the compiler makes from the sources: run `npm run docs`', async () => {
+  const made = await sdkDeclarations();
+  const there = [...new Bun.Glob('**/*').scanSync('sdk/types')].toSorted();
+  expect(there).toEqual([...made.keys()].toSorted());
+  for (const [path, text] of made) expect(bare(readFileSync(`sdk/types/${path}`, 'utf8'))).toBe(bare(text));
 });
 
 test('the SDK has a method for every endpoint, and no other', () => {

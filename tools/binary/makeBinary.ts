@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+import { CLIENT_PACKAGES, packClients, packedAt } from '../../src/http/clientPackages/clientPackages.ts';
 import { ASSETS } from '../../src/http/docs/assets.ts';
 import { GUIDES, IMAGES } from '../../src/http/docs/guideList.ts';
 import { buildPages } from '../../src/http/web/build.ts';
@@ -16,6 +17,7 @@ const THREAD = join(ROOT, 'src/storage/sqlite/thread/thread.ts');
 /** The program with the runtime and all files that it reads, in one executable file. `target` null: for this machine. */
 export async function makeBinary(outfile: string, target: Bun.Build.CompileTarget | null): Promise<void> {
   await keep(PROGRAM_FILES.packedPages, await digestOfSources(), await buildPages());
+  await packClients();
   await mkdir(dirname(outfile), { recursive: true });
   // In the project: what is embedded keeps its path from there. node_modules may be a link that leads out of it.
   await mkdir(join(ROOT, 'dist'), { recursive: true });
@@ -53,6 +55,7 @@ function embeddedFiles(): string[] {
     ...IMAGES.map((image) => new URL(image, PROGRAM_FILES.docs)),
     ...Object.values(ASSETS).map(({ file }) => new URL(file, PROGRAM_FILES.assets)),
     PROGRAM_FILES.packedPages,
+    ...Object.keys(CLIENT_PACKAGES).map(packedAt),
   ];
   return named.map((url) => fileURLToPath(url));
 }

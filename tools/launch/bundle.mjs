@@ -30,7 +30,7 @@ export async function makeBundle(folder, { isCompiled }) {
   const { code, output, interrupted } = await runToEnd(findBun(), command, { stdio: ['ignore', 'pipe', 'pipe'] });
   if (interrupted) throw new Complaint('Stopped.', 130);
   if (code !== 0) throw new Complaint(`The program could not be bundled:\n${output}`);
-  for (const name of ['docs', 'src', 'web', 'sdk', 'node_modules'])
+  for (const name of ['clients', 'docs', 'src', 'web', 'sdk', 'node_modules'])
     symlinkSync(fromProjectRoot(name), join(folder, name), 'junction');
   return join(folder, 'build', 'main.js');
 }

@@ -1,5 +1,8 @@
+import { rmSync } from 'node:fs';
+
 import { endpointTable } from './endpointTable.ts';
-import { sdkTypes } from './sdkTypes.ts';
+import { sdkDeclarations } from './sdkDeclarations.ts';
+import { sdkTypes, sdkValues } from './sdkTypes.ts';
 import { takeViewer } from './viewer.ts';
 import { DRAWN, GENERATED, regenerate } from './generatedDocs.ts';
 
@@ -15,8 +18,13 @@ for (const [path, make] of Object.entries(DRAWN)) await Bun.write(path, make());
 // The formatter of the project gives them their form.
 const FORMATTED = {
   'sdk/src/generated/api.ts': sdkTypes(),
+  'sdk/src/generated/values.ts': sdkValues(),
   'src/cli/endpoint/endpoints.json': JSON.stringify(endpointTable()),
 };
 for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
-await Bun.spawn([process.execPath, 'node_modules/oxfmt/bin/oxfmt', ...Object.keys(FORMATTED)], { stdout: 'ignore' })
-  .exited;
+// From what was just written.
+const declarations = [...(await sdkDeclarations())].map(([path, text]) => [`sdk/types/${path}`, text] as const);
+rmSync('sdk/types', { recursive: true, force: true });
+for (const [path, text] of declarations) await Bun.write(path, text);
+const written = [...Object.keys(FORMATTED), ...declarations.map(([path]) => path)];
+await Bun.spawn([process.execPath, 'node_modules/oxfmt/bin/oxfmt', ...written], { stdout: 'ignore' }).exited;

@@ -31,25 +31,35 @@ interface Call {
   readonly isRead: boolean;
 }
 
-const HEADER = `// Made by 'npm run docs' from the schemas of the service. Do not edit.\nimport type { Call, CallOptions } from '../call.ts';\n`;
-/** Types of all requests and answers, the codes, and the table of calls. */
+const HEADER = `// Made by 'npm run docs' from the schemas of the service. Do not edit.\n`;
+
+/** Types of all requests and answers. There is nothing else in the file, so it is its own declaration. */
 export function sdkTypes(): string {
   const document = openApi(null);
   const calls = callsOf(document.paths);
   const components = document.components.schemas as Readonly<Record<string, Schema>>;
   const named = Object.entries(components).filter(([name]) => name !== 'Error');
   return [
-    HEADER,
-    `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
-    `/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */\nexport const VERDICT_STATUS = ${JSON.stringify(VERDICT_STATUS)} as const;`,
-    `/** Limits that RateLimit-Policy names. */\nexport const MAX_SHOWN_POLICIES = ${MAX_SHOWN_POLICIES};`,
-    `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
+    `${HEADER}import type { CallOptions } from '../call.ts';\n`,
     ...named.map(([name, schema]) => `${comment(schema.description)}export type ${name} = ${typeOf(schema)};\n`),
     ...Map.groupBy(calls, ({ group }) => group)
       .entries()
       .map(([group, ofGroup]) => groupInterface(group, ofGroup, components)),
     `export interface Groups {\n${[...new Set(calls.map(({ group }) => group))].map((group) => `  readonly ${group}: ${capital(group)};`).join('\n')}\n}\n`,
-    callTable(calls, components),
+  ].join('\n');
+}
+
+/** The codes, their statuses, and the table of calls. */
+export function sdkValues(): string {
+  const document = openApi(null);
+  const components = document.components.schemas as Readonly<Record<string, Schema>>;
+  return [
+    `${HEADER}import type { Call } from '../call.ts';\n`,
+    `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
+    `/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */\nexport const VERDICT_STATUS = ${JSON.stringify(VERDICT_STATUS)} as const;`,
+    `/** Limits that RateLimit-Policy names. */\nexport const MAX_SHOWN_POLICIES = ${MAX_SHOWN_POLICIES};`,
+    `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
+    callTable(callsOf(document.paths), components),
   ].join('\n');
 }
 

@@ -1,0 +1,1 @@
+export { protect } from './fetch.js';

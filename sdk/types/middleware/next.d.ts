@@ -1,0 +1,1 @@
+export { type Passed, protect, type ProtectOptions } from './fetch.js';
