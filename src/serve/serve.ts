@@ -38,7 +38,7 @@ export interface ServeOutput {
   readonly showsSecrets: boolean;
   /** The settings as they are now, for SIGHUP. Throws what is wrong with them. */
   readConfig(): Config;
-  /** How the user can call the command line, such as `npx keystile`. */
+  /** How the user can call the command line, such as `npm run -s keystile`. */
   readonly program: string;
 }
 

@@ -6,7 +6,7 @@ test.each([
   ['keystile', {}],
   ['npm run -s keystile', { npm_lifecycle_event: 'start', npm_package_name: 'keystile' }],
   ['npx keystile', { npm_lifecycle_event: 'npx' }],
-  ['npx keystile', { npm_lifecycle_event: 'dev', npm_package_name: 'shop' }],
+  ['npx --no keystile', { npm_lifecycle_event: 'dev', npm_package_name: 'shop' }],
 ])('the program is called as %s', (name, environment) => {
   expect(programName(environment)).toBe(name);
 });

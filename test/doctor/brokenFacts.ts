@@ -40,7 +40,7 @@ export const BROKEN: Readonly<Record<string, readonly [facts: Partial<Facts>, te
   schema: [
     { schema: { version: 3, compatibleFrom: 2, own: 1, isForeign: false } },
     'schema version 3, and this program is for 1',
-    'npm install keystile@latest',
+    'keystile --version',
   ],
   'database-version': [
     { databaseVersion: { found: 13, oldest: 14 } },

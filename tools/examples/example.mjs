@@ -1,6 +1,5 @@
 import { strictEqual } from 'node:assert';
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -8,7 +7,7 @@ import { after, test } from 'node:test';
 import { Keystile } from '@keystile/sdk';
 
 import { startService } from '../clients/service.mjs';
-import { fromProjectRoot, projectRoot } from '../launch/project.mjs';
+import { fromProjectRoot } from '../launch/project.mjs';
 import { freePort, Program } from './program.mjs';
 
 const SHOWN_URL = 'http://127.0.0.1:7878';
@@ -25,18 +24,14 @@ export async function startKeystile() {
   return { url, rootKey, pasted, newKey };
 }
 
-/** A copy of an example in an empty folder, with the packed SDK and the other clients where they are in a checkout. */
-export function copyOf(name) {
+/** A copy of an example in an empty folder, with the clients where they are in a checkout. It takes packages from the service at `url`. */
+export function copyOf(name, url) {
   const top = emptyFolder();
   const folder = join(top, 'examples', name);
   cpSync(fromProjectRoot(`examples/${name}`), folder, { recursive: true, filter: isSource });
   cpSync(fromProjectRoot('clients'), join(top, 'clients'), { recursive: true, filter: isSource });
-  // `npm run test:clients` has built it before.
-  const packed = spawnSync('npm', ['pack', '--workspace', 'sdk', '--ignore-scripts', '--pack-destination', top], {
-    cwd: projectRoot,
-    encoding: 'utf8',
-  });
-  if (packed.status !== 0) throw new Error(packed.stderr);
+  for (const needed of ['package.json', 'requirements.txt'].map((file) => join(folder, file)).filter(existsSync))
+    writeFileSync(needed, readFileSync(needed, 'utf8').replaceAll(SHOWN_URL, url));
   return folder;
 }
 
@@ -61,7 +56,7 @@ export function blocksIn(page, language) {
 /** Starts an example with the commands of its README, and tests the request that stands there. `ask` sends more of them. */
 export async function startExample(name) {
   const keystile = await startKeystile();
-  const folder = copyOf(name);
+  const folder = copyOf(name, keystile.url);
   const port = await freePort();
   const readme = readFileSync(join(folder, 'README.md'), 'utf8');
   const [commands] = blocksIn(readme, 'sh');

@@ -104,17 +104,17 @@ export function deploy() {
 }
 
 /**
- * Makes the files of a release, commits and tags it. The SDK is built too.
+ * Makes the files of a release, commits and tags it.
  *
  * @param {string[]} releaseArguments
  */
 export function release(releaseArguments) {
-  return afterInstalling(() => runBun([fromProjectRoot('tools/release/main.ts'), ...releaseArguments]), { sdk: true });
+  return afterInstalling(() => runBun([fromProjectRoot('tools/release/main.ts'), ...releaseArguments]));
 }
 
-/** Builds what the package has besides its sources. */
+/** Builds what the package has besides its sources. That needs no package for developers. */
 export function pack() {
-  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]));
+  return afterInstalling(() => runBun([fromProjectRoot('tools/scripts/packPages.ts')]), { dev: false });
 }
 
 export function check() {

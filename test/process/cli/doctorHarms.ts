@@ -125,7 +125,7 @@ export const HARMS: readonly (readonly [name: string, tells: string, command: st
   [
     'schema',
     'schema version 99, and this program is for 1',
-    'npm install',
+    'keystile --version',
     (data) => change(data, 'PRAGMA user_version = 99'),
   ],
   ['schema', 'before 0.1.0', 'keystile import', (data) => change(data, 'PRAGMA application_id = 7')],

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 
-import { keystile, may } from '../../client.ts';
+import { keystile, may, session } from '../../client.ts';
 import { listApis, listKeys } from '../../paged.ts';
 import { hrefOf } from '../../router.ts';
 import { Copyable } from '../../ui/show.tsx';
@@ -65,6 +65,9 @@ function Steps({ tick }: { readonly tick: () => void }) {
   );
   if (done.value === null) return null;
   const { hasApi, hasKey, hasVerified } = done.value;
+  // What the service hands out has its version.
+  const version = session.value?.version ?? '';
+  const packages = `${location.origin}/sdk/`;
   return (
     <section class="steps" aria-labelledby="steps">
       <h2 id="steps">First steps</h2>
@@ -85,7 +88,11 @@ function Steps({ tick }: { readonly tick: () => void }) {
         <Step isDone={false}>
           Protect a route with the SDK. <a href="/docs/guides/protect-a-route">The guide</a> goes through it.
           <p>
-            <Copyable label="the installation" text="npm install @keystile/sdk express" />
+            <Copyable label="the installation" text={`npm install ${packages}keystile-sdk-${version}.tgz express`} />
+          </p>
+          <p>
+            The packages for <a href={`${packages}keystile-${version}-py3-none-any.whl`}>Python</a> and{' '}
+            <a href={`${packages}keystile-go-${version}.tar.gz`}>Go</a> are here too.
           </p>
           <p>
             <Copyable label="the example" text={EXAMPLE} isBlock />

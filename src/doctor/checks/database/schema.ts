@@ -22,8 +22,8 @@ export const schema = defineCheck({
     if (version > own && compatibleFrom > own)
       return {
         text: `The database has schema version ${version}, and this program is for ${own}.`,
-        fix: 'Install the newer version of Keystile that wrote it.',
-        command: 'npm install keystile@latest',
+        fix: 'Run the newer version of Keystile that wrote it.',
+        command: 'keystile --version',
       };
     if (version < own)
       return {
