@@ -3,6 +3,7 @@ import { join } from 'node:path';
 
 import { freePort } from '../cluster/ports.ts';
 import { until } from '../cluster/wait.ts';
+import { VERSION } from '../../src/version.ts';
 
 /** Packs the project, installs the package in an empty folder and runs it there, as a newcomer does. Throws what went wrong. */
 export async function installPackage(project: string, folder: string): Promise<void> {
@@ -19,12 +20,26 @@ export async function installPackage(project: string, folder: string): Promise<v
     await until('the installed service is ready', async () => {
       return (await spawn(['npx', 'keystile', 'health'], empty, settings).exited) === 0;
     });
-    await watchDemo(empty, await demoSettings(service.stdout));
+    const demo = await demoSettings(service.stdout);
+    await watchDemo(empty, demo);
+    await installSdk(folder, `${demo['KEYSTILE_URL']}/sdk/keystile-sdk-${VERSION}.tgz`);
   } finally {
     service.kill('SIGTERM');
     await service.exited;
   }
   if (service.exitCode !== 0) throw new Error(`keystile serve ended with exit code ${service.exitCode}.`);
+}
+
+/** The package has what the service hands out, and no sources of it. */
+async function installSdk(folder: string, sdk: string): Promise<void> {
+  const project = join(folder, 'project');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{"private":true,"type":"module"}');
+  await run(['npm', 'install', '--no-audit', '--no-fund', sdk], project);
+  await run(
+    ['node', '-e', "import('@keystile/sdk').then(({ Keystile }) => new Keystile({ url: 'http://a.test' }))"],
+    project,
+  );
 }
 
 /** The settings of the last line, which a newcomer pastes. */
