@@ -45,7 +45,8 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
   ]);
   const [port, metricsPort, openFiles, certificate, ofDatabase] = parts;
   const { readiness, unasked } = running;
-  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, hasDefaultPlan: unasked };
+  const hasDefaultPlan = config.defaultPlan === null ? true : unasked;
+  const ofRunning = { readiness, waiting: unasked, otherTags: unasked, hasDefaultPlan };
   return {
     config,
     settingProblems: [],
