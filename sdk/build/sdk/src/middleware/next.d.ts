@@ -1,1 +1,0 @@
-export { type Passed, protect, type ProtectOptions } from './fetch.ts';

@@ -1,9 +1,0 @@
-/**
- * Fixed windows, aligned to 1970-01-01. A counter is stored with the instant at which its window ends, not with a window number:
- * a number would be wrong after a change of duration, and a clock that is set back must not open a window again.
- */
-export declare function windowEnd(nowMs: number, durationMs: number): number;
-/** How far another node's clock may be ahead. All nodes follow the clock of one database, within a round trip to it. */
-export declare const AHEAD_MS = 1000;
-/** The limit allows `cost` more. A cost of 0 asks whether the limit is kept now. */
-export declare function fits(count: number, cost: number, limit: number): boolean;
