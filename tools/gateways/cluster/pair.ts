@@ -47,7 +47,12 @@ export class NodePair implements AsyncDisposable {
     this.#nodes[index] = await KeystileNode.start({
       databaseUrl: through(this.postgres.url()),
       location: `node ${index}`,
-      settings: { KEYSTILE_PORT: String(this.ports[index]), KEYSTILE_TRUSTED_PROXIES: '127.0.0.1', ...settings },
+      settings: {
+        KEYSTILE_PORT: String(this.ports[index]),
+        KEYSTILE_TRUSTED_PROXIES: '127.0.0.1',
+        KEYSTILE_PUBLIC_URL: 'http://keys.example.com',
+        ...settings,
+      },
     });
   }
 
