@@ -9,7 +9,7 @@ test.each(cases.answers.map((each) => [each.name, each] as const))(
   '%s',
   async (_, { service, status, headers, body }) => {
     const keystile = new Keystile({
-      url: 'http://keystile.test',
+      url: 'https://keystile.test',
       retries: 0,
       batch: false,
       async fetch() {

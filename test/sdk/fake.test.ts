@@ -31,7 +31,7 @@ describe('the shared cases', () => {
     const Keystile = function (options: sdk.KeystileOptions) {
       return connected(options);
     };
-    expect(await runCases({ Keystile }, cases, { url: 'http://keystile.test', rootKey: service.rootKey })).toEqual([]);
+    expect(await runCases({ Keystile }, cases, { url: 'https://keystile.test', rootKey: service.rootKey })).toEqual([]);
     await service.close();
   });
 

@@ -19,7 +19,7 @@ afterAll(() => service.close());
 
 function connected(): Keystile {
   return new Keystile({
-    url: 'http://keystile.test',
+    url: 'https://keystile.test',
     retries: 0,
     fetch: async (url, { body }) => {
       const { status, text } = await service.call(new URL(url).pathname, undefined, { raw: body as string });

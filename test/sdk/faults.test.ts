@@ -62,7 +62,7 @@ test('an address where nothing listens is certainly not done', async () => {
 });
 
 test('a host that does not exist cannot be reached', async () => {
-  const cause = causeOf(await new Keystile({ ...PATIENT, url: 'http://keystile.invalid' }).verify(KEY));
+  const cause = causeOf(await new Keystile({ ...PATIENT, url: 'https://keystile.invalid' }).verify(KEY));
   expect(cause.code).toBe('UNREACHABLE');
 });
 

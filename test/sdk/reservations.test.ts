@@ -14,7 +14,7 @@ afterAll(() => service.close());
 
 const keystile = (rootKey: string | null = service.rootKey): Keystile =>
   new Keystile({
-    url: 'http://keystile.test',
+    url: 'https://keystile.test',
     retries: 0,
     fetch: async (url, { body }) => {
       const { status, text } = await service.call(new URL(url).pathname, undefined, { raw: body as string, rootKey });
