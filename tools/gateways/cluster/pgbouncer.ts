@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 
 import { give, postgresAccount } from '../../cluster/account.ts';
 import { freePort } from '../../cluster/ports.ts';
@@ -32,7 +32,9 @@ export class PgBouncer implements AsyncDisposable {
 
   static async start(target: number, folder: string, mode: PoolMode): Promise<PgBouncer> {
     const started = new PgBouncer(target, folder, mode);
-    for (const path of [folder, ...['users.txt', 'pgbouncer.ini'].map((name) => join(folder, name))]) await give(path);
+    // It reads its configuration again as the user that it has become, by way of the folder above.
+    const files = ['users.txt', 'pgbouncer.ini'].map((name) => join(folder, name));
+    for (const path of [dirname(folder), folder, ...files]) await give(path);
     await started.#running.listening(started.port);
     return started;
   }
