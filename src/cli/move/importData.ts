@@ -12,6 +12,7 @@ import { partialFolderOf } from '../../storage/sqlite/backup/partialFolder.ts';
 import { realFolder } from '../../storage/sqlite/backup/restoreTarget.ts';
 import { SqliteDataTarget } from '../../storage/sqlite/move/writeData.ts';
 import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
 import { removeWhenStopped } from '../backup/removeWhenStopped.ts';
 import { failed } from '../cliError.ts';
 import type { Io } from '../io.ts';
@@ -66,9 +67,16 @@ async function importFrom(io: Io, call: ImportCall, { name, chunks, size }: Inpu
     const target = await openTarget(config, header, file === null);
     try {
       const proven = { authenticity: 'unsigned' as ProvenExport };
-      const prove = (found: DataTrailer): void => void (proven.authenticity = provenExport(name, found, trustOf(call)));
+      const prove = (found: DataTrailer): void => {
+        try {
+          proven.authenticity = provenExport(name, found, trustOf(call));
+        } catch (error) {
+          if (!(error instanceof DataError) || config.databaseUrl === null) throw error;
+          throw new DataError(`${error.message} The database has its rows, and no service takes them: drop it.`);
+        }
+      };
       const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress, prove });
-      return { header, trailer, resumedAfter: target.storedTo, ...proven };
+      return { header, trailer, resumedAfter: target.stored.line, ...proven };
     } finally {
       await target.close();
     }

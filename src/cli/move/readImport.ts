@@ -24,7 +24,9 @@ export interface ReadOptions {
 export async function readImport(reader: DataReader, target: DataTarget, options: ReadOptions): Promise<DataTrailer> {
   const { name, header, progress, nowMs, prove } = options;
   const order = new TableOrder(name, header.tables);
-  const batch = new Batch(target);
+  // Rows that are stored are not read again. So those that another file has brought would pass as rows of this one, which is proved.
+  const hasher = new Bun.CryptoHasher('sha256');
+  const batch = new Batch(target, hasher);
   let hasNextAccount = false;
   for (;;) {
     const line = await reader.next();
@@ -36,9 +38,12 @@ export async function readImport(reader: DataReader, target: DataTarget, options
       await target.finish({ header, trailer: line, importedAtMs: nowMs() });
       return line;
     }
-    if (reader.line <= target.storedTo) {
+    const { stored } = target;
+    if (reader.line <= stored.line) {
       order.count(nameIn(line), reader.line);
       hasNextAccount ||= nameIn(line) === COUNTERS.name && line.includes(`"${NEXT_ACCOUNT}"`);
+      hasher.update(line);
+      if (reader.line === stored.line && hasher.copy().digest('hex') !== stored.sha256) throw otherRows(name);
       continue;
     }
     const read = readRow(line);
@@ -49,8 +54,14 @@ export async function readImport(reader: DataReader, target: DataTarget, options
       await batch.store();
       progress.show({ rows: order.total, table: read.table.name, bytes: reader.bytes });
     }
-    batch.add(read.table, read.row, { line: reader.line, length: line.length });
+    batch.add(read.table, read.row, { number: reader.line, text: line });
   }
+}
+
+function otherRows(name: string): DataError {
+  return new DataError(
+    `The database has rows of another file with the number of this export: ${name} was changed since an import of it was stopped, or that file was. Drop the database, and begin again.`,
+  );
 }
 
 /** Without it, a new account would get the number of another one. */
@@ -70,9 +81,11 @@ class Batch {
   #rows: DataRow[] = [];
   #characters = 0;
   #lastLine = 0;
+  readonly #hasher: Bun.CryptoHasher;
 
-  constructor(target: DataTarget) {
+  constructor(target: DataTarget, hasher: Bun.CryptoHasher) {
     this.#target = target;
+    this.#hasher = hasher;
   }
 
   takes(table: DataTable): boolean {
@@ -80,16 +93,18 @@ class Batch {
     return this.#rows.length < BATCH_ROWS && this.#characters < BATCH_CHARACTERS;
   }
 
-  add(table: DataTable, row: DataRow, { line, length }: { readonly line: number; readonly length: number }): void {
+  add(table: DataTable, row: DataRow, line: { readonly number: number; readonly text: string }): void {
     this.#table = table;
     this.#rows.push(row);
-    this.#characters += length;
-    this.#lastLine = line;
+    this.#hasher.update(line.text);
+    this.#characters += line.text.length;
+    this.#lastLine = line.number;
   }
 
   async store(): Promise<void> {
-    if (this.#table !== null)
-      await this.#target.add({ table: this.#table, rows: this.#rows, lastLine: this.#lastLine });
+    const [table, rows, lastLine] = [this.#table, this.#rows, this.#lastLine];
+    if (table !== null)
+      await this.#target.add({ table, rows, lastLine, sha256: this.#hasher.copy().digest('hex') });
     this.#table = null;
     this.#rows = [];
     this.#characters = 0;

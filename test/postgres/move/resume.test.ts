@@ -38,6 +38,40 @@ async function noteIn(url: string, name: string): Promise<string | null> {
   return row === undefined ? null : String(row['value']);
 }
 
+describe('rows of a file that was changed', () => {
+  const KEY = Buffer.alloc(32, 1).toString('base64');
+  const more = (text: string): string => {
+    const lines = text.replaceAll('[\\"*\\"]', '[\\"*\\",\\"api.*.read_api\\"]').split('\n');
+    const body = `${lines.slice(0, -2).join('\n')}\n`;
+    const sha256 = new Bun.CryptoHasher('sha256').update(body).digest('hex');
+    return `${body}${JSON.stringify({ ...(JSON.parse(lines.at(-2) ?? '') as object), sha256 })}\n`;
+  };
+  const piped = (url: string, text: string, settings = {}) =>
+    keystile(['data', 'import', '-', '--accept'], { environment: { ...onDatabase(url), ...settings }, piped: text });
+
+  test('that is refused at its end are not taken for those of the file that it was made from', async () => {
+    const server = await sharedServer();
+    const service = await TestService.start();
+    const signed = folder.join('signed');
+    await data(['export', signed], { KEYSTILE_DATA: service.folder, KEYSTILE_COPY_KEY: KEY });
+    await service.close();
+    const forged = more(readFileSync(signed, 'utf8'));
+    expect(forged).toContain('api.*.read_api');
+    // A pipe is proved at its end. Without the key, half of a forged file can come from anywhere.
+    const url = await server.createDatabase();
+    const refused = await piped(url, forged, { KEYSTILE_COPY_KEY: KEY });
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('its signature does not fit')]);
+    expect(refused.err).toEndWith('The database has its rows, and no service takes them: drop it.\n');
+    const environment = { ...onDatabase(url), KEYSTILE_COPY_KEY: KEY };
+    const resumed = await keystile(['data', 'import', signed, '--accept'], { environment });
+    expect([resumed.code, resumed.err]).toEqual([
+      1,
+      `The database has rows of another file with the number of this export: ${signed} was changed since an import of it was stopped, or that file was. Drop the database, and begin again.\n`,
+    ]);
+    await server.dropDatabase(url);
+  });
+});
+
 describe('an import that is killed in the middle', () => {
   test('keeps every node from starting; the same file goes on where it stopped, and another one is refused', async () => {
     const server = await sharedServer();

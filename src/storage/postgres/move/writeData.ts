@@ -38,6 +38,8 @@ export interface TargetOptions {
 interface Progress {
   readonly exportId: string;
   readonly lines: number;
+  /** Of the rows in these lines. Null: of none, or an older program has stored them. */
+  readonly sha256: string | null;
 }
 
 const SET_COUNTER: Readonly<Record<CounterName, string>> = {
@@ -50,17 +52,17 @@ const SET_COUNTER: Readonly<Record<CounterName, string>> = {
 
 /** Fills an empty database. Each batch is a transaction that also notes how far the import has come, so that it can go on. */
 export class PostgresDataTarget implements DataTarget {
-  readonly storedTo: number;
+  readonly stored: DataTarget['stored'];
   readonly #client: Client;
   readonly #exportId: string;
 
   readonly #advice: string;
 
-  private constructor(client: Client, { exportId, lines }: Progress, advice: string) {
+  private constructor(client: Client, { exportId, lines: line, sha256 = null }: Progress, advice: string) {
     this.#client = client;
     this.#advice = advice;
     this.#exportId = exportId;
-    this.storedTo = lines;
+    this.stored = { line, sha256 };
   }
 
   static async open(url: string, header: DataHeader, options: TargetOptions): Promise<PostgresDataTarget> {
@@ -88,13 +90,13 @@ export class PostgresDataTarget implements DataTarget {
   }
 
   async #inTransaction(batch: DataBatch): Promise<void> {
-    const { table, rows, lastLine } = batch;
+    const { table, rows, lastLine, sha256 } = batch;
     try {
       // A crash of the server takes rows and progress back together. The last commit of the import flushes all of them.
       await beginInOwnSession(this.#client, 'BEGIN; SET LOCAL synchronous_commit = off');
       if (table === COUNTERS) await this.#setCounters(rows);
       else await this.#client.query(insertOf(table), [JSON.stringify(rows.map((row) => stored(table, row)))]);
-      await putNote(this.#client, IMPORT_NOTE, progressOf({ exportId: this.#exportId, lines: lastLine }));
+      await putNote(this.#client, IMPORT_NOTE, progressOf({ exportId: this.#exportId, lines: lastLine, sha256 }));
       await this.#client.query('COMMIT');
     } catch (error) {
       await this.#client.query('ROLLBACK').catch(() => {});
@@ -157,7 +159,7 @@ async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPipe
   const imported = findImported('The database', known, header.exportId);
   if (imported !== null) throw new DataError(imported);
   await refuseFilled(client);
-  const progress = { exportId: header.exportId, lines: 0 };
+  const progress = { exportId: header.exportId, lines: 0, sha256: null };
   await putNote(client, IMPORT_NOTE, progressOf(progress));
   return progress;
 }

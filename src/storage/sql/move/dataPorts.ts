@@ -19,6 +19,8 @@ export interface DataBatch {
   readonly rows: readonly DataRow[];
   /** The line of the last row. */
   readonly lastLine: number;
+  /** The SHA-256 of all rows of the file up to there. */
+  readonly sha256: string;
 }
 
 export interface FinishedData {
@@ -29,8 +31,8 @@ export interface FinishedData {
 
 /** A new or empty database that is filled by an import. Nobody uses it before `finish`. */
 export interface DataTarget {
-  /** The last line that an earlier import of the same file has stored; 0 = none. */
-  readonly storedTo: number;
+  /** The last line that an earlier import of the same file has stored; 0 = none. `sha256`: that of the batch with it. */
+  readonly stored: { readonly line: number; readonly sha256: string | null };
   /** The batch is stored as a whole, or not at all. */
   add(batch: DataBatch): Promise<void>;
   finish(finished: FinishedData): Promise<void>;

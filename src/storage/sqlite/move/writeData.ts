@@ -29,7 +29,7 @@ type Row = Statement<unknown, (string | number | null)[]>;
  * ends before leaves nothing: it begins anew.
  */
 export class SqliteDataTarget implements DataTarget {
-  readonly storedTo = 0;
+  readonly stored = { line: 0, sha256: null };
   readonly folder: string;
   readonly #partial: string;
   readonly #db: Database;
