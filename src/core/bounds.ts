@@ -9,10 +9,10 @@ export const MAX_ENVIRONMENT_LENGTH = 256;
 export const MAX_ID_LENGTH = 128;
 
 export const MAX_META_BYTES = 16 * 1024;
-/** The JSON of one member of `before` or `after` in the audit log. Of a longer one the log keeps a digest and the length. */
+/** The JSON of metadata in the audit log. Of longer ones the log keeps a digest and the length. */
 export const MAX_AUDITED_BYTES = 1024;
-/** The same for a list, whose items are shortened before. */
-export const MAX_AUDITED_LIST_BYTES = 16 * 1024;
+/** The same for a list. No request of management but those for many keys is longer. */
+export const MAX_AUDITED_LIST_BYTES = 64 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
 /** Values in one body, at all depths together. No request needs as many. */

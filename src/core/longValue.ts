@@ -6,13 +6,14 @@ export interface LongValue {
   readonly bytes: number;
 }
 
-/** null: its JSON has at most `maxBytes`. */
+/** null: its JSON has at most `maxBytes`. One that looks like a digest is never kept: nobody can make one up. */
 export function longValueOf(value: unknown, maxBytes: number, sha256: (text: string) => string): LongValue | null {
   const json = JSON.stringify(value);
+  const isKept = describeLongValue(value) === null;
   // No character takes more than three bytes of UTF-8.
-  if (json.length * 3 <= maxBytes) return null;
+  if (isKept && json.length * 3 <= maxBytes) return null;
   const bytes = UTF8.encode(json).length;
-  return bytes <= maxBytes ? null : { sha256: sha256(json), bytes };
+  return isKept && bytes <= maxBytes ? null : { sha256: sha256(json), bytes };
 }
 
 /** "(not kept: 16384 bytes, SHA-256 0f3a9c1b...)", for a value that an entry of the audit log has instead of a long one; null = it is another value. */

@@ -102,15 +102,30 @@ test('of a list the short values stay, and a list of any length is bounded', asy
   expect(told).toMatchObject([{ id: 'mailbox_1', meta: kept }, { id: 'mailbox_2' }]);
   const entry = {
     ...NO_ENTRY,
-    after: JSON.stringify({ ids: Array.from({ length: 1000 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
+    after: JSON.stringify({ ids: Array.from({ length: 2500 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
   };
   const { after } = shortenedEntry(entry, sha256);
   expect(describeLongValue((JSON.parse(after ?? '') as { ids: unknown }).ids)).toMatch(/^\(not kept: \d{5} bytes/);
   const few = {
     ...NO_ENTRY,
-    after: JSON.stringify({ ids: Array.from({ length: 100 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
+    after: JSON.stringify({ ids: Array.from({ length: 2000 }, (_, i) => `perm_${i}_${'x'.repeat(20)}`) }),
   };
   expect(shortenedEntry(few, sha256)).toEqual(few);
+  await service.close();
+});
+
+test('nobody can make unreadable what was done, and nobody can make up a digest', async () => {
+  const service = await TestService.start();
+  const url = `https://example.com/${'x'.repeat(1500)}`;
+  const { webhookId } = await service.ok('/v1/webhooks.createWebhook', { url });
+  expect((await entriesAbout(service, webhookId))[0]).toMatchObject({ after: { url } });
+  const permissions = ['*', ...Array.from({ length: 400 }, (_, i) => `api.api_${'x'.repeat(20)}${i}.read_key`)];
+  const { rootKeyId } = await service.ok('/v1/rootKeys.createRootKey', { name: 'a', permissions });
+  expect((await entriesAbout(service, rootKeyId))[0]).toMatchObject({ after: { permissions } });
+  const meta = { sha256: '0'.repeat(64), bytes: 5000 };
+  const { keyId } = await service.createKey({ meta });
+  const kept = { sha256: sha256(JSON.stringify(meta)), bytes: Buffer.byteLength(JSON.stringify(meta)) };
+  expect((await entriesAbout(service, keyId))[0]).toMatchObject({ after: { meta: kept } });
   await service.close();
 });
 

@@ -4,9 +4,13 @@ import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 
 type Digest = (text: string) => string;
 
+/** What users keep at a record, for themselves. Nothing is decided by it. */
+const METADATA = 'meta';
+
 /**
- * The entry as the log keeps it: each long member of `before` and `after` is a digest with its length. Of a list the short values in its
- * items stay, such as the ids of what was changed. Events have the whole values.
+ * The entry as the log keeps it: long metadata, wherever it is, is a digest with its length, and so is a list of a length that only many
+ * requests together can make. Everything else stays, such as the rights of a root key and the URL of a webhook: whoever does harm must not
+ * be able to make it unreadable. Events have the whole values.
  */
 export function shortenedEntry(entry: AuditEntry, sha256: Digest): AuditEntry {
   const [before, after] = [shortened(entry.before, sha256), shortened(entry.after, sha256)];
@@ -14,23 +18,23 @@ export function shortenedEntry(entry: AuditEntry, sha256: Digest): AuditEntry {
 }
 
 function shortened(text: string | null, sha256: Digest): string | null {
-  // Most entries are short as a whole.
-  if (text === null || text.length * 3 <= MAX_AUDITED_BYTES) return text;
-  return JSON.stringify(withShortMembers(JSON.parse(text) as object, sha256));
-}
-
-function withShortMembers(facts: object, sha256: Digest): object {
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, shortValue(value, sha256)]));
+  // Most entries are short as a whole, and have nothing that looks like a digest.
+  if (text === null || (text.length * 3 <= MAX_AUDITED_BYTES && !text.includes('"sha256"'))) return text;
+  return JSON.stringify(shortValue(JSON.parse(text), sha256));
 }
 
 function shortValue(value: unknown, sha256: Digest): unknown {
-  if (!Array.isArray(value)) return longValueOf(value, MAX_AUDITED_BYTES, sha256) ?? value;
-  const items = value.map((item: unknown) =>
-    typeof item === 'object' && item !== null && !Array.isArray(item)
-      ? withShortMembers(item, sha256)
-      : (longValueOf(item, MAX_AUDITED_BYTES, sha256) ?? item),
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    const items = value.map((item) => shortValue(item, sha256));
+    return longValueOf(items, MAX_AUDITED_LIST_BYTES, sha256) === null
+      ? items
+      : longValueOf(value, MAX_AUDITED_LIST_BYTES, sha256);
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]: [string, unknown]) => [
+      name,
+      name === METADATA ? (longValueOf(member, MAX_AUDITED_BYTES, sha256) ?? member) : shortValue(member, sha256),
+    ]),
   );
-  return longValueOf(items, MAX_AUDITED_LIST_BYTES, sha256) === null
-    ? items
-    : longValueOf(value, MAX_AUDITED_LIST_BYTES, sha256);
 }
