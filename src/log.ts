@@ -61,7 +61,7 @@ export class Log {
    * that came meanwhile: the latest of them, with the field `times`.
    */
   limited(level: LogLevel, message: string, fields: LogFields = {}, kind = message): void {
-    if (RANK[level] < RANK[this.#options.level]) return;
+    if (RANK[level] < RANK[this.level]) return;
     const isKnown = this.#heldBack.has(kind) || this.#heldBack.size < MAX_KINDS;
     const held = this.#heldBackOf(isKnown ? kind : OTHER_KINDS);
     held.count++;

@@ -7,7 +7,7 @@ import { pathOf } from './routes/bodyBounds.ts';
 import { explain, explainInSteps, isValid } from './request/explain.ts';
 import { answerFailure, MethodNotAllowed } from './answer/answerFailure.ts';
 import { traced } from './answer/tracer.ts';
-import { HTTPS_ONLY, tellsHttpsOnly } from './answer/httpsOnly.ts';
+import { HTTPS_ONLY, httpsOnlyCheck } from './answer/httpsOnly.ts';
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { failedRequest, reportFailure } from './answer/reportFailure.ts';
 import { badFields } from './shapes/keys/keyFields.ts';
@@ -43,9 +43,9 @@ export function makeHandler(service: Service): Handler {
   const dashboard = dashboardEndpoints(service, site);
   for (const [path, endpoint] of [...dashboard.byPath, ...portalEndpoints(service, site)])
     endpoints.set(path, endpoint);
-  const isHttpsOnly = tellsHttpsOnly(service.config);
+  const isHttpsOnly = httpsOnlyCheck(service.config);
   const toBrowser = (response: Response, request: Request, origins: readonly string[] | null): Response => {
-    if (isHttpsOnly) response.headers.set('strict-transport-security', HTTPS_ONLY);
+    if (isHttpsOnly(request)) response.headers.set('strict-transport-security', HTTPS_ONLY);
     return withCors(response, request, origins);
   };
   const packages = new PackageSite();

@@ -5,7 +5,7 @@ import { EXIT } from './exitCodes.ts';
 /** How long a balancer may take to notice that a node is not ready any more. */
 export const DEFAULT_STOP_DELAY_MS = 5_000;
 /** Ctrl-C reaches a process from its terminal and from the launcher, which got it too. Both are one signal. */
-export const SAME_SIGNAL_WITHIN_MS = 1_000;
+export const SAME_SIGNAL_WITHIN_MS = 200;
 
 /** How long the service goes on answering after it was told to stop. */
 export function stopDelayOf({ stopDelay, trustedProxies, host }: Config): number {

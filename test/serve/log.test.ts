@@ -114,6 +114,15 @@ describe('lines that strangers can cause', () => {
     expect(shown()).toEqual([['refused', 402, 2]]);
   });
 
+  test('are written as the level says that is in force now', () => {
+    const { log, shown } = limitedLog();
+    log.level = 'error';
+    log.limited('warn', 'refused', { n: 1 });
+    log.level = 'debug';
+    log.limited('debug', 'looked up', { n: 2 });
+    expect(shown()).toEqual([['looked up', 2, undefined]]);
+  });
+
   test('one alone is a plain line, whenever it comes', () => {
     const { clock, log, shown } = limitedLog();
     for (const n of [1, 2, 3]) {

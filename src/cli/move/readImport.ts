@@ -103,8 +103,7 @@ class Batch {
 
   async store(): Promise<void> {
     const [table, rows, lastLine] = [this.#table, this.#rows, this.#lastLine];
-    if (table !== null)
-      await this.#target.add({ table, rows, lastLine, sha256: this.#hasher.copy().digest('hex') });
+    if (table !== null) await this.#target.add({ table, rows, lastLine, sha256: this.#hasher.copy().digest('hex') });
     this.#table = null;
     this.#rows = [];
     this.#characters = 0;

@@ -176,9 +176,12 @@ export class Connection implements Waiting {
     return (isTiny && standing === 'alone') || this.#context.turns.mayGoOn();
   }
 
-  #hasArrived({ isVerification, head }: WrittenHead): boolean {
+  #hasArrived(asked: WrittenHead): boolean {
+    const { isVerification, head } = asked;
     if (isVerification) return this.#received.length >= head.bodyBytes;
-    const hasArrived = this.#body === null || this.#body.hasArrived(this.#received);
+    if (this.#body === null) return true;
+    const hasArrived = this.#body.hasArrived(this.#received);
+    this.#findLarge(this.#body, asked);
     if (hasArrived) this.#large?.hold();
     return hasArrived;
   }
@@ -197,9 +200,17 @@ export class Connection implements Waiting {
   #expectBody({ head, asking }: WrittenHead): void {
     const body = new IncomingBody(head, this.#context.maxBodyBytes(head.target), this.#memory);
     this.#body = body;
-    if (body.isCut || body.expectedBytes <= MAX_SMALL_BODY_BYTES) return;
+    if (body.isCut || head.isChunked || head.bodyBytes <= MAX_SMALL_BODY_BYTES) return;
     this.#large = this.#arriveInTurns(asking);
     this.#large.received(this.#received.length);
+  }
+
+  /** A chunked body is a large one as soon as it has brought more than a small one has. */
+  #findLarge(body: IncomingBody, { head, asking }: WrittenHead): void {
+    const received = head.isChunked ? body.received(this.#received) : 0;
+    if (this.#large !== null || body.isCut || received <= MAX_SMALL_BODY_BYTES) return;
+    this.#large = this.#arriveInTurns(asking);
+    this.#large.received(received);
   }
 
   #arriveInTurns(asking: Asking): LargeBody {

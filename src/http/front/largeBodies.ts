@@ -7,6 +7,8 @@ export const MAX_ARRIVING = 8;
 export const MAX_HELD = 4;
 /** While others wait: a body of which nothing arrives gives its place to another one after this, or twice this. */
 export const SILENT_MS = 50;
+/** Less than this counts as nothing: at such a pace a body does not arrive in time. */
+export const MIN_BYTES = 512;
 /** Any body does after so many times of this. */
 export const MAX_TIMES = 5;
 /** Bytes of large bodies in one pass of the event loop: copying them takes some milliseconds. The runtime would read on for long. */
@@ -113,6 +115,7 @@ export class LargeBodies {
     if (next === undefined) return false;
     next.state = 'arriving';
     next.isSilent = true;
+    next.came = 0;
     next.times = 0;
     next.hadItsChance = true;
     this.#arriving.add(next);
@@ -139,6 +142,7 @@ export class LargeBodies {
       for (const body of Array.from(this.#arriving)) {
         if (body.isSilent || ++body.times >= MAX_TIMES) this.#swap(body);
         body.isSilent = true;
+        body.came = 0;
       }
       this.#watch();
     });
@@ -151,11 +155,13 @@ export class LargeBody {
   readonly client: string;
   readonly receiver: Receiver;
   state: 'waiting' | 'arriving' | 'held' | 'over' = 'waiting';
-  /** Nothing of it has arrived since it was looked at. */
+  /** Nothing of it has arrived since it was looked at, or too little. */
   isSilent = true;
+  /** Bytes that have arrived since then. */
+  came = 0;
   /** How often it was looked at while it arrived. */
   times = 0;
-  /** It might have arrived, and nothing came. */
+  /** It might have arrived, and too little came. */
   hadItsChance = false;
   readonly #leaving = new AbortController();
   #memory: Memory | null = null;
@@ -174,8 +180,11 @@ export class LargeBody {
 
   /** So many bytes of it have arrived. */
   received(bytes: number): void {
-    this.isSilent = false;
-    this.hadItsChance = false;
+    this.came += bytes;
+    if (this.came >= MIN_BYTES) {
+      this.isSilent = false;
+      this.hadItsChance = false;
+    }
     this.#all.received(bytes);
   }
 

@@ -38,10 +38,15 @@ export function hostCheck(listensOn: string, publicUrl: string | null): HostChec
   return (host) => {
     if (host === accepted) return;
     checkHost(host);
-    const name = host.replace(/:\d*$/, '').toLowerCase();
+    const name = nameIn(host);
     if (!isLoopback(name) && name !== publicName) throw foreignHost(host, publicName);
     accepted = host;
   };
+}
+
+/** The name or address in a Host, without its port. */
+export function nameIn(host: string): string {
+  return host.replace(/:\d*$/, '').toLowerCase();
 }
 
 function foreignHost(host: string, publicName: string | null): AppError {

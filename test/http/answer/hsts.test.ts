@@ -21,3 +21,17 @@ test.each<[string, Record<string, string>, string | null]>([
   }
   await service.close();
 });
+
+test('a service on all addresses tells it to nobody who calls it by a name of this machine', async () => {
+  const service = await TestService.start({ settings: { KEYSTILE_HOST: '0.0.0.0', ...CERTIFICATE } });
+  for (const [host, expected] of [
+    ['localhost:7878', null],
+    ['127.0.0.1', null],
+    ['[::1]:7878', null],
+    ['keys.internal:7878', HEADER],
+  ] as const) {
+    const answer = await service.call('/dashboard', undefined, { method: 'GET', headers: { host } });
+    expect([host, answer.headers.get('strict-transport-security')]).toEqual([host, expected]);
+  }
+  await service.close();
+});

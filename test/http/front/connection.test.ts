@@ -4,6 +4,7 @@ import { OWN_BYTES, MemoryBudget } from '../../../src/http/front/memoryBudget.ts
 import { TURN_MS } from '../../../src/engine/turns.ts';
 import { MAX_TINY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { Connection } from '../../../src/http/front/connection.ts';
+import { MAX_SMALL_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/largeBodies.ts';
 import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 
@@ -177,6 +178,23 @@ describe('long bodies', () => {
     setup.connection.closed();
     await setup.settle();
     expect(setup.memory.left).toBe(BUDGET_BYTES);
+  });
+
+  test('in chunks are large when they have brought more than a small one has: a small one waits for none of them', async () => {
+    const setup = new ConnectionSetup(() => new Response('x'));
+    const others = Array.from({ length: MAX_ARRIVING }, () => new Connection(setup.context, new FakeSocket()));
+    for (const other of others) other.receive(Buffer.from(head(100_000)));
+    const chunk = (bytes: number): string => `${bytes.toString(16)}\r\n${'x'.repeat(bytes)}\r\n`;
+    const chunkedHead = 'POST /any HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    setup.send(chunkedHead);
+    setup.send(chunk(MAX_SMALL_BODY_BYTES));
+    setup.send('0\r\n\r\n');
+    await setup.settle();
+    expect([setup.bodies, setup.socket.look()]).toEqual([[MAX_SMALL_BODY_BYTES], []]);
+    setup.send(chunkedHead + chunk(MAX_SMALL_BODY_BYTES));
+    expect(setup.socket.look()).toEqual([]);
+    setup.send(chunk(1));
+    expect(setup.socket.look()).toEqual(['pause']);
   });
 
   test('have more time for each 64 KiB, and for nothing less', () => {

@@ -7,6 +7,7 @@ import {
   MAX_BYTES_PER_PASS,
   MAX_HELD,
   MAX_TIMES,
+  MIN_BYTES,
 } from '../../../src/http/front/largeBodies.ts';
 import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/memoryBudget.ts';
 
@@ -81,12 +82,12 @@ describe('large bodies', () => {
     const arrivals = new Arrivals();
     const [, ...others] = arrivals.many(MAX_ARRIVING, 'slow');
     arrivals.begin('next');
-    for (const body of others) body.received(1);
+    for (const body of others) body.received(MIN_BYTES);
     arrivals.time();
     // Whoever has sent something stays.
     expect([arrivals.receiving.has('slow0'), arrivals.receiving.has('next')]).toEqual([false, true]);
     for (let i = 0; i < MAX_TIMES; i++) {
-      for (const body of others) body.received(1);
+      for (const body of others) body.received(MIN_BYTES);
       arrivals.time();
     }
     expect(arrivals.receiving.has('slow0')).toBe(true);
@@ -128,8 +129,18 @@ describe('large bodies', () => {
     expect([last.state, last.hadItsChance]).toEqual(['waiting', false]);
     bodies[0]?.end();
     expect([last.state, last.hadItsChance]).toEqual(['arriving', true]);
-    last.received(1);
+    last.received(MIN_BYTES);
     expect(last.hadItsChance).toBe(false);
+  });
+
+  test('one that trickles gives its place away, and had its chance', () => {
+    const arrivals = new Arrivals();
+    const [first, ...others] = arrivals.many(MAX_ARRIVING, 'a') as [LargeBody, ...LargeBody[]];
+    arrivals.begin('next');
+    for (const body of others) body.received(MIN_BYTES);
+    for (let i = 1; i < MIN_BYTES; i++) first.received(1);
+    arrivals.time();
+    expect([first.state, first.hadItsChance, arrivals.receiving.has('next')]).toEqual(['waiting', true, true]);
   });
 
   test('take memory from when they are held until they are over, once', () => {

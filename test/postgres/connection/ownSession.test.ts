@@ -132,6 +132,7 @@ const OPERATIONS: Readonly<Record<string, () => PromiseLike<unknown>>> = {
   'a remembered answer': () => storage.ledger.findAnswer(idempotency('general 0')),
   pruning: () => storage.ledger.prune(),
   'the list of nodes': () => storage.sayHello(null),
+  'a node that is gone': () => storage.forgetNode('node_gone'),
   'local counts': () => storage.localCounts.sync([], true),
   'news of changes': () => storage.freshness.confirm(),
   'counts of verifications': () =>

@@ -80,9 +80,9 @@ export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
 }
 
 /** Removes a node from the list, unless it was seen a moment ago. A node that comes back writes itself down again. */
-export async function forgetNode(pool: Pick<Pool, 'query'>, id: string): Promise<'forgotten' | 'alive' | 'unknown'> {
+export async function forgetNode(pool: Pool, id: string): Promise<'forgotten' | 'alive' | 'unknown'> {
   const text = 'DELETE FROM nodes WHERE id = $1 AND seen_at_ms < ledger_now_v1(NULL) - $2';
-  const { rowCount } = await asUnavailable(pool.query({ text, values: [id, GONE_AFTER_MS] }));
+  const { rowCount } = await asUnavailable(pool.write({ text, values: [id, GONE_AFTER_MS] }));
   if (rowCount === 1) return 'forgotten';
   const known = await asUnavailable(pool.query({ text: 'SELECT 1 FROM nodes WHERE id = $1', values: [id] }));
   return known.rowCount === 1 ? 'alive' : 'unknown';
