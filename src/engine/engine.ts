@@ -194,7 +194,7 @@ export class Engine {
       newIdentities,
       changes: new ApplyChange(sender, settle),
       settle,
-      quotas: new Quotas(storage.records, quotas, () => storage.ledger.nowMs()),
+      quotas: new Quotas(storage, quotas),
     };
     this.keys = new KeyAdmin(context);
     this.deleteKey = new DeleteKey(context);

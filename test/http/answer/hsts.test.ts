@@ -16,7 +16,7 @@ test.each<[string, Record<string, string>, string | null]>([
 ])('browsers are told to use HTTPS only, or not: %s', async (_where, settings, expected) => {
   const service = await TestService.start({ settings });
   for (const path of ['/dashboard', '/portal', '/docs', '/v1/liveness', '/v1/unknown', '/v1/apis.listApis']) {
-    const answer = await service.call(path, undefined, { method: 'GET' });
+    const answer = await service.call(path, undefined, { method: 'GET', headers: { host: 'keys.example.com' } });
     expect([path, answer.headers.get('strict-transport-security')]).toEqual([path, expected]);
   }
   await service.close();

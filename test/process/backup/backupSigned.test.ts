@@ -2,6 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
+import { BackupFile } from '../../../src/storage/sqlite/backup/backupFile.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
 import { TempFolder } from '../process.ts';
 import { changedByHand, makeOriginal, type Original, packed, running } from './original.ts';
@@ -91,6 +92,17 @@ describe('a signed backup', () => {
       expect.stringContaining('origin          not proved: it is signed, and KEYSTILE_COPY_KEY is not set here'),
     ]);
     expect((await restore(signed(), null)).code).toBe(0);
+  });
+
+  test('that changes after it was proved is not restored', async () => {
+    const file = files.join('swapped');
+    writeFileSync(file, readFileSync(signed()));
+    await using backup = await BackupFile.open(file, { keys: [Buffer.from(KEY, 'base64')], acceptsUnsigned: false });
+    const part = backup.parts[0] as (typeof backup.parts)[number];
+    const bytes = readFileSync(file);
+    bytes[part.offset + part.bytes - 1] = (bytes[part.offset + part.bytes - 1] ?? 0) ^ 1;
+    writeFileSync(file, bytes);
+    expect(backup.extract(part, files.join('swapped.db'))).rejects.toThrow('is torn or was changed');
   });
 
   test('is refused with another key, also where unsigned ones are accepted', async () => {

@@ -1,11 +1,11 @@
 import { MAX_NAMESPACES } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { Records } from '../../../storage/port/records.ts';
+import type { Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 
 /** How long a count of the database is used. What this process creates meanwhile is added to it. */
 const KEPT_MS = 1000;
-/** So close to its quota, each change counts. It is more than other nodes create while a count is used. */
+/** On a shared database, so close to its quota, each change counts. It is more than other nodes create while a count is used. */
 const CLOSE = 10_000;
 
 export interface QuotaLimits {
@@ -36,9 +36,11 @@ export type KeepQuota = () => Promise<readonly RecordWrite[]>;
 export class Quotas {
   readonly #counters: Readonly<Record<Counted, QuotaCounter | null>>;
 
-  constructor(records: Records, limits: QuotaLimits, nowMs: () => number) {
+  constructor({ records, localCounts, ledger }: Storage, limits: QuotaLimits) {
     const counter = (what: Counted, words: string, max: number | null, count: (upTo: number) => Promise<number>) =>
-      max === null ? null : new QuotaCounter({ what, words, max, count, nowMs });
+      max === null
+        ? null
+        : new QuotaCounter({ what, words, max, count, isShared: localCounts.isShared, nowMs: () => ledger.nowMs() });
     this.#counters = {
       keys: counter('keys', 'keys (KEYSTILE_MAX_KEYS)', limits.keys, (upTo) => records.countKeys(upTo)),
       apis: counter('apis', 'apis (KEYSTILE_MAX_APIS)', limits.apis, (upTo) => records.countApis(upTo)),
@@ -65,6 +67,8 @@ interface QuotaOptions {
   readonly words: string;
   readonly max: number;
   readonly count: (upTo: number) => Promise<number>;
+  /** Other nodes create some, too. */
+  readonly isShared: boolean;
   readonly nowMs: () => number;
 }
 
@@ -108,7 +112,7 @@ class QuotaCounter {
         // Without what is under way: some of that may be in the count already.
         if (this.#counted + count > this.#max) throw this.refusal(count);
       }
-      if (!this.#isTooMuch(CLOSE)) return [];
+      if (!this.#options.isShared || !this.#isTooMuch(CLOSE)) return [];
       return [{ kind: 'requireAtMost', what: this.#options.what, of: null, most: this.#max }];
     };
     try {

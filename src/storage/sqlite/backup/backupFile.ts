@@ -19,8 +19,15 @@ import {
   SIGNATURE_BYTES,
 } from './backupFormat.ts';
 
-interface Part extends PartHeader {
+/** A part, and the line before it. */
+interface FoundPart extends PartHeader {
   readonly offset: number;
+  readonly line: string;
+}
+
+interface Part extends FoundPart {
+  /** Of its bytes, when the file was checked. */
+  readonly sha256: string;
 }
 
 /**
@@ -56,11 +63,16 @@ export class BackupFile {
     }
   }
 
-  /** Writes a part to a new file. It is on disk when this returns. */
-  async extract({ offset, bytes }: Part, path: string): Promise<void> {
+  /** Writes a part to a new file. It is on disk when this returns, with the bytes that were checked. */
+  async extract({ offset, bytes, sha256 }: Part, path: string): Promise<void> {
+    const hasher = new Bun.CryptoHasher('sha256');
     const target = await open(path, 'wx', 0o600);
     try {
-      await eachChunk(this.#file, { offset, bytes }, (chunk) => target.appendFile(chunk));
+      await eachChunk(this.#file, { offset, bytes }, async (chunk) => {
+        hasher.update(chunk);
+        await target.appendFile(chunk);
+      });
+      if (hasher.digest('hex') !== sha256) throw torn(this.path);
       await target.sync();
     } finally {
       await target.close();
@@ -100,37 +112,49 @@ async function readContent(path: string, file: FileHandle, trust: CopyTrust): Pr
   const isSigned = start === formatLine(FORMATS.signed);
   const signedEnd = isSigned ? size - SIGNATURE_BYTES : size;
   const end = signedEnd - CHECKSUM_BYTES;
-  const sha256 = await checkSum(path, file, end);
-  const signature = isSigned ? readSignature(await readLine(file, signedEnd)) : null;
   const headerLine = await readLine(file, start.length);
   const header = readHeader(headerLine);
-  const parts = await readParts(file, start.length + Buffer.byteLength(headerLine), end);
+  const found = await readParts(file, start.length + Buffer.byteLength(headerLine), end);
+  const signature = isSigned ? readSignature(await readLine(file, signedEnd)) : null;
   const isWhole = isSigned ? signature !== null : start === formatLine(FORMATS.unsigned);
-  if (!isWhole || header === null || parts === null) throw torn(path);
+  if (!isWhole || header === null || found === null) throw torn(path);
+  const { sha256, parts } = await digestsOf(file, `${start}${headerLine}`, found);
+  if (readChecksum((await readLine(file, end)).slice(0, CHECKSUM_BYTES)) !== sha256) throw torn(path);
   const authenticity = authenticityOf({ kind: 'backup', sha256, signature }, trust.keys);
   const refusal = refusalOf(authenticity, trust);
   if (authenticity === 'forged' || refusal !== null) throw new BackupError(`${path} ${refusal}`);
   return { bytes: size, header, parts, authenticity };
 }
 
-async function checkSum(path: string, file: FileHandle, end: number): Promise<string> {
-  if (end < 0) throw torn(path);
-  const hasher = new Bun.CryptoHasher('sha256');
-  await eachChunk(file, { offset: 0, bytes: end }, async (chunk) => void hasher.update(chunk));
-  const sha256 = hasher.digest('hex');
-  if (readChecksum((await readLine(file, end)).slice(0, CHECKSUM_BYTES)) !== sha256) throw torn(path);
-  return sha256;
+/** Of all before the checksum, and of each part. The lines are those that were read: the file may change meanwhile. */
+async function digestsOf(
+  file: FileHandle,
+  start: string,
+  found: readonly FoundPart[],
+): Promise<{ readonly sha256: string; readonly parts: readonly Part[] }> {
+  const whole = new Bun.CryptoHasher('sha256').update(start);
+  const parts: Part[] = [];
+  for (const part of found) {
+    whole.update(part.line);
+    const own = new Bun.CryptoHasher('sha256');
+    await eachChunk(file, part, async (chunk) => {
+      whole.update(chunk);
+      own.update(chunk);
+    });
+    parts.push({ ...part, sha256: own.digest('hex') });
+  }
+  return { sha256: whole.digest('hex'), parts };
 }
 
 /** null = the parts do not end where the checksum begins, one of them is twice in the file, or a database is missing. */
-async function readParts(file: FileHandle, start: number, end: number): Promise<readonly Part[] | null> {
-  const parts: Part[] = [];
+async function readParts(file: FileHandle, start: number, end: number): Promise<readonly FoundPart[] | null> {
+  const parts: FoundPart[] = [];
   for (let at = start; at < end;) {
     const line = await readLine(file, at);
     const part = readPartHeader(line);
     const offset = at + Buffer.byteLength(line);
     if (part === null || parts.some(({ name }) => name === part.name) || offset + part.bytes > end) return null;
-    parts.push({ ...part, offset });
+    parts.push({ ...part, offset, line });
     at = offset + part.bytes;
   }
   const hasBoth = ['keystile.db', 'analytics.db'].every((wanted) => parts.some(({ name }) => name === wanted));

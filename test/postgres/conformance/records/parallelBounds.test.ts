@@ -26,7 +26,7 @@ const CHUNK = 1_000;
 
 const BOX = { seal: (text: string) => text, open: (text: string) => text };
 
-/** Two engines on one storage count and answer as two nodes do. */
+/** Two engines on one storage count and answer as two nodes do. An embedded database has one node. */
 const nodesOn = (storage: Storage, quotas = {}): readonly [Engine, Engine] => {
   const make = () =>
     engineOn(storage, {
@@ -40,7 +40,8 @@ const nodesOn = (storage: Storage, quotas = {}): readonly [Engine, Engine] => {
         ...quotas,
       },
     });
-  return [make(), make()];
+  const node = make();
+  return [node, storage.localCounts.isShared ? make() : node];
 };
 
 /** As many as may be, but FREE. */
