@@ -36,7 +36,7 @@ test('the first steps tick themselves off, and the last one is ticked by the per
   await steps.getByText('Done: Verify it').waitFor();
   expect(await steps.getByText("from '@keystile/sdk/express'").innerText()).toContain(server.url);
   // What it tells to install is what the service hands out.
-  const [, sdk = ''] = /npm install (\S+)/.exec(await steps.getByText('npm install').innerText()) ?? [];
+  const [, sdk = ''] = /curl -fO (\S+)/.exec(await steps.getByText('npm install').innerText()) ?? [];
   const others = ['Python', 'Go'].map((name) => steps.getByRole('link', { name, exact: true }).getAttribute('href'));
   for (const url of [sdk, ...(await Promise.all(others))]) {
     expect(url).toStartWith(`${server.url}/sdk/`);

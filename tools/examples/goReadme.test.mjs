@@ -15,16 +15,17 @@ describe('clients/go/README.md, from an empty folder', async () => {
   const port = await freePort();
   const asHere = (text) =>
     text.replaceAll('http://127.0.0.1:7878', url).replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`);
-  const [installation] = blocksIn(README, 'sh');
+  const [beginning, start] = blocksIn(README, 'sh');
   const [program] = blocksIn(README, 'go');
 
-  test('the module that the service hands out is all that its program needs', async () => {
-    writeFileSync(join(folder, 'main.go'), asHere(program));
-    const lines = `go mod init example\n${asHere(installation)}\ngo build -o app .`;
+  test('its blocks, in the order of the page, run its program: the module that the service hands out is all that it needs', async () => {
     // Nobody is asked for a module.
-    const building = new Program({ folder, lines, environment: { GOPROXY: 'off', GOFLAGS: '-mod=mod' } });
-    strictEqual(await building.ended(), 0, building.output);
-    const running = new Program({ folder, lines: 'exec ./app' });
+    const environment = { GOPROXY: 'off' };
+    const preparing = new Program({ folder, lines: asHere(beginning), environment });
+    strictEqual(await preparing.ended(), 0, preparing.output);
+    const project = join(folder, 'my-api');
+    writeFileSync(join(project, 'main.go'), asHere(program));
+    const running = new Program({ folder: project, lines: start, environment });
     after(() => running.stop());
     await running.listens(port);
     const ask = asker(`http://127.0.0.1:${port}`);

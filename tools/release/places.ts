@@ -25,16 +25,18 @@ export const PLACES: readonly Place[] = [
   place('deploy/compose.yaml', 'image: keystile:#\n'),
   place('deploy/kubernetes.yaml', 'image: registry.example/keystile:#\n'),
   place('docs/deployment.md', 'registry.example/keystile:#', 2),
-  place('README.md', 'keystile-sdk-#.tgz'),
-  place('sdk/README.md', 'keystile-sdk-#.tgz'),
-  place('clients/python/README.md', 'keystile-#-py3'),
+  place('README.md', 'keystile-sdk-#.tgz', 2),
+  place('sdk/README.md', 'keystile-sdk-#.tgz', 2),
+  place('clients/python/README.md', 'keystile-#-py3', 3),
   place('clients/go/README.md', 'keystile-go-#', 2),
   place('examples/go/go.mod', 'clients/go v#\n'),
   ...['express', 'fastify', 'hono', 'nextjs'].flatMap((name) => [
     place(`examples/${name}/package.json`, 'keystile-sdk-#.tgz'),
   ]),
   place('examples/fastapi/requirements.txt', 'keystile-#-py3'),
-  place('docs/protect-a-route.md', 'keystile-sdk-#.tgz'),
+  place('docs/protect-a-route.md', 'keystile-sdk-#.tgz', 3),
+  place('docs/protect-a-route.md', 'keystile-#-py3', 3),
+  place('docs/protect-a-route.md', 'keystile-go-#', 2),
 ];
 
 /** The text of a file with the next version in its place. Throws when the present one does not stand there. */

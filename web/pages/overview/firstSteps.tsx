@@ -88,7 +88,10 @@ function Steps({ tick }: { readonly tick: () => void }) {
         <Step isDone={false}>
           Protect a route with the SDK. <a href="/docs/guides/protect-a-route">The guide</a> goes through it.
           <p>
-            <Copyable label="the installation" text={`npm install ${packages}keystile-sdk-${version}.tgz express`} />
+            <Copyable
+              label="the installation"
+              text={`curl -fO ${packages}keystile-sdk-${version}.tgz && npm install ./keystile-sdk-${version}.tgz express`}
+            />
           </p>
           <p>
             The packages for <a href={`${packages}keystile-${version}-py3-none-any.whl`}>Python</a> and{' '}
