@@ -10,7 +10,8 @@ export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',
   method: 'POST',
   summary: 'Set, increase or decrease the credits of a key, exactly, also while the key is in use.',
-  description: 'null means unlimited.',
+  description:
+    'null means unlimited. What reservations hold is not in this number, and `set` leaves it: what they return comes on top. To take that too, release them first (`reservations.release`).',
   rights: ['api.<apiId>.update_key'],
   request: strict({
     keyId: KeyId,

@@ -16,7 +16,7 @@ export const assignPlan = defineRoute({
   method: 'POST',
   summary: 'Put an identity, or a key without one, on a plan, or move it to another one.',
   description:
-    'The balance stays unless `balance` says otherwise. The same plan again changes nothing, so events of a payment provider may repeat. A holder without credits that gets on a plan with credits begins with those of the plan. Assigning anew replaces a move that waits. A key of an identity has no plan of its own: it follows the plan of its identity, and `keyId` answers 412.',
+    'The balance stays unless `balance` says otherwise. `upgrade` and `reset` leave what reservations hold: what these return comes on top of the new balance. The same plan again changes nothing, so events of a payment provider may repeat. A holder without credits that gets on a plan with credits begins with those of the plan. Assigning anew replaces a move that waits. A key of an identity has no plan of its own: it follows the plan of its identity, and `keyId` answers 412.',
   rights: ['plan.<planId>.assign_plan'],
   // With `planId: null` nothing is assigned.
   leastRights: ['api.<apiId>.update_key', 'identity.<identityId>.update_identity'],
