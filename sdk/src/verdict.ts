@@ -28,8 +28,11 @@ export interface UnknownRefusal extends KeyState {
   readonly receivedCode: string;
 }
 
-/** There was no verdict. `onUnavailable` decided: `valid` is true only where it said so. */
-export interface UnavailableVerdict {
+/** A handler can read `remaining` of every verdict. */
+type NoKeyState = { readonly [F in keyof KeyState]?: undefined };
+
+/** There was no verdict, so nothing is known of the key. `onUnavailable` decided: `valid` is true only where it said so. */
+export interface UnavailableVerdict extends NoKeyState {
   readonly valid: boolean;
   readonly code: 'UNAVAILABLE';
   readonly cause: KeystileError;

@@ -21,8 +21,12 @@ export interface UnknownRefusal extends KeyState {
   readonly code: 'UNKNOWN';
   readonly receivedCode: string;
 }
-/** There was no verdict. `onUnavailable` decided: `valid` is true only where it said so. */
-export interface UnavailableVerdict {
+/** A handler can read `remaining` of every verdict. */
+type NoKeyState = {
+  readonly [F in keyof KeyState]?: undefined;
+};
+/** There was no verdict, so nothing is known of the key. `onUnavailable` decided: `valid` is true only where it said so. */
+export interface UnavailableVerdict extends NoKeyState {
   readonly valid: boolean;
   readonly code: 'UNAVAILABLE';
   readonly cause: KeystileError;
@@ -36,3 +40,4 @@ export type Verdict =
   | UnavailableVerdict;
 /** The verdict that a body of the service contains; null when it contains none. */
 export declare function verdictOf(body: unknown, answeredAt: number | undefined): Verdict | null;
+export {};

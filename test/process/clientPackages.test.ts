@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 
 import { VERSION } from '../../src/version.ts';
 import { PROJECT, TempFolder } from './process.ts';
@@ -101,20 +101,58 @@ const key: KeyDetails = await keystile.keys.get({ keyId: 'key_1' });
 key.nothing;
 // @ts-expect-error: an api is needed.
 await keystile.keys.create({ name: 'Ada' });
+// What a verdict says of its key is there to be read, also where there may be none.
+export const GET = protectFetch({ cost: 2 }, (request, { remaining, keyId }) => Response.json({ remaining, keyId }));
 export { left, refusal, protect, protectFetch, protectNext, verifyWebhook, FakeKeystile };
 `,
   );
+  expect(await compiled(project, ['app.ts'])).toEqual([0, '']);
+});
+
+/** The code of the pages that newcomers copy from, by the name of its file. */
+const SHOWN: Readonly<Record<string, string>> = {
+  'protectARoute.ts': shownIn('docs/protect-a-route.md', /```js app\.js\n([\s\S]*?)```/),
+  'readme.ts': `import express from 'express';
+const app = express();
+${shownIn('README.md', /```js\n([\s\S]*?)```/)}`,
+  'example.ts': shownIn('examples/express/app.js', /([\s\S]*)/),
+};
+
+function shownIn(page: string, code: RegExp): string {
+  return code.exec(readFileSync(`${PROJECT}/${page}`, 'utf8'))?.[1] ?? '';
+}
+
+test.each([
+  ['express', Object.keys(SHOWN)],
+  // What the page listens with is of Express 5, which it installs.
+  ['express4', ['readme.ts', 'example.ts']],
+])('the documented routes compile as TypeScript with @types/%s', async (types, files) => {
+  const project = await installed(types);
+  for (const file of files) {
+    const code = SHOWN[file] ?? '';
+    expect(code).toContain('request.keystile.remaining');
+    writeFileSync(`${project}/${file}`, code);
+  }
+  mkdirSync(`${project}/node_modules/@types`);
+  symlinkSync(`${PROJECT}/node_modules/@types/${types}`, `${project}/node_modules/@types/express`);
+  symlinkSync(`${PROJECT}/node_modules/@types/node`, `${project}/node_modules/@types/node`);
+  expect(await compiled(project, files, ['node'])).toEqual([0, '']);
+});
+
+/** What the compiler says of files of the project. */
+async function compiled(project: string, files: readonly string[], types: readonly string[] = []) {
   const compilerOptions = {
     target: 'es2022',
     module: 'nodenext',
     lib: ['es2022', 'dom', 'dom.iterable'],
-    types: [],
+    types,
     strict: true,
-    skipLibCheck: false,
+    // The declarations of a framework are not ours to check.
+    skipLibCheck: types.length > 0,
     exactOptionalPropertyTypes: true,
     noEmit: true,
   };
-  writeFileSync(`${project}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ['app.ts'] }));
+  writeFileSync(`${project}/tsconfig.json`, JSON.stringify({ compilerOptions, files }));
   const { code, out } = await run(['node', `${PROJECT}/node_modules/typescript/bin/tsc`, '-p', '.'], project);
-  expect([code, out]).toEqual([0, '']);
-});
+  return [code, out];
+}

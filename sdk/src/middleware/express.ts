@@ -7,8 +7,8 @@ declare global {
   // oxlint-disable-next-line typescript/no-namespace
   namespace Express {
     interface Request {
-      /** The verdict of a route that is protected. */
-      keystile?: Passed;
+      /** The verdict. Only a route behind `protect` has it. */
+      keystile: Passed;
     }
   }
 }
@@ -21,7 +21,8 @@ interface ExpressRequest {
 interface ExpressResponse {
   status(code: number): this;
   setHeader(name: string, value: string): unknown;
-  send(body: string): unknown;
+  // Of any body: Express takes this type for the bodies of all handlers of a route.
+  send(body: unknown): unknown;
 }
 
 /** Middleware for Express 4 and 5. The handler finds the verdict in `request.keystile`. */

@@ -6,8 +6,8 @@ export type { Passed, ProtectOptions } from './protect.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The verdict of a route that is protected, null on other routes. */
-    keystile: Passed | null;
+    /** The verdict. Only a route behind `protect` has it: it is null on others. */
+    keystile: Passed;
   }
 }
 

@@ -3,8 +3,8 @@ export type { Passed, ProtectOptions } from './protect.js';
 declare global {
   namespace Express {
     interface Request {
-      /** The verdict of a route that is protected. */
-      keystile?: Passed;
+      /** The verdict. Only a route behind `protect` has it. */
+      keystile: Passed;
     }
   }
 }
@@ -15,7 +15,7 @@ interface ExpressRequest {
 interface ExpressResponse {
   status(code: number): this;
   setHeader(name: string, value: string): unknown;
-  send(body: string): unknown;
+  send(body: unknown): unknown;
 }
 /** Middleware for Express 4 and 5. The handler finds the verdict in `request.keystile`. */
 export declare function protect<R extends ExpressRequest>(

@@ -3,8 +3,8 @@ import { type Passed, type ProtectOptions } from './protect.js';
 export type { Passed, ProtectOptions } from './protect.js';
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The verdict of a route that is protected, null on other routes. */
-    keystile: Passed | null;
+    /** The verdict. Only a route behind `protect` has it: it is null on others. */
+    keystile: Passed;
   }
 }
 /** Makes `request.keystile` known. Register it once: `await app.register(keystile)`. */
