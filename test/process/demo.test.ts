@@ -17,6 +17,15 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
     KEYSTILE_BACKUP_FOLDER: backups.path,
     KEYSTILE_OTLP_ENDPOINT: collector.url.origin,
     KEYSTILE_DATA: backups.join('real'),
+    // Each would refuse what the demo fills itself with.
+    KEYSTILE_DEFAULT_PLAN: 'free',
+    KEYSTILE_IDENTITIES_MUST_EXIST: 'on',
+    KEYSTILE_MAX_KEYS: '5',
+    KEYSTILE_MAX_APIS: '1',
+    KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '5',
+    KEYSTILE_MAX_VERIFICATIONS_PER_SECOND: '1',
+    KEYSTILE_VERIFY_AUTH: 'required',
+    KEYSTILE_TIMEZONE: 'Asia/Tokyo',
   };
   await using child = new Child({ command: [...SERVE, '--demo'], settings: real });
   await child.printed(/keystile top$/m);
@@ -31,6 +40,9 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
   expect(child.stderr.split('\n')[0]).toContain(
     'serve --demo has a folder and a database of its own, so KEYSTILE_DATA is ignored.',
   );
+  const ignored = Object.keys(real).filter((name) => !/_(ROOT_KEY|BACKUP_FOLDER|OTLP_ENDPOINT|DATA)$/.test(name));
+  const told = /takes only settings that are about this machine\. Ignored: ([A-Z_, ]+)\./.exec(child.stderr)?.[1] ?? '';
+  expect(told.split(', ').toSorted()).toEqual(ignored.toSorted());
   // The banner names no command that would make a root key somewhere else.
   expect(child.stdout).not.toContain('root-key create');
 
@@ -106,6 +118,13 @@ test.each<[Record<string, string>, string, ...string[]]>([
     'serve --demo sends nothing to a collector. Leave --otlp-endpoint out.',
     '--otlp-endpoint',
     'http://127.0.0.1:1',
+  ],
+  [
+    {},
+    'serve --demo takes only settings that are about this machine. Leave --default-plan and --max-keys out.',
+    '--default-plan=free',
+    '--max-keys=5',
+    '--port=0',
   ],
   [{}, 'serve --demo has a folder of its own. Leave --data out.', '--data', '/var/lib/keystile'],
   [

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { Config } from '../../config/variables.ts';
+import { DEMO_TAKES, demoSettings } from '../../config/demoSettings.ts';
+import { type Config, flagName, type Setting, VARIABLES } from '../../config/variables.ts';
 import { makeSecret, OWN_PREFIXES } from '../../core/secret.ts';
 import { showSources } from '../../config/show.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
@@ -16,7 +17,7 @@ import { LOAD } from '../load.ts';
 import { programName } from '../output/programName.ts';
 import type { Flags } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { readSettings, SETTING_FLAGS, writtenFor } from '../settings.ts';
+import { readSettings, writtenFor } from '../settings.ts';
 import { jsonLine, table, visible } from '../output/show.ts';
 
 export const serve: Command = {
@@ -91,52 +92,55 @@ function logOf(io: Io, flags: Flags): Log | null {
   });
 }
 
-/** Says what of a real installation has no part in a demo. Backups and the collector need no word: a demo has nothing for them. */
+const SETTINGS_NOT_TAKEN = (Object.keys(VARIABLES) as Setting[]).filter(
+  (setting) => !(DEMO_TAKES as readonly Setting[]).includes(setting),
+);
+/** What a demo has of its own. Each is the name of a flag, or the beginning of several. */
+const OWN = [
+  ['database-', 'has a database of its own'],
+  ['data', 'has a folder of its own'],
+  ['backup-', 'makes no backups'],
+  ['otlp-', 'sends nothing to a collector'],
+  ['root-key', 'makes a root key of its own'],
+] as const;
+const DEFAULTS = 'takes only settings that are about this machine';
+
+/** Says what of a real installation has no part in a demo. Backups, the collector and the root key need no word: nobody misses them. */
 function ignoredByDemo({ origins, databaseUrl }: Config): string[] {
   const own = 'serve --demo has a folder and a database of its own, so';
+  const others = SETTINGS_NOT_TAKEN.filter((setting) => origins[setting] !== 'default' && setting !== 'url')
+    .filter((setting) => !OWN.some(([prefix]) => isOf(flagName(setting).slice(2), prefix)))
+    .map((setting) => VARIABLES[setting].name);
   return [
     ...(origins.data === 'default' ? [] : [`${own} KEYSTILE_DATA is ignored.`]),
     ...(databaseUrl === null ? [] : [`${own} KEYSTILE_DATABASE_URL is ignored.`]),
+    ...(others.length === 0 ? [] : [`serve --demo ${DEFAULTS}. Ignored: ${others.join(', ')}.`]),
   ];
 }
 
 /** What the environment says is for a real installation, and is ignored. A flag is meant for this one. */
 function refuseFlagsForDemo(flags: Flags): void {
-  for (const [prefix, reason] of [
-    ['database-', 'has a database of its own'],
-    ['data', 'has a folder of its own'],
-    ['backup-', 'makes no backups'],
-    ['otlp-', 'sends nothing to a collector'],
-    ['root-key', 'makes a root key of its own'],
-  ] as const) {
-    const given = Object.keys(SETTING_FLAGS).filter((name) => isOf(name, prefix) && flags.has(name));
-    if (given.length > 0)
-      throw misused(`serve --demo ${reason}. Leave ${given.map((name) => `--${name}`).join(' and ')} out.`);
+  const given = SETTINGS_NOT_TAKEN.map((setting) => flagName(setting).slice(2)).filter((name) => flags.has(name));
+  for (const [prefix, reason] of [...OWN, ['', DEFAULTS]] as const) {
+    const of = given.filter((name) => isOf(name, prefix));
+    if (of.length > 0)
+      throw misused(`serve --demo ${reason}. Leave ${of.map((name) => `--${name}`).join(' and ')} out.`);
   }
 }
 
-/** The flag itself, or one of those that begin with the prefix. */
+/** The flag itself, or one of those that begin with the prefix. All begin with an empty one. */
 function isOf(name: string, prefix: string): boolean {
-  return prefix.endsWith('-') ? name.startsWith(prefix) : name === prefix;
+  return prefix === '' || (prefix.endsWith('-') ? name.startsWith(prefix) : name === prefix);
 }
 
 /**
  * A demo has a folder and a root key of its own: what it makes up never comes among real data nor to a collector, and it prints no real root
  * key.
  */
-function toDemo(config: Config): Config {
+function toDemo(given: Config): Config {
+  const config = demoSettings(given);
   const rootKey = makeSecret(OWN_PREFIXES.rootKey, realSystem(new Digester(config.pepper)).randomBytes(24));
-  const origins = { ...config.origins, rootKey: 'default' as const };
-  return {
-    ...config,
-    data: demoFolder(),
-    databaseUrl: null,
-    requireData: false,
-    rootKey,
-    backupFolder: null,
-    otlpEndpoint: null,
-    origins,
-  };
+  return { ...config, data: demoFolder(), rootKey };
 }
 
 function demoFolder(): string {

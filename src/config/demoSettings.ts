@@ -1,0 +1,40 @@
+import { readConfig } from './read.ts';
+import type { Config, Setting } from './variables.ts';
+
+/**
+ * What a demo takes from the configuration: how this machine reaches it, and what it writes. All other settings are for a real installation,
+ * such as its plans, quotas and secrets. A demo has their defaults, because it fills itself with what suits them.
+ */
+export const DEMO_TAKES = [
+  'host',
+  'port',
+  'httpServer',
+  'tlsCert',
+  'tlsKey',
+  'tlsMinVersion',
+  'hsts',
+  'network',
+  'publicUrl',
+  'dashboard',
+  'location',
+  'metricsHost',
+  'metricsPort',
+  'metricsToken',
+  'logLevel',
+  'logFormat',
+  'corsOrigins',
+  'trustedProxies',
+  'stopDelay',
+  'maxConnections',
+  'maxConnectionsPerAddress',
+  'webhookAllowPrivate',
+] as const satisfies readonly Setting[];
+
+/** The configuration of a demo, which puts its own folder and root key into it. */
+export function demoSettings(given: Config): Config {
+  const { config } = readConfig({ environment: {}, flags: {}, readFile: () => '' });
+  if (config === null) throw new Error('the defaults of the settings contradict each other');
+  const taken = <V>(from: Readonly<Record<Setting, V>>): Partial<Record<Setting, V>> =>
+    Object.fromEntries(DEMO_TAKES.map((setting) => [setting, from[setting]]));
+  return { ...config, ...taken(given), origins: { ...config.origins, ...taken(given.origins) } } as Config;
+}
