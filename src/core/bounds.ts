@@ -74,7 +74,6 @@ export const MAX_KEYS_BODY_BYTES = 1024 * 1024;
 /** Roles, permissions, rate limits and addresses of all keys of one `keys.createKeys` together. Each of them is looked up or checked. */
 export const MAX_LISTED_PER_CALL = 10_000;
 
-export const MIN_EXTERNAL_ID_LENGTH = 1;
 export const MAX_IDENTIFIER_LENGTH = 256;
 export const MAX_NAMESPACE_LENGTH = 128;
 export const MAX_NAMESPACES = 10_000;

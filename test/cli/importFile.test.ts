@@ -32,8 +32,8 @@ const lines = (text: string | Uint8Array, size = 7, skipTo = 0): Promise<Line[]>
 const rows = (
   format: Format,
   text: string,
-  { skipTo = 0, apiId = API }: { skipTo?: number; apiId?: string | null } = {},
-): Promise<Row[]> => collect(readRows(readLines(inChunks(text, 7), skipTo), { format, apiId, skipTo }));
+  { skipTo = 0, apiId = API, mustExist = false }: { skipTo?: number; apiId?: string | null; mustExist?: boolean } = {},
+): Promise<Row[]> => collect(readRows(readLines(inChunks(text, 7), skipTo), { format, apiId, mustExist, skipTo }));
 
 const csv = (...all: string[]): Promise<Row[]> => rows('csv', all.join('\n'));
 

@@ -80,6 +80,10 @@ describe('a batch', () => {
       call === 1 ? refusal({ code: 'NOT_FOUND', issues: issues.slice(0, 1) }) : null,
     );
     expect(await own.sender.send(batch)).toEqual([{ failed: 'There is no api "api_own".' }, 'imported']);
+    // Not the api is missing, but an owner.
+    const unknown = [{ path: '[1].externalId', message: 'There is no identity.' }];
+    const strict = sender((_names, call) => (call === 1 ? refusal({ code: 'NOT_FOUND', issues: unknown }) : null));
+    expect(await strict.sender.send(batch)).toEqual(['imported', { failed: 'There is no identity.' }]);
   });
 
   test('whose error does not name a key is sent one by one', async () => {

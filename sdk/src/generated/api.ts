@@ -505,7 +505,7 @@ export type IdentitiesCreateIdentityAnswer = {
 
 /** The fields of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityRequest = {
-  /** Your own id of the owner, 3 to 256 characters. It is unique: one that exists is a 409. */
+  /** Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409. */
   readonly externalId: string;
   /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;

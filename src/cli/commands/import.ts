@@ -32,6 +32,7 @@ export const importKeys: Command = {
   operands: ['FILE'],
   flags: {
     api: { value: 'ID', meaning: 'The api for rows that do not name one.' },
+    'must-exist': { value: null, meaning: 'Refuse rows whose owner does not exist, instead of creating it.' },
     format: {
       value: 'csv|jsonl',
       meaning: 'Format of the file. Required for -, and when the file name does not show it.',
@@ -73,14 +74,17 @@ async function importAll(
 ): Promise<Done> {
   const isPipe = path === STDIN;
   const apiId = flags.text('api') ?? null;
-  const state = isPipe ? null : new StateFile(`${path}.keystile-import`, subjectOf(path, { target, apiId, format }));
+  const mustExist = flags.has('must-exist');
+  const state = isPipe
+    ? null
+    : new StateFile(`${path}.keystile-import`, subjectOf(path, { target, apiId, mustExist, format }));
   const from = state?.find() ?? BEGINNING;
   if (from.offset > 0 && !isJson) io.err(`Continuing after ${from.imported + from.present + from.failed} keys.\n`);
   state?.save(from);
   const report = new FailureReport(isPipe ? PIPE_REPORT : `${path}.failed.jsonl`, from.reportBytes);
   const progress = new Progress(isJson ? { ...io, err: () => {} } : io, isPipe ? null : statSync(path).size);
   const chunks = isPipe ? stdinOf(io) : Bun.file(path).stream();
-  const rows = readRows(readLines(chunks, from.offset), { format, apiId, skipTo: from.offset });
+  const rows = readRows(readLines(chunks, from.offset), { format, apiId, mustExist, skipTo: from.offset });
   try {
     const counts = await importRows(rows, { sender: new KeySender(ask, apiId), report, progress, state, from });
     state?.remove();

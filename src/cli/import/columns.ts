@@ -48,6 +48,7 @@ const COLUMNS: Readonly<Record<string, Kind>> = {
   name: text,
   externalId: text,
   ownerId: text,
+  mustExist: flag,
   meta: json,
   roles: list,
   permissions: list,

@@ -17,6 +17,8 @@ export interface Reading {
   readonly format: Format;
   /** The api of rows that do not name one. */
   readonly apiId: string | null;
+  /** The owner of every row must exist. */
+  readonly mustExist: boolean;
   /** Rows that end at this offset or before are already done. */
   readonly skipTo: number;
 }
@@ -25,12 +27,17 @@ export async function* readRows(lines: AsyncGenerator<Line>, reading: Reading): 
   const rows = reading.format === 'csv' ? csvRows(lines, reading) : jsonRows(lines);
   for await (const row of rows) {
     if (row.endOffset <= reading.skipTo) continue;
-    yield row.key === null ? row : { ...row, key: withApi(row.key, reading.apiId) };
+    yield row.key === null ? row : { ...row, key: withFlags(row.key, reading) };
   }
 }
 
-function withApi(key: Readonly<Record<string, unknown>>, apiId: string | null): Readonly<Record<string, unknown>> {
-  return apiId === null || key['apiId'] !== undefined ? key : { apiId, ...key };
+/** What flags say of all rows. */
+function withFlags(key: Readonly<Record<string, unknown>>, { apiId, mustExist }: Reading): typeof key {
+  return {
+    ...(apiId === null || key['apiId'] !== undefined ? {} : { apiId }),
+    ...key,
+    ...(mustExist ? { mustExist: true } : {}),
+  };
 }
 
 async function* csvRows(lines: AsyncGenerator<Line>, { apiId }: Reading): AsyncGenerator<Row> {

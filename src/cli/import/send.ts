@@ -46,7 +46,7 @@ export class KeySender {
       const refusal = await this.#importOrRefusal(waiting.map((i) => keys[i] as Key));
       if (refusal === null) break;
       const problems = problemsOf(refusal);
-      this.#stopWithoutApi(refusal, problems, (index) => keys[waiting[index] ?? 0]);
+      this.#stopWithoutApi(refusal, (index) => keys[waiting[index] ?? 0]);
       if (problems.size === 0) {
         const singly = await this.#sendSingly(
           waiting.map((i) => keys[i] as Key),
@@ -62,14 +62,13 @@ export class KeySender {
   }
 
   /** Ends the import when the api of --api does not exist: every row would fail with the same message. */
-  #stopWithoutApi(
-    { exitCode, details }: CliError,
-    problems: KeyProblems,
-    keyAt: (index: number) => Key | undefined,
-  ): void {
+  #stopWithoutApi({ exitCode, details }: CliError, keyAt: (index: number) => Key | undefined): void {
     if (details.code !== 'NOT_FOUND' || this.#apiId === null) return;
-    for (const [index, message] of problems) {
-      if (keyAt(index)?.['apiId'] === this.#apiId) throw new CliError(exitCode, [message], details);
+    for (const { path, message } of details.issues ?? []) {
+      // A path into the key names what else is not there: its owner.
+      const index = /^\[(\d+)\]$/.exec(path)?.[1];
+      if (index !== undefined && keyAt(Number(index))?.['apiId'] === this.#apiId)
+        throw new CliError(exitCode, [message], details);
     }
   }
 

@@ -22,12 +22,13 @@ export const BEGINNING: Mark = { offset: 0, imported: 0, present: 0, failed: 0, 
 export interface Subject {
   readonly target: string;
   readonly apiId: string | null;
+  readonly mustExist: boolean;
   readonly format: string;
   readonly size: number;
   readonly modifiedAtMs: number;
 }
 
-export function subjectOf(path: string, to: Pick<Subject, 'target' | 'apiId' | 'format'>): Subject {
+export function subjectOf(path: string, to: Pick<Subject, 'target' | 'apiId' | 'mustExist' | 'format'>): Subject {
   const { size, mtimeMs } = statSync(path);
   return { ...to, size, modifiedAtMs: mtimeMs };
 }

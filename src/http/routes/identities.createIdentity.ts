@@ -1,4 +1,3 @@
-import { MAX_EXTERNAL_ID_LENGTH, MIN_EXTERNAL_ID_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { AlertsInput } from '../shapes/counters/alertFields.ts';
@@ -8,7 +7,7 @@ import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { IdentityId } from '../shapes/schema/idFields.ts';
 import { toIdentityPatch } from '../shapes/holders/identityObject.ts';
 import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
-import { Count, Flag, Meta, Name, strict, words } from '../shapes/schema/schemas.ts';
+import { Count, ExternalId, Flag, Meta, Name, strict } from '../shapes/schema/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
@@ -19,8 +18,8 @@ export const createIdentity = defineRoute({
   rights: ['identity.*.create_identity'],
   request: strict({
     externalId: field(
-      words(MIN_EXTERNAL_ID_LENGTH, MAX_EXTERNAL_ID_LENGTH),
-      'Your own id of the owner, 3 to 256 characters. It is unique: one that exists is a 409.',
+      ExternalId,
+      'Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409.',
       EXAMPLE.externalId,
     ),
     meta: optional(

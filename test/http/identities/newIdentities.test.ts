@@ -136,7 +136,7 @@ describe('a key whose owner must exist', () => {
     const keys = [{ externalId: 'acme' }, { externalId: 'acmee', mustExist: true }, { externalId: 'acmee' }];
     const { status, body } = await service.call('/v1/keys.createKeys', { apiId, keys });
     const issues = (body.error.issues as { path: string }[]).map(({ path }) => path);
-    expect([status, issues]).toEqual([404, ['keys[1]', 'keys[2]']]);
+    expect([status, issues]).toEqual([404, ['keys[1].externalId', 'keys[2].externalId']]);
   });
 });
 
@@ -155,7 +155,16 @@ describe('with KEYSTILE_IDENTITIES_MUST_EXIST', () => {
       expect(message).toContain('Did you mean "acme"? With KEYSTILE_IDENTITIES_MUST_EXIST, a key creates no identity');
     }
     expect((await ask(service, way, { externalId: 'acme' })).status).toBe(200);
-    expect(await identities(service)).toEqual(['acme']);
+    expect(await identities(service)).not.toContain('acmee');
+  });
+
+  test('every id that a key takes can be created first', async () => {
+    for (const externalId of ['7', 'é', 'ab', 'x'.repeat(256)]) {
+      await service.ok('/v1/identities.createIdentity', { externalId });
+      await service.createKey({ externalId });
+    }
+    for (const externalId of ['', 'x'.repeat(257)])
+      expect((await service.call('/v1/identities.createIdentity', { externalId })).status).toBe(400);
   });
 });
 

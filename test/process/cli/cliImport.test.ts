@@ -143,6 +143,26 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(existsSync(`${path}.keystile-import`)).toBe(false);
     });
 
+    test('with --must-exist, and with the column, a row with an unknown owner fails and makes no customer', async () => {
+      const name = (i: number): string => `${title.replaceAll(/\W/g, '')}_${i}`;
+      await here.ok('identity', 'create', name(0));
+      const lines = (...columns: string[]): string[] => [
+        `plaintext,ownerId${columns.map((column) => `,${column}`).join('')}`,
+        ...[0, 1].map((i) => `${title}-owned-${files}-${i},${name(i)}${columns.map(() => ',true').join('')}`),
+      ];
+      for (const [columns, flags] of [
+        [[], ['--must-exist']],
+        [['mustExist'], []],
+      ] as const) {
+        const path = file('csv', ...lines(...columns));
+        const { code, out } = await here.run(['import', path, '--api', apiId, ...flags, '--json']);
+        expect([code, JSON.parse(out)]).toMatchObject([1, { imported: 1, present: 0, failed: 1 }]);
+        expect(reportOf(path)).toEqual([{ line: 3, reason: expect.stringContaining('There is no identity') }]);
+      }
+      const unknown = await here.run(['identity', 'get', name(1)]);
+      expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('There is no')]);
+    });
+
     test('an unknown api of --api stops the import and leaves no files', async () => {
       const path = file('csv', 'plaintext', `${title}-without-an-api`, `${title}-without-an-api-2`);
       const { code, out, err } = await here.run(['import', path, '--api', 'api_wrong']);

@@ -14,7 +14,10 @@ export function asOneError(problems: readonly KeyProblem[], list = ''): AppError
   const code: ErrorCode = problems[0]?.error.code ?? 'BAD_REQUEST';
   const issues = problems
     .filter(({ error }) => error.code === code)
-    .map(({ index, error }) => ({ path: `${list}[${index}]`, message: error.message }));
+    .map(({ index, error }) => {
+      const field = error.issues?.[0]?.path;
+      return { path: `${list}[${index}]${field === undefined ? '' : `.${field}`}`, message: error.message };
+    });
   const shown = issues.slice(0, MAX_IN_MESSAGE).map(({ path, message }) => `${path}: ${message}`);
   const more = issues.length > shown.length ? [`And ${issues.length - shown.length} more.`] : [];
   return new AppError(code, [...shown, ...more].join(' '), issues);
