@@ -43,7 +43,7 @@ export const usage: Command = {
     since: {
       value: 'TIME',
       meaning:
-        'From when on, in whole days (UTC): a time span such as 7d, or a date such as 2030-12-31. When absent, 7d before --until.',
+        'From when on, in whole days (UTC): a time span such as 7d, or a date such as 2030-12-31. When absent, 7d before --until, or before now where that is later.',
     },
     until: { value: 'TIME', meaning: 'Only days that begin before this time. When absent, up to now.' },
     csv: { value: null, meaning: 'Print all rows of the statements as CSV.' },
@@ -67,7 +67,7 @@ export const usage: Command = {
     const top = topOf(flags);
     if (flags.has('csv') && isJson) throw misused('Give --csv or --json, not both.');
     const end = timeFlag(flags, 'until');
-    const start = timeFlag(flags, 'since') ?? Math.max(0, (end ?? nowMs) - DEFAULT_SINCE_MS);
+    const start = timeFlag(flags, 'since') ?? Math.max(0, Math.min(end ?? nowMs, nowMs) - DEFAULT_SINCE_MS);
     if (start > nowMs) throw misused(`--since must be in the past, got "${flags.text('since')}".`);
     if (end !== undefined && end <= start)
       throw misused(`--until must be after --since, got "${flags.text('until')}".`);

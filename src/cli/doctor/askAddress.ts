@@ -25,6 +25,7 @@ export async function whoseMetricsAreAt(url: string): Promise<AtAddress> {
 }
 
 export interface JsonAnswer {
+  readonly status: number;
   readonly isOk: boolean;
   readonly body: Readonly<Record<string, unknown>>;
 }
@@ -38,7 +39,7 @@ export async function askJson(
     const response = await send(request, trust, ASK_WITHIN_MS);
     const body: unknown = await response.json();
     if (typeof body !== 'object' || body === null) return 'another';
-    return { isOk: response.ok, body: body as JsonAnswer['body'] };
+    return { status: response.status, isOk: response.ok, body: body as JsonAnswer['body'] };
   } catch (error) {
     return whyNoAnswer(error);
   }

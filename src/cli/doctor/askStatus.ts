@@ -8,6 +8,16 @@ import { ASK_WITHIN_MS, askJson } from './askAddress.ts';
 /** What a service finds about itself, or why it does not tell. */
 type Told = readonly Outcome[] | NotKnown;
 
+/** The service tells nothing, and that is something to be told. */
+export class RefusedRootKey extends NotKnown {
+  readonly outcome: Outcome;
+
+  constructor(outcome: Outcome) {
+    super('the service tells it only for a valid root key');
+    this.outcome = outcome;
+  }
+}
+
 /** Through the control socket, which needs no root key. Null: nobody answers there. */
 export async function askControl(control: string): Promise<Told | null> {
   try {
@@ -22,7 +32,8 @@ export async function askControl(control: string): Promise<Told | null> {
 }
 
 /** Over HTTP, with the root key when one is configured. Nobody is asked for one. */
-export async function askOverHttp({ rootKey }: Config, url: string, trust: Trust | null): Promise<Told> {
+export async function askOverHttp(config: Config, url: string, trust: Trust | null): Promise<Told> {
+  const { rootKey } = config;
   if (rootKey === null)
     return new NotKnown('only the running service knows it, and tells it for a root key: set KEYSTILE_ROOT_KEY');
   const headers = { authorization: `Bearer ${rootKey}`, 'content-type': 'application/json' };
@@ -30,9 +41,23 @@ export async function askOverHttp({ rootKey }: Config, url: string, trust: Trust
     new Request(`${url}/v1/service.getStatus`, { method: 'POST', headers, body: JSON.stringify({}) }),
     trust,
   );
-  if (typeof answer === 'string' || !answer.isOk)
+  if (typeof answer === 'string') return new NotKnown(`this command cannot read what is answered at ${url}`);
+  if (answer.status === 401) return new RefusedRootKey(refusedRootKey(url, config));
+  if (answer.status === 403)
     return new NotKnown('the running service does not tell its status for this root key (service.*.read_status)');
-  return toOutcomes(answer.body);
+  return answer.isOk ? toOutcomes(answer.body) : new NotKnown(`the running service answers ${answer.status}`);
+}
+
+/** With a KEYSTILE_URL, the root key is for that service, and without its answer nothing is examined. Else it may be one of the past. */
+function refusedRootKey(address: string, { url }: Config): Outcome {
+  return {
+    name: 'root-key-here',
+    meaning: 'The root key of this command is valid.',
+    result: url === null ? 'advice' : 'problem',
+    text: `The root key is not valid at ${address}, so the service does not tell what it finds.`,
+    fix: 'Set KEYSTILE_ROOT_KEY to a root key of that service with the right service.*.read_status.',
+    command: 'unset KEYSTILE_ROOT_KEY && keystile doctor',
+  };
 }
 
 export async function askReadiness(url: string, trust: Trust | null): Promise<Facts['readiness'] | NotKnown> {

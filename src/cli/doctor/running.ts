@@ -9,7 +9,7 @@ import { type Facts, NotKnown } from '../../doctor/facts.ts';
 import { type Owner, peekOwner } from '../../storage/sqlite/file/dataFolder.ts';
 import { type Trust, tryLocalTrust } from '../trust.ts';
 import { whoIsAt } from './askAddress.ts';
-import { askControl, askOverHttp, askReadiness } from './askStatus.ts';
+import { askControl, askOverHttp, askReadiness, RefusedRootKey } from './askStatus.ts';
 import { isAccessible } from './isAccessible.ts';
 
 /** The service that runs, as far as this command reaches it. */
@@ -28,6 +28,8 @@ export interface Running {
 }
 
 const NO_SERVER = new NotKnown('no server runs');
+const NOT_TOLD = new NotKnown('the running service does not know this check');
+const ONLY_THERE = new NotKnown('it is checked on the machine of the service');
 
 /** Finds the service: the one that KEYSTILE_URL names, or else the owner of the data folder, or the one at the configured address. */
 export async function findRunning(config: Config): Promise<Running> {
@@ -62,7 +64,8 @@ function isAt(url: string, owner: Owner | NotKnown | null, { publicUrl }: Config
 /** The service that KEYSTILE_URL names. Nothing that answers there is a problem: every other command fails then. */
 async function findNamed(config: Config, url: string): Promise<Running> {
   const who = await whoIsAt(url, null);
-  if (who === 'keystile') return reached(config, url, null);
+  if (who === 'keystile')
+    return reached(config, { url, trust: null, untold: config.databaseUrl === null ? ONLY_THERE : NOT_TOLD });
   const reason = who === 'another' ? `Another program than Keystile answers at ${url}.` : `Nothing answers at ${url}.`;
   return {
     ...unreached(null, new NotKnown(`no Keystile answers at ${url}`)),
@@ -75,17 +78,26 @@ async function findAtAddress(config: Config, owner: Owner | null): Promise<Runni
   if (config.databaseUrl === null || config.port === 0) return unreached(owner, NO_SERVER);
   const url = localUrl(config.host, config.port, config.tlsCert !== null);
   const trust = tryLocalTrust(config.tlsCert, url);
-  return (await whoIsAt(url, trust)) === 'keystile' ? reached(config, url, trust) : unreached(owner, NO_SERVER);
+  return (await whoIsAt(url, trust)) === 'keystile'
+    ? reached(config, { url, trust, untold: NOT_TOLD })
+    : unreached(owner, NO_SERVER);
 }
 
-async function reached(config: Config, url: string, trust: Trust | null): Promise<Running> {
-  const told = toldOr(await askOverHttp(config, url, trust));
+/** `untold`: why a check is missing in what the service tells. */
+async function reached(
+  config: Config,
+  { url, trust, untold }: { url: string; trust: Trust | null; untold: NotKnown },
+): Promise<Running> {
+  const told = toldOr(await askOverHttp(config, url, trust), untold);
   return { url, owner: null, readiness: await askReadiness(url, trust), ...told };
 }
 
-function toldOr(told: readonly Outcome[] | NotKnown): Pick<Running, 'outcomes' | 'unasked'> {
-  if (told instanceof NotKnown) return { outcomes: [], unasked: told };
-  return { outcomes: told, unasked: new NotKnown('the running service does not know this check') };
+function toldOr(
+  told: readonly Outcome[] | NotKnown,
+  untold: NotKnown = NOT_TOLD,
+): Pick<Running, 'outcomes' | 'unasked'> {
+  if (told instanceof RefusedRootKey) return { outcomes: [told.outcome], unasked: told };
+  return told instanceof NotKnown ? { outcomes: [], unasked: told } : { outcomes: told, unasked: untold };
 }
 
 function unreached(owner: Owner | null, because: NotKnown): Running {

@@ -49,6 +49,7 @@ describe('keystile doctor beside a server', () => {
     const found = await examined({ ...far, KEYSTILE_URL: server.url });
     // Of the service: its own setting. Of this machine: that the port is taken.
     expect([found.with('problem'), found.find('port')?.result]).toEqual([['lost-commits'], 'not-checked']);
+    expect(found.find('port')).toMatchObject({ because: 'it is checked on the machine of the service' });
     using taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('something else') });
     for (const [url, reason] of [
       ['http://127.0.0.1:1', 'Nothing answers at http://127.0.0.1:1.'],
@@ -115,11 +116,18 @@ describe('keystile doctor beside a server', () => {
       because: 'only the running service knows it, and tells it for a root key: set KEYSTILE_ROOT_KEY',
     });
     expect((await examined({ ...far, KEYSTILE_ROOT_KEY: ROOT_KEY })).find('queue')).toMatchObject({ result: 'ok' });
-    expect((await examined({ ...far, KEYSTILE_ROOT_KEY: 'root_that_nobody_knows_00000' })).find('queue')).toMatchObject(
-      {
-        because: 'the running service does not tell its status for this root key (service.*.read_status)',
-      },
-    );
+    const refused = await examined({ ...far, KEYSTILE_ROOT_KEY: 'root_that_nobody_knows_00000' });
+    expect([refused.code, refused.with('problem')]).toEqual([1, ['root-key-here']]);
+    expect(refused.find('root-key-here')).toMatchObject({
+      text: `The root key is not valid at ${server.url}, so the service does not tell what it finds.`,
+    });
+    expect(refused.find('queue')).toMatchObject({ because: 'the service tells it only for a valid root key' });
+    const { key } = await server.ok('/v1/rootKeys.createRootKey', { name: 'weak', permissions: ['api.*.read_api'] });
+    const weak = await examined({ ...far, KEYSTILE_ROOT_KEY: key as string });
+    expect([weak.code, weak.find('queue')]).toMatchObject([
+      0,
+      { because: 'the running service does not tell its status for this root key (service.*.read_status)' },
+    ]);
   });
 
   test('a server that does not answer is a problem, and its process is named', async () => {

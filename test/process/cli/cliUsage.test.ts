@@ -39,6 +39,8 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { rows } = (await here.json('usage', '--key', keyId, '--until', '2026-01-03')) as { rows: unknown[] };
       expect(rows).toEqual([]);
       expect((await days('--until', '2999-01-01', '--since', '1d')).length).toBe(2);
+      // A later time is no longer ago: the week ends now.
+      expect((await days('--until', '2999-01-01')).length).toBe(8);
     });
 
     test('those who spent the most, and all rows as JSON and CSV', async () => {
