@@ -6,7 +6,7 @@ import { VERSION } from '../version.ts';
 export interface BannerFacts {
   readonly config: Config;
   readonly url: string;
-  /** Where the data is stored. */
+  /** Where the data is stored, for a person. */
   readonly where: string;
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
@@ -65,7 +65,7 @@ function rootKeyLine({ newRootKey, demoRootKey, activeRootKeys, program }: Banne
       : `  Root key  saved in ${newRootKey.path} (only its owner can read it)`;
   }
   const count = activeRootKeys === 1 ? '1 root key' : `${activeRootKeys} root keys`;
-  return `  Root key  ${count}; to create another: ${program} root-key create`;
+  return `  Root key  ${count}; to create another: ${program} root-key create --right '*'`;
 }
 
 function pasteLines(url: string, rootKey: FirstRootKey, verifyAuth: string): string[] {

@@ -25,8 +25,10 @@ export interface OpenStorage {
   readonly cluster: PostgresStorage | null;
   /** What the database needs to be done behind the requests, and what the metrics show of it. */
   watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; readonly gauges: () => BackgroundGauges };
-  /** Where the data is stored, as shown in the banner. */
+  /** Where the data is stored. */
   readonly where: string;
+  /** The data folder was made by this start. */
+  readonly isNew: boolean;
   /** That the database came from a backup; null = it did not, or its tools do not tell. */
   readonly restored: RestoredNote | null;
   /** The socket of the command line; null = it needs none. */
@@ -107,7 +109,8 @@ async function openFolder(
         backupAgeMs: composed.backups?.ageMs ?? null,
       }),
     }),
-    where: `${config.data}${folder.isNew ? ' (new)' : ''}`,
+    where: config.data,
+    isNew: folder.isNew,
     restored: composed.storage.restored,
     control: control.path,
     serveCommandLine(url) {
@@ -151,6 +154,7 @@ async function joinNodes(
     cluster: composed.storage,
     watch: (syncLagMs) => watchNode(composed.storage, log, syncLagMs),
     where: `PostgreSQL at ${Shared.where(databaseUrl)} · location ${location}`,
+    isNew: false,
     restored: null,
     control: null,
     serveCommandLine() {},

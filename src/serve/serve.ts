@@ -38,7 +38,7 @@ export interface ServeOutput {
   readonly showsSecrets: boolean;
   /** The settings as they are now, for SIGHUP. Throws what is wrong with them. */
   readConfig(): Config;
-  /** How the user can call the command line, such as `npm run -s keystile`. */
+  /** How the user can call the command line, such as `npm run -s keystile --`. */
   readonly program: string;
 }
 
@@ -191,7 +191,7 @@ async function startOn(context: StartContext): Promise<Running> {
       config,
       // A browser accepts the certificate under the name that it holds.
       url: certificates === null ? url : (config.publicUrl ?? url),
-      where: storage.where,
+      where: `${storage.where}${storage.isNew ? ' (new)' : ''}`,
       restored: storage.restored,
       demoRootKey: isDemo ? rootKey : null,
       metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
@@ -203,7 +203,7 @@ async function startOn(context: StartContext): Promise<Running> {
       activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
     }),
   );
-  note('the service has started', { url, data: storage.where });
+  note('the service has started', { url, data: storage.where, ...(storage.isNew ? { isNew: true } : {}) });
   const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url, program: output.program }) : null;
   if (demo !== null) output.print(demo.describe());
   return {

@@ -84,6 +84,7 @@ test('the page asks before a key makes a customer, and names the one that was pr
   await page.getByRole('button', { name: 'Create the key' }).click();
   const question = page.locator('form').getByRole('alert');
   await question.getByText('There is no customer globexx. Did you mean globex?').waitFor();
+  await question.getByText('or create this customer with the button of the form.').waitFor();
   await page.getByRole('button', { name: 'Create the customer and the key' }).waitFor();
   await at.expectAccessible();
   at.forgive(404);

@@ -8,7 +8,7 @@ import { ROOT_KEY, Server } from './server.ts';
 import { paste } from './documentation/shell.ts';
 
 const GENERATED = { KEYSTILE_ROOT_KEY: '' };
-const ANOTHER_ONE = 'to create another: keystile root-key create';
+const ANOTHER_ONE = "to create another: keystile root-key create --right '*'";
 
 /** The banner with what differs from start to start taken out. */
 function normalised(banner: string, folder: TempFolder): string[] {

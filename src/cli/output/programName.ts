@@ -5,6 +5,6 @@
 export function programName(environment: Readonly<Record<string, string | undefined>>): string {
   const event = environment['npm_lifecycle_event'];
   if (event === undefined) return 'keystile';
-  if (environment['npm_package_name'] === 'keystile') return 'npm run -s keystile';
+  if (environment['npm_package_name'] === 'keystile') return 'npm run -s keystile --';
   return event === 'npx' ? 'npx keystile' : 'npx --no keystile';
 }

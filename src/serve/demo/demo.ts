@@ -52,6 +52,7 @@ export class Demo {
       return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
     });
     return `This is a demo. Its customers, and the counts of the last 30 days, are made up.
+Statements begin today, with all that was spent since the last refill. Analytics have it by day.
 A key for each verdict:
 ${lines.join('\n')}
 Try one, or watch what happens:

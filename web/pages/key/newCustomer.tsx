@@ -70,7 +70,7 @@ function Question({ of: { externalId, near } }: { readonly of: Unknown }): Compo
           </>
         )}
       </p>
-      <p>Correct the id, or send the form again to create this customer.</p>
+      <p>Correct the id, or create this customer with the button of the form.</p>
     </div>
   );
 }

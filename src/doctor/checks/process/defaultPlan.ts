@@ -3,7 +3,7 @@ import { repeatable } from '../../../core/errors.ts';
 
 export const defaultPlan = defineCheck({
   name: 'default-plan',
-  meaning: 'There is the plan that new customers get.',
+  meaning: 'A plan that new customers are to get exists.',
   severity: 'problem',
   needs: ['config', 'hasDefaultPlan'],
   find({ config, hasDefaultPlan }) {
