@@ -5,17 +5,30 @@ import type { Command } from './command.ts';
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
   const { noun, verb } = inOrder(first, second, commands);
-  const near = noun === null ? commandWith(verb, commands) : nearestOf(noun, verb, commands);
+  const alike = noun === null ? commandsWith(verb, commands) : [];
+  const isOfMany = alike.length > FEW;
+  const near =
+    noun !== null
+      ? nearestOf(noun, verb, commands)
+      : second === 'version'
+        ? '--version'
+        : isOfMany
+          ? null
+          : (alike[0] ?? null);
   const list =
-    noun === null || near !== null
-      ? 'keystile --help lists them all.'
-      : `keystile ${noun} --help lists the commands of ${noun}.`;
+    noun !== null
+      ? `keystile ${noun} --help lists the commands of ${noun}.`
+      : isOfMany
+        ? `Say of what, such as "${alike[0]}". keystile --help lists them all.`
+        : 'keystile --help lists them all.';
   // A second word behind no noun may be a secret: keystile verify KEY.
   const words = noun === null || second === undefined ? [first] : [first, second];
   const written = words.map((word) => (IS_WORD.test(word) ? word : '...')).join(' ');
   return misused(`Unknown command "${written}". ${near === null ? list : `Did you mean "${near}"?`}`);
 }
 
+/** A verb that more commands have is not enough to suggest one of them. */
+const FEW = 2;
 /** What may be a mistyped command. Anything else may be a secret, also one that was imported, and is not repeated. */
 const IS_WORD = /^[A-Za-z-]{1,20}$/;
 
@@ -51,12 +64,12 @@ function nounOf(word: string, nouns: readonly string[]): string | null {
   return [word, singular].map((each) => NOUNS[each] ?? each).find((each) => nouns.includes(each)) ?? null;
 }
 
-/** A command with this verb, where only the verb was written: that of keys, or else the first. */
-function commandWith(verb: string | undefined, commands: readonly Command[]): string | null {
-  if (verb === undefined) return null;
+/** The commands with this verb, where only the verb was written: first that of keys. */
+function commandsWith(verb: string | undefined, commands: readonly Command[]): readonly string[] {
+  if (verb === undefined) return [];
   const wanted = VERBS[verb] ?? verb;
   const found = commands.filter(({ name }) => name.split(' ')[1] === wanted).map(({ name }) => name);
-  return found.find((name) => name.startsWith('key ')) ?? found[0] ?? null;
+  return found.toSorted((a, b) => Number(b.startsWith('key ')) - Number(a.startsWith('key ')));
 }
 
 /** The command of this noun whose verb is nearest. Null: the noun has several, and none is near. */

@@ -29,7 +29,23 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ],
     [
       'identity create acme --ratelimit requests=10/y',
-      '--ratelimit must be a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object, got "requests=10/y".',
+      'The window of --ratelimit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "requests=10/y".',
+    ],
+    [
+      'identity create acme --ratelimit requests=10/sec,strict',
+      'The window of --ratelimit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "requests=10/sec,strict". Did you mean /s?',
+    ],
+    [
+      'limit take bob --limit 10/sec',
+      'The window of --limit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "10/sec". Did you mean /s?',
+    ],
+    [
+      'key create --api api_1 --limit 10/5Minutes',
+      'The window of --limit must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "10/5Minutes". Did you mean /5m?',
+    ],
+    [
+      'identity create acme --ratelimit requests',
+      '--ratelimit must be a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object, got "requests".',
     ],
     [
       'identity create acme --ratelimit requests=10/500d',

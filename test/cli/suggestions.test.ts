@@ -104,6 +104,12 @@ describe('suggestions', () => {
     ['ls apis', 'api list'],
     ['new key', 'key create'],
     ['start', 'serve'],
+    ['show version', '--version'],
+    ['get version', '--version'],
+    // Many have this verb.
+    ['list', null],
+    ['create', null],
+    ['show', null],
     // Nothing is near: no other command is suggested.
     ['users', null],
     ['init', null],
@@ -112,6 +118,12 @@ describe('suggestions', () => {
     ['revoke key', null],
     ['frobnicate key', null],
   ])('%s suggests %p', (written, near) => expect(suggestionFor(written)).toBe(near));
+
+  test('a verb that many have asks of what', () => {
+    expect(unknownCommand('list', undefined, ALL_COMMANDS).message).toBe(
+      'Unknown command "list". Say of what, such as "key list". keystile --help lists them all.',
+    );
+  });
 
   test('a noun with an unknown verb names the help of the noun', () => {
     expect(unknownCommand('plan', 'frobnicate', ALL_COMMANDS).message).toBe(

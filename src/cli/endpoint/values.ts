@@ -78,7 +78,7 @@ function toReference(text: string): object {
   return REFERENCE_IDS.some((pattern) => pattern.test(text)) ? { id: text } : { name: text };
 }
 
-const RATE = /^(?:(.*)=)?(\d{1,16})\/(\d*(?:ms|s|m|h|d))(?:,(local|strict))?$/s;
+const RATE = /^(?:(.*)=)?(\d{1,16})\/(\w+)(?:,(local|strict))?$/s;
 const RATE_WORDS = 'a limit such as 10/s or 100/5m,strict, or a JSON object';
 const NAMED_RATE_WORDS = 'a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object';
 const WINDOW = duration(MIN_WINDOW_MS, MAX_WINDOW_MS);
@@ -104,11 +104,16 @@ export function splitRate(field: EndpointField, text: string): { limit: string; 
   return at === -1 ? null : { limit: text.slice(0, at), windowMs: parseWindow(field, text.slice(at + 1), text) };
 }
 
+/** A unit that is written out, with how many of it: `5 minutes`, `sec`. */
+const LONG_UNIT = /^(\d{0,6})(sec|second|min|minute|hr|hour|day)s?$/i;
+
 /** `s` is a second, and `5m` five minutes. */
 function parseWindow(field: EndpointField, window: string, text: string): number {
   const outcome = WINDOW.parse(/^\d/.test(window) ? window : `1${window}`);
   if ('value' in outcome) return outcome.value;
-  throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.`);
+  const [, times, unit = ''] = LONG_UNIT.exec(window) ?? [];
+  const near = times === undefined ? '' : ` Did you mean /${times}${unit.charAt(0).toLowerCase()}?`;
+  throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.${near}`);
 }
 
 function parseRefill(field: EndpointField, text: string): object {
