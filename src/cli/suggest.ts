@@ -5,26 +5,28 @@ import type { Command } from './command.ts';
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
   const { noun, verb } = inOrder(first, second, commands);
-  const alike = noun === null ? commandsWith(verb, commands) : [];
-  const isOfMany = alike.length > FEW;
-  const near =
-    noun !== null
-      ? nearestOf(noun, verb, commands)
-      : second === 'version'
-        ? '--version'
-        : isOfMany
-          ? null
-          : (alike[0] ?? null);
-  const list =
-    noun !== null
-      ? `keystile ${noun} --help lists the commands of ${noun}.`
-      : isOfMany
-        ? `Say of what, such as "${alike[0]}". keystile --help lists them all.`
-        : 'keystile --help lists them all.';
+  const { near, list } =
+    noun === null ? withoutNoun(verb, second, commands) : { near: nearestOf(noun, verb, commands), list: listOf(noun) };
   // A second word behind no noun may be a secret: keystile verify KEY.
   const words = noun === null || second === undefined ? [first] : [first, second];
   const written = words.map((word) => (IS_WORD.test(word) ? word : '...')).join(' ');
   return misused(`Unknown command "${written}". ${near === null ? list : `Did you mean "${near}"?`}`);
+}
+
+interface Hint {
+  readonly near: string | null;
+  /** Where the commands are listed, for when none is near. */
+  readonly list: string;
+}
+
+const listOf = (noun: string): string => `keystile ${noun} --help lists the commands of ${noun}.`;
+const LIST = 'keystile --help lists them all.';
+
+function withoutNoun(verb: string | undefined, second: string | undefined, commands: readonly Command[]): Hint {
+  if (second === 'version') return { near: '--version', list: LIST };
+  const alike = commandsWith(verb, commands);
+  if (alike.length > FEW) return { near: null, list: `Say of what, such as "${alike[0]}". ${LIST}` };
+  return { near: alike[0] ?? null, list: LIST };
 }
 
 /** A verb that more commands have is not enough to suggest one of them. */
