@@ -8,12 +8,16 @@ type EpochAt = (schedule: Schedule, atMs: number) => Epoch;
 
 export type RunningEpoch = Pick<RefillPlan, 'startMs' | 'nextMs'>;
 
-/** The epoch that runs under these rules. It begins at the latest boundary, or where the present rule began if that is later. */
+/**
+ * The epoch that runs under these rules. It begins at the latest boundary, or where the present rule began if that is later, and ends at the
+ * next one, or where another rule begins.
+ */
 export function runningEpoch(rules: RefillRules, nowMs: number, at: EpochAt = epochAt): RunningEpoch {
   const { rule, fromMs } = versionAt(rules, nowMs);
-  if (rule === null) return { startMs: fromMs, nextMs: MAX_COUNT };
+  const endMs = versionsOf(rules).find((version) => version.fromMs > nowMs)?.fromMs ?? MAX_COUNT;
+  if (rule === null) return { startMs: fromMs, nextMs: endMs };
   const { startMs, nextMs } = at(rule, nowMs);
-  return { startMs: Math.max(startMs, fromMs), nextMs };
+  return { startMs: Math.max(startMs, fromMs), nextMs: Math.min(nextMs, endMs) };
 }
 
 /** The plan that applies all boundaries between a mark and now, each under the rule that was in force until its instant. */

@@ -1,6 +1,7 @@
 import type { AccountMark, AccountState } from './account.ts';
 import { AccountBook } from './accountBook.ts';
 import type { Pockets, Taken } from './pockets.ts';
+import type { RunningEpoch } from './refillPlan.ts';
 import {
   type Charge,
   type ChargeResult,
@@ -84,9 +85,17 @@ export type NewReservation = Pick<
 export type ReserveOutcome = { readonly spend: SpendOutcome; readonly reservation: Reservation | null };
 
 /** How a caller ends a reservation. */
-export type UserEnding =
+export type UserEnding = (
   | { readonly kind: 'settle'; readonly cost: number; readonly allowOverage: boolean }
-  | { readonly kind: 'release' };
+  | { readonly kind: 'release' }
+) & {
+  /** The epochs that run under the rules in force, of those accounts that have a rule. What it knows of when refills are due may be older. */
+  readonly epochs?: readonly AccountEpoch[];
+};
+
+export interface AccountEpoch extends RunningEpoch {
+  readonly account: number;
+}
 
 /** How a reservation ends. */
 export type Ending =
@@ -238,7 +247,11 @@ interface OpenBook {
 
 /** What happened to the account before is not applied yet. */
 function isDueBefore({ part, state }: OpenBook, ending: Ending, nowMs: number): boolean {
-  if (ending.kind !== 'expire') return state.dueAtMs !== 0 && state.dueAtMs <= nowMs;
+  if (ending.kind !== 'expire') {
+    const epoch = ending.epochs?.find(({ account }) => account === part.account);
+    const isBehind = epoch !== undefined && (state.mark < epoch.startMs || nowMs >= epoch.nextMs);
+    return isBehind || (state.dueAtMs !== 0 && state.dueAtMs <= nowMs);
+  }
   return ending.marks.find(({ account }) => account === part.account)?.markMs !== state.mark;
 }
 

@@ -229,7 +229,7 @@ export class DueSweep {
   /** Ends the first reservations. False: none of them could be ended. */
   async #expire({ owner, account, held }: Due, count: number, depth: number): Promise<boolean> {
     const own = account === null ? [] : [markOf(account)];
-    const ending: ExpiredReservation[] = [];
+    const ending: { readonly reservation: Reservation; readonly marks: readonly AccountMark[] }[] = [];
     let other: Due | null = null;
     for (const reservation of held.slice(0, count)) {
       const otherId = holdsOnly(reservation, account?.id) ? null : otherOwnerOf(reservation, owner);
@@ -242,9 +242,27 @@ export class DueSweep {
         other = await this.#read(otherId);
       }
       const others = otherId === null || other === null || other.account === null ? [] : [markOf(other.account)];
-      ending.push(this.#ending(reservation, [...own, ...others]));
+      ending.push({ reservation, marks: [...own, ...others] });
     }
-    return this.#end(ending);
+    const strays = await this.#straysOf(ending);
+    return this.#end(ending.map(({ reservation, marks }) => this.#ending(reservation, [...marks, ...strays])));
+  }
+
+  /** The marks of accounts that are there although nobody who can be read holds them: nothing but an expiry can be due to them. */
+  async #straysOf(
+    ending: readonly { readonly reservation: Reservation; readonly marks: readonly AccountMark[] }[],
+  ): Promise<readonly AccountMark[]> {
+    const ids = ending.flatMap(({ reservation: { parts }, marks }) =>
+      parts.flatMap((part) =>
+        part.taken === null || marks.some(({ account }) => account === part.account) ? [] : part.account,
+      ),
+    );
+    if (ids.length === 0) return [];
+    const states = await this.#storage.ledger.read(ids);
+    return ids.flatMap((id, i) => {
+      const state = states[i];
+      return state === undefined ? [] : markOf({ id, state });
+    });
   }
 
   async #end(ending: readonly ExpiredReservation[]): Promise<boolean> {
@@ -262,11 +280,11 @@ export class DueSweep {
     return { reservation, marks, event };
   }
 
-  /** null: it is gone. */
+  /** null: it is gone, and holds nothing. */
   async #read(owner: string): Promise<Due | null> {
     const { records, ledger, reservations } = this.#storage;
     const holder = await findHolder(records, owner);
-    if (holder === null) return null;
+    if (holder === null) return this.#readWithoutHolder(owner);
     const { credits, planMove, revision } = holder.record;
     // The account before its reservations: if one is made in between, it is another `newest` than that of the account.
     const [state] = credits === null ? [] : await ledger.read([credits.account]);
@@ -286,6 +304,13 @@ export class DueSweep {
       movesAtMs: isStuck ? null : (planMove?.atMs ?? null),
       held,
     };
+  }
+
+  /** A key of a deleted api, or one that cannot be read. Its reservations end all the same: they may hold credits of an identity, too. */
+  async #readWithoutHolder(owner: string): Promise<Due | null> {
+    const held = await this.#storage.reservations.listHeld(owner, RESERVATIONS_STEP);
+    if (held.length === 0) return null;
+    return { owner, revision: 0, isDeleted: true, account: null, markMs: 0, rules: null, movesAtMs: null, held };
   }
 
   async #canMove({ planId, planMove }: OnPlan, plan: PlanRecord | null): Promise<boolean> {

@@ -1,11 +1,13 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { OnExpiry, Reservation, UserEnding } from '../../../core/reservation.ts';
+import { heldRefill } from '../../../core/plan.ts';
+import type { AccountEpoch, OnExpiry, Reservation, UserEnding } from '../../../core/reservation.ts';
 import type { ReservationQuery } from '../../../storage/port/reservations.ts';
 import type { ChargeCounts } from '../../analytics/openCounts.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { requireOn } from '../change/requireRight.ts';
+import { findHolder, planOf } from '../../planOf.ts';
 import { KeyReader } from '../keys/keyReader.ts';
 import type { ReservationTerms } from '../../verify/request.ts';
 
@@ -73,7 +75,8 @@ export class ReservationAdmin {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const reservation = await this.get(actor, id);
       if (reservation.state !== 'held') return reservation;
-      const outcome = await this.#context.storage.ledger.endReservation(id, ending);
+      const epochs = await this.#epochsOf(reservation);
+      const outcome = await this.#context.storage.ledger.endReservation(id, { ...ending, epochs });
       if (outcome.status === 'done') {
         this.#analytics?.countCharged(outcome.reservation);
         return outcome.reservation;
@@ -86,6 +89,20 @@ export class ReservationAdmin {
       'UNAVAILABLE',
       `The credits of the reservation ${id} keep changing; it is still held. Try again.`,
     );
+  }
+
+  /** A plan can have got another rule, which its holders' accounts do not know of. */
+  async #epochsOf({ keyId, identityId }: Reservation): Promise<readonly AccountEpoch[]> {
+    const { records, ledger } = this.#context.storage;
+    const ofOwner = async (owner: string): Promise<readonly AccountEpoch[]> => {
+      const holder = await findHolder(records, owner);
+      const credits = holder?.record.credits ?? null;
+      if (holder === null || credits === null) return [];
+      const rules = heldRefill(credits, await planOf(records, holder.record));
+      if (rules === null) return [];
+      return [{ account: credits.account, ...this.#context.refills.epoch(rules, ledger.nowMs()) }];
+    };
+    return (await Promise.all([keyId, identityId ?? []].flat().map(ofOwner))).flat();
   }
 
   async #settle(some: readonly Reservation[]): Promise<void> {

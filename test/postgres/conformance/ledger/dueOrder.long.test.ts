@@ -10,7 +10,7 @@ import { timesAsMany } from '../../../support/runs.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { ACTOR, verify } from '../events/toldEvents.ts';
-import { CreditModel, HOUR_MS, type ModelHolder, type Rule } from './creditModel.ts';
+import { CreditModel, HOUR_MS, type ModelHolder, type ModelReservation, type Rule } from './creditModel.ts';
 
 /** Customers whose calls are made at the same time. */
 const CASES = 40;
@@ -152,7 +152,7 @@ class World {
     const acts = playing.map((each) => this.#draw(each));
     await Promise.all(acts.map((act) => act()));
     for (const [i, each] of this.#cases.entries()) if (this.#isGone(each)) this.#cases[i] = await this.#makeCase();
-    if (this.#below(20) === 0) await this.#changePlan();
+    if (this.#below(5) === 0) await this.#changePlan();
     if (this.#below(12) === 0) await this.sweep();
     const jumps = [1, 999, 1_000, 20_000, HOUR_MS / 3, HOUR_MS / 3, HOUR_MS, 5 * HOUR_MS, DAY_MS, 3 * DAY_MS];
     if (this.#below(3) > 0) this.#clock.advance(this.#pick(jumps.slice(0, this.#below(10) === 0 ? 10 : 8)));
@@ -172,6 +172,7 @@ class World {
       () => this.#verifies(of),
       () => this.#reserves(of),
       () => this.#reserves(of),
+      () => this.#settles(of),
       () => this.#settles(of),
       () => this.#releases(of),
       () => this.#looksAt(of),
@@ -251,13 +252,15 @@ class World {
     const isSame = outcome === 'ended' && ended?.settledCost === cost;
     const expected =
       outcome === 'done' || isSame
-        ? [ended?.charged, ended?.returned]
+        ? [ended?.charged, ended?.returned, ...(isSame ? [] : [this.#leastOf(ended)])]
         : outcome === 'ended'
           ? 'CONFLICT'
           : 'PRECONDITION_FAILED';
     return async () => {
       const settled = this.#engine.reservations.settle(ACTOR, id, cost, allowOverage);
-      const answer = await orCode(settled.then(({ charged, returned }) => [charged, returned]));
+      const answer = await orCode(
+        settled.then(({ charged, returned, remaining }) => [charged, returned, ...(isSame ? [] : [remaining])]),
+      );
       this.#compare(of, `settle ${id} with ${cost}`, answer, expected);
     };
   }
@@ -267,11 +270,23 @@ class World {
     const id = this.#pick(of.reservations);
     const outcome = this.#model.release(id);
     const { state, returned } = this.#model.reservations.get(id) ?? {};
-    const expected = outcome === 'done' || state === 'released' ? returned : 'CONFLICT';
+    const isDone = outcome === 'done';
+    const left = isDone ? [this.#leastOf(this.#model.reservations.get(id))] : [];
+    const expected = isDone || state === 'released' ? [returned, ...left] : 'CONFLICT';
     return async () => {
       const released = this.#engine.reservations.release(ACTOR, id);
-      this.#compare(of, `release ${id}`, await orCode(released.then((each) => each.returned)), expected);
+      const answer = released.then((each) => [each.returned, ...(isDone ? [each.remaining] : [])]);
+      this.#compare(of, `release ${id}`, await orCode(answer), expected);
     };
+  }
+
+  /** The balance that the end of a reservation answers. null = it has held none that is still there. */
+  #leastOf(reservation: ModelReservation | undefined): number | null {
+    const open = new Set([...this.#model.holders].flatMap(({ account }) => account ?? []));
+    const balances = (reservation?.parts ?? []).flatMap(({ account }) =>
+      open.has(account) && !account.isMetered ? this.#model.value(account) : [],
+    );
+    return balances.length === 0 ? null : Math.min(...balances);
   }
 
   #looksAt(of: Case): () => Promise<void> {
