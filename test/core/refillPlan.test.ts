@@ -26,9 +26,9 @@ test('each boundary follows the rule that was in force until its instant; one at
   expect(planRefill(VERSIONS, 7 * DAY_MS, 8 * DAY_MS).steps).toEqual([step(3, 1)]);
 });
 
-test('an epoch begins at the latest boundary, or where the present rule began; without a rule it does not end', () => {
-  expect(runningEpoch(VERSIONS, 4 * DAY_MS)).toEqual({ startMs: 4 * DAY_MS, nextMs: 5 * DAY_MS });
-  expect(runningEpoch(VERSIONS, 5 * DAY_MS)).toEqual({ startMs: 4.5 * DAY_MS, nextMs: MAX_COUNT });
+test('an epoch runs from the latest boundary, or where its rule began, to the next one, or where the next rule begins', () => {
+  expect(runningEpoch(VERSIONS, 4 * DAY_MS)).toEqual({ startMs: 4 * DAY_MS, nextMs: 4.5 * DAY_MS });
+  expect(runningEpoch(VERSIONS, 5 * DAY_MS)).toEqual({ startMs: 4.5 * DAY_MS, nextMs: 6 * DAY_MS });
   expect(runningEpoch([{ fromMs: 2.5 * DAY_MS, rule: add(1) }], 2.6 * DAY_MS).startMs).toBe(2.5 * DAY_MS);
 });
 

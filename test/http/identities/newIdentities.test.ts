@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -106,6 +106,18 @@ describe('a key whose owner must exist', () => {
     expect(/Did you mean "(.*)"\?/.exec(message)?.[1] ?? null).toBe(near);
   });
 
+  test('of many names in one request only those that are shown are compared, and no long one', async () => {
+    const apiId = await service.createApi();
+    const spy = spyOn(service.storage.records, 'listNeighbours');
+    const keys = Array.from({ length: 1000 }, (_, i) => ({ apiId, externalId: `nobody ${i}`, mustExist: true }));
+    expect((await service.call('/v1/keys.createKeys', { keys })).status).toBe(404);
+    expect(spy).toHaveBeenCalledTimes(10);
+    const long = { apiId, externalId: 'x'.repeat(65), mustExist: true };
+    expect((await service.call('/v1/keys.createKey', long)).status).toBe(404);
+    expect(spy).toHaveBeenCalledTimes(10);
+    spy.mockRestore();
+  });
+
   test('what is near is told only to whoever may read it', async () => {
     const apiId = await service.createApi();
     const way: Way = async () => ['/v1/keys.createKey', { apiId, externalId: 'acmee', mustExist: true }];
@@ -191,6 +203,16 @@ describe('with KEYSTILE_DEFAULT_PLAN', () => {
     const externalId = `new-${++count}`;
     expect((await ask(service, way, { externalId })).status).toBe(200);
     expect(await customer(externalId)).toMatchObject({ planId, remaining: 5, keys: 1 });
+  });
+
+  test('a key that gets such a customer and other credits tells its own balance, before and after', async () => {
+    const { keyId } = await service.createKey({ remaining: 3 });
+    await service.ok('/v1/keys.updateKey', { keyId, externalId: `new-${++count}`, remaining: 50 });
+    const [entry] = (await service.ok('/v1/audit.listEntries', { target: keyId, action: 'key.update' })).entries;
+    expect([entry.before.remaining, entry.after.remaining]).toEqual([3, 50]);
+    const { events } = await service.ok('/v1/events.listEvents', { types: ['key.updated'] });
+    const { before, after } = events.at(-1).data;
+    expect([before.remaining, after.remaining]).toEqual([3, 50]);
   });
 
   test('the keys of a typo have the bounds of the plan, and are refilled with it', async () => {

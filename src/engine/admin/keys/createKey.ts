@@ -27,6 +27,8 @@ export interface NamedOwner {
   readonly present: string | null;
   /** An identity that there is not is refused, and not created. */
   readonly mustExist: boolean;
+  /** The refusal names an identity that may be meant. */
+  readonly explains: boolean;
 }
 
 /** What was found or reserved for several keys at once. */
@@ -70,7 +72,7 @@ export class CreateKey {
     const nowMs = storage.ledger.nowMs();
     const patch = withDefaults(input, api);
     const { externalId, mustExist = false } = patch;
-    const owner = { externalId, operation: 'api.create_key', present: null, mustExist } as const;
+    const owner = { externalId, operation: 'api.create_key', present: null, mustExist, explains: true } as const;
     const { together } = input;
     const identity =
       together === undefined ? await this.identityFor(draft, actor, owner) : together.ownerOf(patch.externalId);
@@ -169,12 +171,13 @@ export class CreateKey {
   async foundOrDrafted(
     draft: Draft,
     actor: Actor,
-    { externalId, operation, present, mustExist }: NamedOwner & { readonly externalId: string },
+    { externalId, operation, present, mustExist, explains }: NamedOwner & { readonly externalId: string },
     known: IdentityRecord | null,
   ): Promise<IdentityRecord> {
     if (known === null || known.id !== present) requireOwner(actor, operation, known?.id ?? null);
     if (known !== null) return known;
-    if (mustExist || this.#context.newIdentities.mustExist) throw await this.#newIdentities.unknown(actor, externalId);
+    if (mustExist || this.#context.newIdentities.mustExist)
+      throw await this.#newIdentities.unknown(actor, externalId, explains);
     return this.#newIdentities.draftOwner(draft, actor, externalId);
   }
 

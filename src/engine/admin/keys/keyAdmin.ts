@@ -98,6 +98,7 @@ export class KeyAdmin {
         operation: 'api.update_key',
         present: before.identityId,
         mustExist,
+        explains: true,
       });
       if (identity && isHolder(before)) throw planFirst(keyId);
       const identityId = identity === undefined ? before.identityId : (identity?.id ?? null);
@@ -120,7 +121,7 @@ export class KeyAdmin {
         identityId,
         updatedAtMs: context.nowMs,
       };
-      const counter = patch.remaining === undefined ? -1 : creditsIndex(accounts, before, key);
+      const counter = patch.remaining === undefined ? -1 : creditsIndex(draft.accounts, before, key);
       const newOwner = identity === undefined ? owner : identity;
       const facts = { before: auditedKey(before, owner), after: auditedKey(key, newOwner) };
       draft.entries.push(

@@ -9,6 +9,7 @@ import type { CreateKey } from './createKey.ts';
 import type { KeyPatch } from './keyInput.ts';
 import { joinOf, tooManyKeys } from './joinIdentity.ts';
 import type { KeyProblem } from './keyProblems.ts';
+import { MAX_EXPLAINED } from './newIdentities.ts';
 
 /** The owners that keys of one call name. Each is found or drafted once, and joined once. */
 export class KeyOwners {
@@ -36,18 +37,21 @@ export class KeyOwners {
     const existing = await records.findIdentities(named);
     const found = new Map(existing.map((identity) => [identity.externalId, identity]));
     const owners = new Map<string, IdentityRecord | AppError>();
+    let refused = 0;
     for (const externalId of named) {
       const owner = {
         externalId,
         operation: 'api.create_key',
         present: null,
         mustExist: mustExist.has(externalId),
+        explains: refused < MAX_EXPLAINED,
       } as const;
       try {
         owners.set(externalId, await createKey.foundOrDrafted(draft, actor, owner, found.get(externalId) ?? null));
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
         owners.set(externalId, error);
+        refused++;
       }
     }
     return new KeyOwners(owners, existing);

@@ -13,6 +13,10 @@ import { openedByPlan } from '../change/counters.ts';
 
 /** Identities on each side of a name that are looked at for one that was meant. */
 const NEIGHBOURS = 50;
+/** For a longer name, none is looked for: there are many names near to it, and comparing them takes long. */
+const MAX_NEAR_LENGTH = 64;
+/** So many of the names in one request are explained with one that is near. */
+export const MAX_EXPLAINED = 10;
 
 /** Makes identities: by themselves, and for keys whose owner is new. */
 export class NewIdentities {
@@ -73,9 +77,9 @@ export class NewIdentities {
     return { ...onIt, credits };
   }
 
-  /** There is no identity of this name, and none is to be made. Names one that is near to whoever may read it. */
-  async unknown(actor: Actor, externalId: string): Promise<AppError> {
-    const near = await this.#near(actor, externalId);
+  /** There is no identity of this name, and none is to be made. `explains`: names one that is near to whoever may read it. */
+  async unknown(actor: Actor, externalId: string, explains: boolean): Promise<AppError> {
+    const near = explains && externalId.length <= MAX_NEAR_LENGTH ? await this.#near(actor, externalId) : null;
     const hint = near === null ? '' : ` Did you mean ${repeatable(near)}?`;
     const rule = this.#context.newIdentities.mustExist ? 'KEYSTILE_IDENTITIES_MUST_EXIST' : 'mustExist';
     const unknown = `There is no identity with the externalId ${repeatable(externalId)}.${hint}`;
