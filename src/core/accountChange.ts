@@ -108,10 +108,8 @@ function changedCredits(
   if (change.grant !== undefined) book.grant(change.grant.id, change.grant.amount, change.grant.expiresAtMs);
   // An account that is opened begins with its mark.
   const mark = state === undefined ? undefined : change.mark;
-  const booked: Booked = book.reschedule(mark, change.dueAtMs, nowMs).booked(change.revision);
-  const isAsleep = change.sleeps && booked.pockets === null;
-  const after = isAsleep ? { ...booked.state, dueAtMs: 0 } : booked.state;
-  return { ...booked, state: after, valueBefore };
+  const booked: Booked = book.reschedule(mark, change.sleeps ? 0 : change.dueAtMs, nowMs).booked(change.revision);
+  return { ...booked, valueBefore };
 }
 
 function changedWindow(state: AccountState | undefined, change: AccountChange): ChangedAccount {

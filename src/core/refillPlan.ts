@@ -33,9 +33,9 @@ export function planUntil(rules: RefillRules | null, markMs: number, untilMs: nu
   return { startMs: untilMs, nextMs: MAX_COUNT, fromMs: markMs, steps };
 }
 
-/** One boundary of the rule in force at an instant. */
+/** One boundary of the rule in force until an instant. */
 export function stepAt(rules: RefillRules, atMs: number): RefillStep[] {
-  const { rule } = versionAt(rules, atMs);
+  const { rule } = versionAt(rules, atMs - 1);
   return rule === null ? [] : [{ mode: rule.mode, amount: rule.amount, max: rule.max, times: 1 }];
 }
 

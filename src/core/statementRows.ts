@@ -45,10 +45,15 @@ export interface JoinedLines {
 /** When the period of these lines ends. `nextMs`: where the lines of the next period begin; null = there are none. */
 export type PeriodEnd = (lines: JoinedLines, nextMs: number | null) => number | null;
 
+const SUMS = ['granted', 'refilled', 'adjusted', 'spent', 'expired'] as const;
+
+export function isExact(figures: Movements): boolean {
+  return SUMS.every((each) => Number.isSafeInteger(figures[each]));
+}
+
 /** Many large movements can add up to more than a number holds. Such a sum is refused, not rounded. */
 export function requireExact(holderId: string, startMs: number, figures: Movements): void {
-  const names = ['granted', 'refilled', 'adjusted', 'spent', 'expired'] as const;
-  const name = names.find((each) => !Number.isSafeInteger(figures[each]));
+  const name = SUMS.find((each) => !Number.isSafeInteger(figures[each]));
   if (name === undefined) return;
   const what = `The row of ${holderId} that begins at ${startMs} cannot be shown exactly`;
   const how = 'Ask for rows by day, or for a time without it';

@@ -155,6 +155,37 @@ describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
     expect((await read(who)).grants).toBeUndefined();
   });
 
+  test('an upgrade to a plan without credits, or to none, leaves what was paid for, and nothing of the plan', async () => {
+    const refill = { remaining: 100, refill: { interval: 'monthly', amount: 100 } };
+    for (const when of ['now', 'nextRefill']) {
+      service.clock.set('2026-03-15T12:00:00Z');
+      const [some, other] = [await plan(refill), await plan()];
+      for (const target of [null, other]) {
+        service.clock.set('2026-03-15T12:00:00Z');
+        const [paid, poor] = [await holder(some), await holder(some)];
+        const grant = { ...paid.who, amount: 500, reason: 'paid', idempotencyKey: `${when}-${target}-${paid.key}` };
+        await service.ok('/v1/credits.grant', grant);
+        for (const { who } of [paid, poor]) await assign(who, target, { balance: 'upgrade', when });
+        service.clock.set('2026-04-02T00:00:00Z');
+        const seen = await read(paid.who);
+        expect([seen.planId ?? null, seen.remaining, seen.grants]).toMatchObject([target, 500, [{ left: 500 }]]);
+        expect(await service.verify(paid.key, { remaining: { cost: 501 } })).toMatchObject({ code: 'USAGE_EXCEEDED' });
+        expect((await read(poor.who)).remaining ?? null).toBeNull();
+      }
+    }
+  });
+
+  test('a repeated call is answered as before, also when its plan was deleted meanwhile', async () => {
+    const [first, second] = [await plan({ remaining: 10 }), await plan({ remaining: 20 })];
+    const { who, key } = await holder(first);
+    const call = { ...who, planId: second, idempotencyKey: `event-${key}` };
+    await service.ok('/v1/plans.assign', call);
+    await assign(who, first);
+    await service.ok('/v1/plans.deletePlan', { planId: second });
+    await service.ok('/v1/plans.assign', call);
+    expect(await read(who)).toMatchObject({ planId: first });
+  });
+
   test('without a refill there is nothing to wait for', async () => {
     const [planId, other] = [await plan({ remaining: 10 }), await plan()];
     const { who, id, around } = await holder(planId);

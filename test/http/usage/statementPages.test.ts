@@ -200,6 +200,8 @@ test('a sum above 2^53-1 is refused with its reason, and the rows around it are 
   const where = `The row of ${keyId} that begins at ${start} cannot be shown exactly`;
   const how = 'Ask for rows by day, or for a time without it.';
   expect(await refused({ keyId })).toEqual([412, `${where}: its sum of "granted" is above ${most}. ${how}`]);
+  // A time without it, as the refusal says.
+  expect((await page({ keyId, end: start })).rows).toEqual([]);
   using().clock.advance(86_400_000);
   await using().ok('/v1/keys.updateRemaining', { keyId, op: 'set', value: 5 });
   expect((await page({ keyId, start: start + 86_400_000 })).rows).toMatchObject([{ opening: most, closing: 5 }]);

@@ -56,10 +56,11 @@ export class AssignPlan {
     if (planId !== null) requireOn(actor, 'plan.assign_plan', planId, 'plan', planId);
     return this.#context.changes.apply(async () => {
       const before = await this.#load(actor, assignment.holder);
-      const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
       const call = this.#callOf(assignment, before);
       const earlier = call === null ? null : await this.#earlier(call);
+      // Also when the plan was deleted meanwhile.
       if (earlier !== null) return unchanged(before, true);
+      const plan = planId === null ? null : await this.#plans.load(actor, 'plan.assign_plan', planId);
       const isSame = before.record.planId === planId && !assignment.force;
       if (isSame && before.record.planMove === null && call === null) return unchanged(before, false);
       const drafted = isSame

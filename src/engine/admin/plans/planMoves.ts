@@ -1,6 +1,7 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
 import type { CreditsRecord, PlanBalance, PlanRecord, RefillRules } from '../../../core/records.ts';
+import { lastingOf, leftOf } from '../../../core/pockets.ts';
 import { planUntil, stepAt } from '../../../core/refillPlan.ts';
 import type { Change, Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
@@ -132,23 +133,36 @@ async function movedCredits(
   if (credits === null) return open([]);
   const { account } = credits;
   const common = { account, owner, expect, revision, ...(delayed === null ? {} : asOf(delayed)) };
-  if (credits.ofPlan && (opened === null || (credits.metered === true) !== (to?.metered === true))) {
+  const isOther = opened === null || (credits.metered === true) !== (to?.metered === true);
+  const isBought = opened === null && balance === 'upgrade' && (await hasGrants(storage, account, atMs));
+  if (credits.ofPlan && isOther && !isBought) {
     return open([{ ...closing(credits, owner, expect, revision), ...common }]);
   }
   if (credits.metered) return { credits, accounts: [{ ...common, refill: null }] };
-  const [old, next] = [heldRefill(credits, from), heldRefill(credits, to)];
-  const set = remaining === null ? {} : setFor(balance, remaining);
+  // What was granted outlives the plan, in a counter of the holder's own.
+  const isLeft = credits.ofPlan === true && isBought;
+  const kept: CreditsRecord = isLeft ? { account, refill: credits.refill } : credits;
+  const [old, next] = [heldRefill(credits, from), heldRefill(kept, to)];
+  const set = isLeft ? { setOwn: 0 } : remaining === null ? {} : setFor(balance, remaining);
   if (delayed === null) {
     const refill = refills.planOrNull(old, account, atMs);
     const start = isSameSource(credits, from, to) ? {} : startOf(next, atMs);
-    return { credits, accounts: [{ ...common, refill, ...set, ...start }] };
+    return { credits: kept, accounts: [{ ...common, refill, ...set, ...start }] };
   }
   const [state] = await storage.ledger.read([account]);
   const until = planUntil(old, state?.mark ?? 0, atMs - 1);
   // The refill at which it moves is one of the new plan, also where that has other boundaries.
   const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
   const refill = { ...until, startMs: atMs, steps };
-  return { credits, accounts: [{ ...common, refill, ...set, ...startAfter(next, atMs) }] };
+  return { credits: kept, accounts: [{ ...common, refill, ...set, ...startAfter(next, atMs) }] };
+}
+
+/** Something is left of what was granted. */
+async function hasGrants({ ledger }: Storage, account: number, atMs: number): Promise<boolean> {
+  const [state] = await ledger.read([account]);
+  if (state?.pockets == null) return false;
+  const left = leftOf(state.pockets, state.value).some(({ expiresAtMs }) => expiresAtMs > atMs);
+  return left || lastingOf(state.pockets, state.value) > 0;
 }
 
 function setFor(balance: PlanBalance, remaining: number): Pick<AccountChange, 'reset' | 'setOwn'> {

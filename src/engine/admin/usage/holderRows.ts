@@ -90,10 +90,11 @@ export class HolderRows {
 
   #wanted(row: StatementRow | null, isPresent: boolean): MadeRow[] {
     if (row === null || !this.#isAfter(row, isPresent)) return [];
-    requireExact(this.#of.holder.id, row.startMs, row);
     const { startMs, endMs } = this.#query;
     if (endMs !== null && row.startMs >= endMs) return [];
-    return startMs !== null && row.endMs !== null && row.endMs <= startMs ? [] : [{ row, isPresent }];
+    if (startMs !== null && row.endMs !== null && row.endMs <= startMs) return [];
+    requireExact(this.#of.holder.id, row.startMs, row);
+    return [{ row, isPresent }];
   }
 
   #isAfter({ startMs }: StatementRow, isPresent: boolean): boolean {

@@ -3,8 +3,8 @@ import { heldRefill } from '../../../core/plan.ts';
 import { holdsExpired } from '../../../core/pockets.ts';
 import type { PlanRecord, RefillRules } from '../../../core/records.ts';
 import { fitsAccount, runningLines } from '../../../core/runningLines.ts';
-import { dayStartOf, type StatementLine } from '../../../core/statement.ts';
-import { requireExact } from '../../../core/statementRows.ts';
+import { type StatementLine } from '../../../core/statement.ts';
+import { isExact } from '../../../core/statementRows.ts';
 import type { Holder } from '../../../storage/port/statements.ts';
 import { type ReadAccount, type Storage, StorageUnavailable } from '../../../storage/port/storage.ts';
 import { plansOf } from '../../planOf.ts';
@@ -108,8 +108,8 @@ export class OpenHolders {
       if (state === undefined) return false;
       const account = accounts[i] ?? 0;
       const stored = (linesOf.get(account) ?? []).map(({ line }) => line);
-      for (const line of stored) requireExact(holder.id, dayStartOf(line.startMs), line);
-      if (!fitsAccount(state, state.pockets ?? null, stored)) return true;
+      // Sums that are not exact fit nothing. Whoever asks for their row is told.
+      if (stored.every(isExact) && !fitsAccount(state, state.pockets ?? null, stored)) return true;
       found.set(holder.id, { account, ...this.#running(state, stored, rules, nowMs) });
       return false;
     });

@@ -30,8 +30,14 @@ const SCHEMA_V1 = [
  */
 export const MIGRATIONS: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
-  { compatibleFrom: 1, sql: OWN_SESSION_FUNCTION, indexes: '' },
+  // Nodes of version 1 do not know credits that are granted without an expiry, and plans that are upgraded.
+  { compatibleFrom: 2, sql: [OWN_SESSION_FUNCTION, replacing(GENERAL_SPEND_FUNCTION)].join('\n'), indexes: '' },
 ];
+
+/** A database that was made before has the function without what was mended in it since. */
+function replacing(made: string): string {
+  return made.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
+}
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

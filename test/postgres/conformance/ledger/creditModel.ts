@@ -157,7 +157,7 @@ export class CreditModel {
     const { move } = holder;
     if (move === null) return;
     holder.move = null;
-    const kept = this.#join(holder, move.planId);
+    const kept = this.#join(holder, move.planId, move.balance);
     if (!kept || holder.account === null || holder.account.isMetered) return;
     const rule = this.rulesOf(holder).findLast(({ fromMs }) => fromMs <= this.#nowMs)?.rule ?? null;
     if (rule !== null) this.#refill(holder, rule);
@@ -165,7 +165,7 @@ export class CreditModel {
   }
 
   /** False: the account was closed or opened by this. */
-  #join(holder: ModelHolder, planId: string | null): boolean {
+  #join(holder: ModelHolder, planId: string | null, balance: Balance): boolean {
     holder.planId = planId;
     const remaining = planId === null ? null : (this.plans.get(planId)?.remaining ?? null);
     if (holder.account === null) {
@@ -173,7 +173,9 @@ export class CreditModel {
       return false;
     }
     if (holder.account.ofPlan && remaining === null) {
-      this.close(holder);
+      const isLeft = balance === 'upgrade' && this.value(holder.account) > holder.account.own;
+      if (isLeft) Object.assign(holder.account, { own: 0, ofPlan: false, fromMs: this.#nowMs });
+      else this.close(holder);
       return false;
     }
     holder.account.fromMs = this.#nowMs;
@@ -189,7 +191,7 @@ export class CreditModel {
 
   assign(holder: ModelHolder, planId: string | null, balance: Balance): void {
     holder.move = null;
-    if (this.#join(holder, planId) && holder.account?.isMetered === false) this.#begin(holder, balance);
+    if (this.#join(holder, planId, balance) && holder.account?.isMetered === false) this.#begin(holder, balance);
   }
 
   open(holder: ModelHolder, own: number, { ofPlan = false, isMetered = false } = {}): void {

@@ -134,7 +134,9 @@ class World {
     keys.push({ id: keyId, secret, holder, isDeleted: false });
   }
 
+  /** None is that of a plan, as soon as it is assigned. */
   #newCounter(holder: ModelHolder) {
+    if (this.#below(2) === 0) return {};
     if (this.#below(8) === 0) {
       this.#model.open(holder, 0, { isMetered: true });
       return { metered: true };
@@ -367,6 +369,8 @@ class World {
     const found = this.#holderOf(of);
     if (found === null) return this.#restores(of);
     const { holder } = found;
+    // A number makes it a counter of the holder's own. Most are to be those of a plan.
+    if ((holder.account?.ofPlan ?? true) && this.#below(6) > 0) return this.#assigns(of);
     const planHas = holder.planId !== null && this.#model.plans.get(holder.planId)?.remaining !== null;
     const how = this.#below(6);
     let patch: object = { remaining: this.#below(30) };
@@ -409,7 +413,8 @@ class World {
     const key = this.#keyOf(of);
     const { account } = key.holder;
     if (key.isDeleted || account === null || account.isMetered) return this.#sets(of);
-    const [op, value] = [this.#pick(['set', 'increment', 'decrement'] as const), this.#below(20)];
+    const ops = ['increment', 'decrement', ...(account.ofPlan ? [] : ['set' as const])] as const;
+    const [op, value] = [this.#pick(ops), this.#below(20)];
     const current = this.#model.value(account);
     const isOfPlan = account.ofPlan;
     if (op === 'set') this.#model.set(key.holder, value);
@@ -568,7 +573,7 @@ class World {
     const [state] = credits === null ? [] : await ledger.read([credits.account]);
     const { account } = holder;
     // Nothing refills a deleted key before somebody restores it. The sweep does not hear of new rules of a plan: readers know them.
-    const isIdle = (isDeleted && state?.pockets === undefined) || (holder.planId !== null && holder.rule === null);
+    const isIdle = isDeleted || (holder.planId !== null && holder.rule === null);
     if (!isDeleted) {
       const shown = id.startsWith('key_')
         ? await this.#engine.keys.get(ACTOR, id)

@@ -150,3 +150,18 @@ describePort('the end of a reservation', (setup) => {
     expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 15 });
   });
 });
+
+describePort('a deleted key with a grant that does not expire', (setup) => {
+  test('is looked at by no sweep, and is refilled when it is restored', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const key = await makeKey(engine, { remaining: 3, refill: every('hourly') });
+    const grant = { amount: 5, expiresAtMs: null, reason: 'bought', idempotencyId: 'payment' };
+    await engine.credits.grant(ACTOR, { keyId: key.keyId }, grant);
+    await engine.deleteKey.delete(ACTOR, key.keyId, false);
+    clock.advance(3 * HOUR_MS);
+    expect(await engine.sweep.run()).toBe(0);
+    await engine.deleteKey.restore(ACTOR, key.keyId);
+    expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 15 });
+  });
+});
