@@ -58,7 +58,7 @@ export class PostgresDataTarget implements DataTarget {
 
   readonly #advice: string;
 
-  private constructor(client: Client, { exportId, lines: line, sha256 = null }: Progress, advice: string) {
+  private constructor(client: Client, { exportId, lines: line, sha256 }: Progress, advice: string) {
     this.#client = client;
     this.#advice = advice;
     this.#exportId = exportId;

@@ -35,8 +35,8 @@ export const MIGRATIONS: readonly Migration[] = [
 ];
 
 /** A database that was made before has the function without what was mended in it since. */
-function replacing(made: string): string {
-  return made.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
+function replacing(sql: string): string {
+  return sql.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
 }
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
