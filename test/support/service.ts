@@ -12,6 +12,9 @@ import { Digester, sha256Of, textReader } from '../../src/system.ts';
 import { VirtualClock } from './clock.ts';
 import { FrontClient } from './frontClient.ts';
 
+/** A test that waits asks again and again, and the clock stands still. */
+const NO_QUOTAS = { KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '1000000' };
+
 export interface TestServiceOptions {
   readonly startsAt?: string | number;
   /** KEYSTILE_... settings. */
@@ -98,7 +101,7 @@ export class TestService {
 
   async open(): Promise<void> {
     const { config, problems } = readConfig({
-      environment: { KEYSTILE_DATA: this.folder, ...this.#options.settings },
+      environment: { KEYSTILE_DATA: this.folder, ...NO_QUOTAS, ...this.#options.settings },
       flags: {},
       readFile: () => '',
     });

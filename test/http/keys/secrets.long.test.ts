@@ -91,8 +91,6 @@ beforeAll(async () => {
       KEYSTILE_METRICS_TOKEN: METRICS_TOKEN,
       KEYSTILE_METRICS_PORT: '0',
       KEYSTILE_ROOT_KEY: CONFIGURED_ROOT_KEY,
-      // The clock stands still.
-      KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '1000000',
     },
   });
   await service.engine.rootKeys.adopt(CONFIGURED_ROOT_KEY);
