@@ -22,7 +22,7 @@ export function requestText(
 ): string {
   return [
     `${method} ${path} HTTP/1.1`,
-    'Host: keystile',
+    'Host: localhost',
     'Content-Type: application/json',
     `X-Forwarded-For: ${client}`,
     ...(rootKey === null ? [] : [`Authorization: Bearer ${rootKey}`]),
