@@ -163,7 +163,9 @@ test('a version that the running nodes cannot work with is refused with their na
   const { code, stdout, stderr } = await breakingStart();
   expect([code, stdout]).toEqual([78, '']);
   expect(stderr).toMatch(
-    /^The database cannot be migrated from schema version 2 to 3 while nodes of an older version run: newer \(node_\w+, version 99\.0\.0\), older \(node_\w+, version [\d.]+\)\. Stop them, then start this one\. A node that was killed counts as running for 10 s\.\n$/,
+    new RegExp(
+      `^The database cannot be migrated from schema version ${SCHEMA_VERSION + 1} to ${SCHEMA_VERSION + 2} while nodes of an older version run: newer \\(node_\\w+, version 99\\.0\\.0\\), older \\(node_\\w+, version [\\d.]+\\)\\. Stop them, then start this one\\. A node that was killed counts as running for 10 s\\.\\n$`,
+    ),
   );
   const { key } = await newKey({ remaining: 1 });
   expect((await newer.verify({ key })).body).toMatchObject({ valid: true });
@@ -177,7 +179,7 @@ test('a node that slept through such a migration answers nothing more, says why 
   next.addToShared(ADDITIVE, BREAKING);
   newer = await start('newest', next.serve);
   older.resume();
-  const sentence = `The database has schema version 3, which needs a program for version 3 or newer; this one is for ${SCHEMA_VERSION}. Start the newer program that migrated it.`;
+  const sentence = `The database has schema version ${SCHEMA_VERSION + 2}, which needs a program for version ${SCHEMA_VERSION + 2} or newer; this one is for ${SCHEMA_VERSION}. Start the newer program that migrated it.`;
   expect(await older.child.exited()).toBe(78);
   expect(older.child.stderr).toContain('the database was migrated past this program: the service stops');
   expect(older.child.stderr).toContain(sentence);

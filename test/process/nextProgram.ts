@@ -62,6 +62,7 @@ export class NextProgram implements Disposable {
     const start = source.indexOf(list);
     const end = source.indexOf('];', start);
     if (start < 0 || end < 0) throw new Error(`${path} has no list of migrations`);
-    writeFileSync(join(this.#checkout, path), `${source.slice(0, end)}, ${entry}${source.slice(end)}`);
+    const entries = source.slice(0, end).trimEnd().replace(/,$/, '');
+    writeFileSync(join(this.#checkout, path), `${entries}, ${entry}${source.slice(end)}`);
   }
 }

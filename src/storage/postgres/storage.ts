@@ -1,3 +1,4 @@
+import { LOCK_TIMEOUT_MS } from './management/changeTransaction.ts';
 import type { AuditEntries } from '../port/auditEntries.ts';
 import type { Events } from '../port/events.ts';
 import type { Reservations } from '../port/reservations.ts';
@@ -54,7 +55,6 @@ import { PostgresCountWriter } from './analytics/countWriter.ts';
 const LOOKUP_CONNECTIONS = 2;
 /** How long a statement of reads and management may take. */
 const STATEMENT_TIMEOUT_MS = 5_000;
-const LOCK_TIMEOUT_MS = 3_000;
 /** After this a connection is dropped: its server may have died silently. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
 /** How long the schema may take to be made or changed. The probes of deploy allow for it. */

@@ -14,6 +14,9 @@ import { accountWrites, creditQueries, readStates, toNumbers } from './accountRo
 import { pocketsQuery, type PocketsRow, storedPockets } from './lockedCredits.ts';
 import { writeQueries } from './writeQueries.ts';
 
+/** How long a statement waits for a lock. */
+export const LOCK_TIMEOUT_MS = 3_000;
+
 /** A record is no longer the one that a change of the transaction was made for. */
 export class Stale extends Error {}
 
@@ -73,7 +76,7 @@ export async function applyTogether(
     const after = new Map(touched.map((account) => [account, states.get(account) ?? null]));
     const accounts = [...accountWrites(after), ...creditQueries(credits.writes)];
     // The number is waited for as long as it takes: others hold it only while they commit.
-    const waits = options.lockWaitMs === null ? [] : [{ text: 'SET LOCAL lock_timeout TO DEFAULT' }];
+    const waits = options.lockWaitMs === null ? [] : [{ text: `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}` }];
     const notes = noteChange({ writes, accounts: [], entries, events }, nowMs);
     isCommitting = true;
     await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
