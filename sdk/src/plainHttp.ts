@@ -13,6 +13,8 @@ export function warnOfPlainHttp(urls: readonly string[], rootKey: string | undef
     .find(({ protocol, hostname }) => protocol === 'http:' && !LOOPBACK.test(hostname));
   if (open === undefined) return;
   hasWarned = true;
+  // Whoever runs the program must see it, and a library has no log of its own.
+  // oxlint-disable-next-line no-console
   console.warn(
     `Keystile: the root key is sent to ${open.origin} over plain HTTP, and everyone on the way can read it. Use an https:// address. In a network that you trust, set KEYSTILE_NETWORK=private.`,
   );

@@ -32,7 +32,14 @@ export function expectations({ plain, reader, credits, limited, disabled }) {
     ['the cost of the route is taken', '/render', bearer(credits), 200, { left: 3 }, {}],
     ['credits that are used up are 429 (1)', '/render', bearer(credits), 200, { left: 1 }, {}],
     ['credits that are used up are 429 (2)', '/render', bearer(credits), 429, { code: 'USAGE_EXCEEDED' }, problem],
-    ['a limit is shown', '/hello', bearer(limited), 200, { left: null }, { 'ratelimit-policy': '"default";q=1' }],
+    [
+      'a limit is shown',
+      '/hello',
+      bearer(limited),
+      200,
+      { left: null },
+      { 'ratelimit-policy': '"default";q=1;w=31622400' },
+    ],
     [
       'a limit that is reached is 429',
       '/hello',

@@ -19,7 +19,7 @@ describe('examples/hono', async () => {
     strictEqual(passed[0].body.report, 'one page');
     deepStrictEqual(refusal(refused), OVER_LIMIT);
     match(refused.headers.get('retry-after'), /^\d+$/);
-    strictEqual(refused.headers.get('ratelimit-policy'), '"reports";q=3');
+    strictEqual(refused.headers.get('ratelimit-policy'), '"reports";q=3;w=86400, "pages";q=100;w=86400');
   });
 
   test('another key has its own count', async () => {

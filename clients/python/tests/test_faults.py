@@ -43,7 +43,7 @@ def test_an_unreachable_host(clients: Clients) -> None:
 
 
 def test_an_unknown_host(clients: Clients) -> None:
-    seen = cause(clients, "http://keystile.invalid")
+    seen = cause(clients, "https://keystile.invalid")
     assert (seen.code, seen.is_certainly_not_done) == ("UNREACHABLE", True)
 
 
