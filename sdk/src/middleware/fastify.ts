@@ -13,8 +13,7 @@ declare module 'fastify' {
 
 /** Makes `request.keystile` known. Register it once: `await app.register(keystile)`. */
 export async function keystile(app: FastifyInstance): Promise<void> {
-  // Fastify wants a value for requests that `protect` has not seen yet.
-  app.decorateRequest('keystile', null as unknown as Passed);
+  app.decorateRequest('keystile');
 }
 // Fastify then gives the decorator to the whole app, not only to this plugin.
 Object.assign(keystile, { [Symbol.for('skip-override')]: true });
