@@ -9,6 +9,8 @@ export const MAX_ENVIRONMENT_LENGTH = 256;
 export const MAX_ID_LENGTH = 128;
 
 export const MAX_META_BYTES = 16 * 1024;
+/** Problems in one answer: a small request must not cause a large answer. */
+export const MAX_ISSUES = 10;
 /** The JSON of metadata in the audit log. Of longer ones the log keeps a digest and the length. */
 export const MAX_AUDITED_BYTES = 1024;
 /** The same for a list. No request of management but those for many keys is longer. */

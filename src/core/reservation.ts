@@ -89,7 +89,10 @@ export type UserEnding = (
   | { readonly kind: 'settle'; readonly cost: number; readonly allowOverage: boolean }
   | { readonly kind: 'release' }
 ) & {
-  /** The epochs that run under the rules in force, of those accounts that have a rule. What it knows of when refills are due may be older. */
+  /**
+   * The epochs that run under the rules in force, of those accounts that have a rule. When a plan gets
+   * another rule, the accounts of its holders still know the refills of the old one.
+   */
   readonly epochs?: readonly AccountEpoch[];
 };
 

@@ -3,11 +3,9 @@ import { Compile } from 'typebox/compile';
 import { Errors } from 'typebox/schema';
 import { Settings } from 'typebox/system';
 
+import { MAX_ISSUES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { missing, notExpected, type SchemaNode, unknownField } from './issueWords.ts';
-
-/** Problems in one answer: a small request must not cause a large answer. */
-export const MAX_ISSUES = 10;
 
 Settings.Set({ maxErrors: MAX_ISSUES });
 

@@ -4,7 +4,7 @@ import { MAX_RIGHTS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
-import { MAX_ISSUES } from '../request/explain.ts';
+import { MAX_ISSUES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../shapes/schema/described.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';

@@ -1,7 +1,7 @@
 import { MAX_PERMISSION_LENGTH, MAX_QUERY_PARTS } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import type { PermissionQuery } from '../../core/permissions.ts';
-import { MAX_ISSUES } from '../request/explain.ts';
+import { MAX_ISSUES } from '../../core/bounds.ts';
 import { given } from '../request/issueWords.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { lengthOf } from '../request/textRules.ts';

@@ -1,4 +1,3 @@
-import { LOCK_TIMEOUT_MS } from './management/changeTransaction.ts';
 import type { AuditEntries } from '../port/auditEntries.ts';
 import type { Events } from '../port/events.ts';
 import type { Reservations } from '../port/reservations.ts';
@@ -42,6 +41,7 @@ import { Pool } from './connection/pool.ts';
 import { refuseUnusable } from './move/notes.ts';
 import { PostgresWriter } from './management/writer.ts';
 import { PostgresReader } from './management/reader.ts';
+import { LOCK_TIMEOUT_MS } from './management/changeTransaction.ts';
 import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { notPrepared } from './schema/migrationFailures.ts';
 import { MissingRight } from './connection/wrongServer.ts';

@@ -3,7 +3,8 @@ import * as fc from 'fast-check';
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-import { explain, explainInSteps, isValid, MAX_ISSUES } from '../../../src/http/request/explain.ts';
+import { MAX_ISSUES } from '../../../src/core/bounds.ts';
+import { explain, explainInSteps, isValid } from '../../../src/http/request/explain.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';
 import { ReserveBody } from '../../../src/http/verify/reserveBody.ts';

@@ -1,3 +1,4 @@
+import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import { heldMaxKeys } from '../../../core/plan.ts';
 import type { IdentityRecord } from '../../../core/records.ts';
@@ -9,7 +10,6 @@ import type { CreateKey } from './createKey.ts';
 import type { KeyPatch } from './keyInput.ts';
 import { joinOf, tooManyKeys } from './joinIdentity.ts';
 import type { KeyProblem } from './keyProblems.ts';
-import { MAX_EXPLAINED } from './newIdentities.ts';
 
 /** The owners that keys of one call name. Each is found or drafted once, and joined once. */
 export class KeyOwners {
@@ -44,7 +44,7 @@ export class KeyOwners {
         operation: 'api.create_key',
         present: null,
         mustExist: mustExist.has(externalId),
-        explains: refused < MAX_EXPLAINED,
+        explains: refused < MAX_ISSUES,
       } as const;
       try {
         owners.set(externalId, await createKey.foundOrDrafted(draft, actor, owner, found.get(externalId) ?? null));

@@ -15,8 +15,6 @@ import { openedByPlan } from '../change/counters.ts';
 const NEIGHBOURS = 50;
 /** For a longer name, none is looked for: there are many names near to it, and comparing them takes long. */
 const MAX_NEAR_LENGTH = 64;
-/** So many of the names in one request are explained with one that is near. */
-export const MAX_EXPLAINED = 10;
 
 /** Makes identities: by themselves, and for keys whose owner is new. */
 export class NewIdentities {

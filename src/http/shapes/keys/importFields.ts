@@ -6,7 +6,7 @@ import type { Actor } from '../../../engine/admin/change/actor.ts';
 import type { ImportedKey } from '../../../engine/admin/imports/prepareImport.ts';
 import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../../engine/engine.ts';
-import { MAX_ISSUES } from '../../request/explain.ts';
+import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { badFields, placed, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { CREATION_FIELDS } from './creationFields.ts';
 import { component, EXPECTED, field, optional } from '../schema/described.ts';

@@ -7,7 +7,7 @@ import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
 import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
-import { MAX_ISSUES } from '../../request/explain.ts';
+import { MAX_ISSUES } from '../../../core/bounds.ts';
 import type { AlertsInput } from '../counters/alertFields.ts';
 import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from '../counters/creditFields.ts';

@@ -5,7 +5,7 @@ import { AppError, type Issue } from '../../../core/errors.ts';
 import type { Actor } from '../../../engine/admin/change/actor.ts';
 import type { NewKey } from '../../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../../engine/engine.ts';
-import { MAX_ISSUES } from '../../request/explain.ts';
+import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { CREATION_FIELDS, KeyPrefix, Recoverable } from './creationFields.ts';
 import { optional } from '../schema/described.ts';
 import { badFields, placed, refuseRecoverable, reservedPrefix, toKeyPatch, withoutEmpty } from './keyFields.ts';
