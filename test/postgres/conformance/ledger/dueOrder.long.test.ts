@@ -14,9 +14,11 @@ import { CreditModel, HOUR_MS, type ModelHolder, type ModelReservation, type Rul
 
 /** Customers whose calls are made at the same time. */
 const CASES = 40;
-const STEPS = timesAsMany(3_000);
+/** Of one world. A failure is found again with the seed of its world alone. */
+const STEPS = 3_000;
 const DAY_MS = 24 * HOUR_MS;
-const SEED = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+const FIRST_SEED = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
+const SEEDS = Array.from({ length: timesAsMany(1) }, (_, i) => FIRST_SEED + i);
 
 /** Mulberry32. */
 function randomFrom(start: number): () => number {
@@ -635,17 +637,17 @@ async function orCode<T>(answer: Promise<T>): Promise<T | string> {
 }
 
 describePort('everything that is due', (setup) => {
-  test(
-    'happens at its instant and in its order, whatever is called first and whoever sweeps',
-    async () => {
+  test.each(SEEDS)(
+    'happens at its instant and in its order, whatever is called first and whoever sweeps (seed %d)',
+    async (seed) => {
       const { storage, clock } = setup();
-      const world = new World(storage, clock, randomFrom(SEED));
+      const world = new World(storage, clock, randomFrom(seed));
       await world.start();
       while (world.steps < STEPS) await world.round();
       await world.sweep();
       await world.compareEvents();
       expect(world.steps).toBeGreaterThanOrEqual(STEPS);
     },
-    timesAsMany(300_000),
+    300_000,
   );
 });
