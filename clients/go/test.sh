@@ -1,5 +1,6 @@
 #!/bin/sh
 # Starts the service of this checkout, checks the format and the code, runs the tests, and prints `N passed, M failed` last.
+# With the argument `build` it only compiles what a run needs, which takes most of the time of a first one.
 set -u
 cd "$(dirname "$0")" || exit 1
 tools="$PWD/.tools"
@@ -43,8 +44,25 @@ is_formatted() {
   unformatted=$(gofmt -l .) && [ -z "$unformatted" ] || { echo "not formatted: $unformatted"; return 1; }
 }
 
+install_staticcheck() {
+  [ -x "$tools/staticcheck-$staticcheck_version" ] && return
+  mkdir -p "$tools"
+  GOBIN="$tools" go install "honnef.co/go/tools/cmd/staticcheck@$staticcheck_version" >"$folder/install" 2>&1 &&
+    mv "$tools/staticcheck" "$tools/staticcheck-$staticcheck_version"
+}
+
 command -v go >/dev/null || fail 'go is missing: install Go 1.23 or later'
 command -v node >/dev/null || fail 'node is missing: install Node 20 or later'
+
+race=-race
+if ! command -v "$(go env CC)" >/dev/null; then
+  race=
+fi
+if [ "${1-}" = build ]; then
+  go test $race -run '^$' ./... >/dev/null 2>&1
+  install_staticcheck
+  exit
+fi
 
 # The service and the tests have only the settings that are given here.
 for name in $(env | sed -n 's/^\(KEYSTILE_[A-Z0-9_]*\)=.*/\1/p'); do unset "$name"; done
@@ -63,22 +81,14 @@ export TEST_KEYSTILE_URL
 
 check gofmt is_formatted
 check 'go vet' go vet ./...
-if [ ! -x "$tools/staticcheck-$staticcheck_version" ]; then
-  mkdir -p "$tools"
-  GOBIN="$tools" go install "honnef.co/go/tools/cmd/staticcheck@$staticcheck_version" >"$folder/install" 2>&1 &&
-    mv "$tools/staticcheck" "$tools/staticcheck-$staticcheck_version"
-fi
+install_staticcheck
 if [ -x "$tools/staticcheck-$staticcheck_version" ]; then
   check staticcheck "$tools/staticcheck-$staticcheck_version" ./...
 else
   echo 'note  staticcheck cannot be installed here and was not run'
 fi
 
-race=-race
-if ! command -v "$(go env CC)" >/dev/null; then
-  race=
-  echo 'note  no C compiler: the tests run without the race detector'
-fi
+[ -n "$race" ] || echo 'note  no C compiler: the tests run without the race detector'
 go test $race -timeout 180s -count=1 -v ./... >"$folder/tests" 2>&1
 code=$?
 # Each leaf counts: a test with subtests is not counted beside them.
