@@ -40,7 +40,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   );
   if (command === undefined) return listCommands(words, io);
   const rest = words.slice(command.name.split(' ').length);
-  const { flags, operands } = parseFlags(rest, flagsOf(command));
+  const { flags, operands } = parseFlags(rest, flagsOf(command), command.formerFlags);
   if (flags.has('help')) {
     io.out(commandHelp(command));
     return EXIT.OK;
