@@ -33,11 +33,14 @@ function valueWord({ kind }: EndpointField, value: unknown): string {
 /** The short ways to write an object. undefined: this one has none. */
 const SHORT: Partial<Record<EndpointField['kind'], (fields: Record<string, unknown>) => string | undefined>> = {
   reference: (fields) => (isOf(fields, 'name') || isOf(fields, 'id') ? String(Object.values(fields)[0]) : undefined),
-  refill: (fields) => (isOf(fields, 'interval', 'amount') ? `${fields['interval']}:${fields['amount']}` : undefined),
+  refill: (fields) =>
+    isOf(fields, 'interval', 'amount') ? `${String(fields['interval'])}:${String(fields['amount'])}` : undefined,
   rate: ({ async, ...fields }) =>
     isOf(fields, 'limit', 'duration') ? `${rateWords(fields)}${modeWord(async)}` : undefined,
   namedRate: ({ async, ...fields }) =>
-    isOf(fields, 'name', 'limit', 'duration') ? `${fields['name']}=${rateWords(fields)}${modeWord(async)}` : undefined,
+    isOf(fields, 'name', 'limit', 'duration')
+      ? `${String(fields['name'])}=${rateWords(fields)}${modeWord(async)}`
+      : undefined,
 };
 
 function isOf(fields: object, ...names: readonly string[]): boolean {
@@ -45,7 +48,7 @@ function isOf(fields: object, ...names: readonly string[]): boolean {
 }
 
 function rateWords({ limit, duration }: Record<string, unknown>): string {
-  return `${limit}/${showDuration(Number(duration)).replace(/^1(?=[a-z])/, '')}`;
+  return `${String(limit)}/${showDuration(Number(duration)).replace(/^1(?=[a-z])/, '')}`;
 }
 
 function modeWord(async: unknown): string {

@@ -94,7 +94,7 @@ const REPEATED = new Set(['refillRate', 'refillInterval']);
 
 /** `requests: 7 left of 10 in 1s, strict, reset 2030-01-01 00:00:00 UTC`. */
 function limitText(answer: EndpointAnswer, value: Fields): string | null {
-  const { name, limit, remaining, duration, async, ...rest } = value;
+  const { name, limit, remaining, duration, async, autoApply, ...rest } = value;
   if (typeof limit !== 'number' || (typeof duration !== 'number' && typeof remaining !== 'number')) return null;
   const left = typeof remaining === 'number' ? `${remaining} left of ` : '';
   const window = typeof duration === 'number' ? ` in ${showDuration(duration)}` : '';
@@ -102,7 +102,8 @@ function limitText(answer: EndpointAnswer, value: Fields): string | null {
     if (REPEATED.has(member) || given === false) return [];
     return given === true ? [labelOf(answer, member)] : [`${labelOf(answer, member)} ${shown(answer, member, given)}`];
   });
-  const words = [`${left}${limit}${window}`, ...(async === false ? ['strict'] : []), ...more].join(', ');
+  const mode = [...(async === false ? ['strict'] : []), ...(autoApply === false ? ['only where it is named'] : [])];
+  const words = [`${left}${limit}${window}`, ...mode, ...more].join(', ');
   return typeof name === 'string' ? `${name}: ${words}` : words;
 }
 

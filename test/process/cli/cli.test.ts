@@ -203,9 +203,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         );
       }
       const first = await here.ok('key', 'list', '--api', own, '--limit', '2');
-      expect(first).toMatch(
-        /^ID +START +NAME +OWNER ID +ENABLED +REMAINING +METERED +LIMIT +EXPIRES +CREATED AT\n/,
-      );
+      expect(first).toMatch(/^ID +START +NAME +OWNER ID +ENABLED +REMAINING +METERED +LIMIT +EXPIRES +CREATED AT\n/);
       expect(first).toContain(`\n2 of 3 keys. Next page: --cursor ${made[1]}. All pages: --all.\n`);
       const second = await here.json('key', 'list', '--api', own, '--limit', '2', '--cursor', made[1] ?? '');
       expect(second).toEqual({ keys: [expect.objectContaining({ id: made[2] })], total: 3 });
