@@ -36,6 +36,9 @@ interface Given {
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
 
+/** Settings that were removed, and why they have no effect. Each is ignored for one minor version, so that an upgrade does not fail. */
+const REMOVED = new Map([['KEYSTILE_HTTP_SERVER', 'the service always uses its own HTTP server']]);
+
 export function readConfig(sources: ConfigSources): ConfigReading {
   const problems: string[] = [];
   const notes: string[] = [];
@@ -94,7 +97,7 @@ function gotOf(setting: Setting, text: string): string {
   return 'isSecret' in VARIABLES[setting] || text === '' ? '' : `, got ${repeatable(text)}`;
 }
 
-/** Reports unknown names. Ignores the variables that Kubernetes sets for a Service called keystile. */
+/** Reports unknown names. Ignores settings that were removed, and the variables that Kubernetes sets for a Service called keystile. */
 function usable(
   environment: ConfigSources['environment'],
   problems: string[],
@@ -107,7 +110,9 @@ function usable(
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('KEYSTILE_') || value === undefined) continue;
-    if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
+    const removed = REMOVED.get(name);
+    if (removed !== undefined) notes.push(`${name} is ignored: ${removed}. Remove this variable.`);
+    else if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
       notes.push(`${name} is ignored: Kubernetes sets such names for a Service.`);
     } else if (known.includes(name)) kept[name] = value;
     else {
@@ -200,11 +205,6 @@ function contradictions(config: Partial<Config>): string[] {
   ) {
     const [given, missing] = config.tlsKey === null ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
     found.push(`KEYSTILE_TLS_${given} is set without KEYSTILE_TLS_${missing}. Set both, or none.`);
-  }
-  if (config.httpServer === 'runtime' && config.tlsCert != null) {
-    found.push(
-      'KEYSTILE_HTTP_SERVER=runtime does not speak TLS. Remove it, or remove KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY.',
-    );
   }
   return found;
 }

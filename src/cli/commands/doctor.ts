@@ -50,7 +50,8 @@ function located(outcome: Outcome, flags: Flags): Outcome {
 /** A configuration that is wrong is found by a check of its own, like everything else. */
 async function readConfiguration({ io, flags }: Call): Promise<ReadConfiguration> {
   try {
-    return { config: (await readSettings(io, flags)).config };
+    const { config, notes } = await readSettings(io, flags);
+    return { config, settingNotes: notes };
   } catch (error) {
     if (error instanceof WrongSettings) return { settingProblems: error.lines };
     throw error;
