@@ -39,6 +39,20 @@ const SETTINGS = Object.keys(VARIABLES) as Setting[];
 /** Settings that were removed, and why they have no effect. Each is ignored for one minor version, so that an upgrade does not fail. */
 const REMOVED = new Map([['KEYSTILE_HTTP_SERVER', 'the service always uses its own HTTP server']]);
 
+/** What the service says of settings that were removed and are still set. */
+export function removedIn(environment: ConfigSources['environment']): string[] {
+  const given = [...REMOVED].filter(([name]) => environment[name] !== undefined);
+  return given.map(([name, reason]) => `${name} is ignored: ${reason}. Remove this variable.`);
+}
+
+/** Their flags, each with the reason. Who writes one is told. */
+export const REMOVED_FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
+  [...REMOVED].map(([name, reason]) => [
+    name.replace('KEYSTILE_', '').toLowerCase().replaceAll('_', '-'),
+    `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
+  ]),
+);
+
 export function readConfig(sources: ConfigSources): ConfigReading {
   const problems: string[] = [];
   const notes: string[] = [];
@@ -107,12 +121,12 @@ function usable(
     const { name } = VARIABLES[setting];
     return 'isSecret' in VARIABLES[setting] ? [name, `${name}_FILE`] : [name];
   });
+  notes.push(...removedIn(environment));
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('KEYSTILE_') || value === undefined) continue;
-    const removed = REMOVED.get(name);
-    if (removed !== undefined) notes.push(`${name} is ignored: ${removed}. Remove this variable.`);
-    else if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
+    if (REMOVED.has(name)) continue;
+    if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
       notes.push(`${name} is ignored: Kubernetes sets such names for a Service.`);
     } else if (known.includes(name)) kept[name] = value;
     else {

@@ -120,7 +120,7 @@ export interface Facts {
   /** What is wrong with the settings, one sentence each. */
   readonly settingProblems: readonly string[];
   /** Which variables are ignored, and why, one sentence each. */
-  readonly settingNotes: readonly string[];
+  readonly removedSettings: readonly string[];
   readonly port: PortFact;
   readonly metricsPort: PortFact;
   readonly openFiles: OpenFilesFact;
@@ -167,7 +167,7 @@ export const FACT_NAMES = Object.keys({
   nowMs: true,
   config: true,
   settingProblems: true,
-  settingNotes: true,
+  removedSettings: true,
   port: true,
   metricsPort: true,
   openFiles: true,

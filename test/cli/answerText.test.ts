@@ -85,6 +85,28 @@ describe('objects are told in words', () => {
     );
   });
 
+  test('of several limits, the one that refused', () => {
+    const result = { name: 'hits', limit: 1, remaining: 0, reset: 0 };
+    const answer = {
+      success: false,
+      results: [
+        { ...result, success: false },
+        { ...result, success: true },
+      ],
+    };
+    const told = text('ratelimits.multiLimit', answer);
+    expect(told).toContain('results  hits: 0 left of 1, reset 1970-01-01 00:00:00 UTC, success no\n');
+    expect(told).toContain('results  hits: 0 left of 1, reset 1970-01-01 00:00:00 UTC, success\n');
+  });
+
+  test('what a check of a verification found, and which counters it moved', () => {
+    const counters = [{ name: 'credits', of: 'key', taken: 1, remaining: 2 }];
+    const check = { check: 'credits of the key', result: 'passed', text: 'Enough was left.', counters };
+    expect(text('keys.verifyKey', { explanation: [check] })).toBe(
+      'explanation  credits of the key: passed. Enough was left. (counters name credits, of key, taken 1, remaining 2)\n',
+    );
+  });
+
   test('a refill, and when it comes next', () => {
     const refill = {
       interval: 'weekly',
@@ -95,17 +117,17 @@ describe('objects are told in words', () => {
       mode: 'add',
       max: 200,
     };
-    expect(text('keys.getKey', { refill: { ...refill, nextRefillAt: 0 } })).toBe(
-      'refill  weekly on Friday adds 50 up to 200 (UTC), next refill at 1970-01-01 00:00:00 UTC\n',
+    expect(text('keys.getKey', { refill: { ...refill, nextRefillAt: 0 } })).toStartWith(
+      'refill   weekly on Friday adds 50 up to 200 (UTC), next refill at 1970-01-01 00:00:00 UTC\n',
     );
     expect(text('keys.getKey', { refill: { interval: 'daily', amount: 5, mode: 'restore' } })).toBe(
-      'refill  daily to 5\n',
+      'refill   daily to 5\nexpires  never\n',
     );
   });
 
   test('metadata stays JSON, and any other object tells each of its members', () => {
     expect(text('keys.getKey', { meta: { limit: 1, duration: 2 }, alerts: { expiresWithinMs: 60_000 } })).toBe(
-      'meta    {"limit":1,"duration":2}\nalerts  expires within 1m\n',
+      'meta     {"limit":1,"duration":2}\nalerts   expires within 1m\nexpires  never\n',
     );
   });
 

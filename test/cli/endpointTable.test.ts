@@ -85,6 +85,23 @@ describe('what a route says about its command agrees with what its documentation
     expect(command.shownOnce !== undefined).toBe(isSecret);
   });
 
+  test('what deletes, revokes or ends always asks, and what replaces a secret asks when the old one ends at once', () => {
+    for (const { command, fields, asksFirst } of TABLE) {
+      const takesAway = / (?:delete|revoke|end)/.test(command);
+      const endsSecret = fields.some(({ member }) => member === 'overlapMs');
+      expect([command, asksFirst]).toEqual([command, takesAway ? 'always' : endsSecret ? 'withoutOverlap' : undefined]);
+    }
+  });
+
+  test('what can say no, alone or of several, ends with its own exit code', () => {
+    const saysNo = COMMANDED.filter(({ response }) => {
+      const { properties = {} } = response as { properties?: Record<string, { type?: string }> };
+      return ['valid', 'success'].some((name) => properties[name]?.type === 'boolean');
+    });
+    expect(saysNo.map(({ path }) => path)).toContain('/v1/keys.verifyKey');
+    for (const { path, command } of saysNo) expect([path, command?.refuses]).toEqual([path, expect.any(String)]);
+  });
+
   test('what is named there is a field of the request or of the answer', () => {
     const unknown = COMMANDED.flatMap(({ path, command = {}, request, response }) => {
       const { flags = {}, columns = [], columnsIfAny = [], absent = {}, shownOnce, refuses } = command;

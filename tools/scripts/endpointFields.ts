@@ -5,6 +5,12 @@ import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
 import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
+/**
+ * The fields of a command, from the schema of its request. What the schema does not say is read from its words: a time from "unix
+ * milliseconds", a list that can be emptied from "`[]`", a switch without an opposite from "false when absent". Tests compare each example
+ * with the request that it makes.
+ */
+
 /** The part of JSON Schema that requests and answers use. */
 export interface Schema {
   readonly type?: string;
@@ -185,8 +191,15 @@ function withoutTwins(text: string): string {
     .replaceAll(/ ?Give (?:either|one of) (?:--[a-z-]+|[A-Z]+)\./g, '');
 }
 
+/** A field of another record, such as `ipAllowlist`, is an ip allowlist. */
+function inWords(name: string): string {
+  return /^[a-z]+(?:[A-Z][a-z]+)+$/.test(name)
+    ? name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    : name;
+}
+
 export function nameIn(word: string, fields: readonly EndpointField[]): string {
   const found = fields.find(({ member, byId }) => member === word || byId?.member === word);
-  if (found === undefined) return commandNamed(word) ?? word;
+  if (found === undefined) return commandNamed(word) ?? inWords(word);
   return found.operand?.replaceAll(/[[\]]/g, '') ?? `--${found.flag}`;
 }

@@ -8,7 +8,7 @@ import { readCertificate, readMetricsPort, readOpenFiles, readPort } from './mac
 import { findRunning, type Running } from './running.ts';
 import { gatherShared } from './sharedFacts.ts';
 
-type ValidConfiguration = Pick<Facts, 'config' | 'settingNotes'>;
+type ValidConfiguration = Pick<Facts, 'config' | 'removedSettings'>;
 
 /** The configuration, or what is wrong with it. */
 export type ReadConfiguration = ValidConfiguration | Pick<Facts, 'settingProblems'>;
@@ -31,10 +31,10 @@ function named(outcome: Outcome, { origins }: Config): Outcome {
 
 /** What this shell and this machine say is about another service. */
 function ofElsewhere({ readiness, unasked }: Running): GatheredFacts {
-  return { ...noneKnown(FACT_NAMES, unasked.because), settingProblems: [], settingNotes: [], readiness };
+  return { ...noneKnown(FACT_NAMES, unasked.because), settingProblems: [], removedSettings: [], readiness };
 }
 
-async function gatherAll({ config, settingNotes }: ValidConfiguration, running: Running): Promise<GatheredFacts> {
+async function gatherAll({ config, removedSettings }: ValidConfiguration, running: Running): Promise<GatheredFacts> {
   const { databaseUrl } = config;
   const parts = await Promise.all([
     orNoneKnown(['port'], async () => ({ port: await readPort(config, running) })),
@@ -52,7 +52,7 @@ async function gatherAll({ config, settingNotes }: ValidConfiguration, running: 
   return {
     config,
     settingProblems: [],
-    settingNotes,
+    removedSettings,
     ...ofRunning,
     ...port,
     ...metricsPort,
@@ -77,7 +77,7 @@ async function orNoneKnown<N extends FactName>(
 }
 
 function withoutConfiguration(settingProblems: readonly string[]): GatheredFacts {
-  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems, settingNotes: [] };
+  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems, removedSettings: [] };
 }
 
 /** What the running service finds counts: it knows its own settings, which this shell may not have. */

@@ -68,9 +68,9 @@ function shown(answer: EndpointAnswer, name: string, value: unknown): string {
 
 /** What each kind of object says in words, in the order in which they are tried. */
 const OBJECT_WORDS: readonly ((answer: EndpointAnswer, value: Fields) => string | null)[] = [
-  (answer, value) => limitText(answer, value),
-  (answer, value) => refillText(answer, value),
-  (_, value) => checkText(value),
+  limitText,
+  refillText,
+  checkText,
   (_, value) => ownerText(value),
 ];
 
@@ -92,6 +92,9 @@ function membersText(answer: EndpointAnswer, value: Fields): string {
 /** What an answer repeats for older programs. */
 const REPEATED = new Set(['refillRate', 'refillInterval']);
 
+/** What is told of a limit only where it is true. */
+const USUALLY_FALSE = new Set(['exceeded', 'notify', 'shared']);
+
 /** `requests: 7 left of 10 in 1s, strict, reset 2030-01-01 00:00:00 UTC`. */
 function limitText(answer: EndpointAnswer, value: Fields): string | null {
   const { name, limit, remaining, duration, async, autoApply, ...rest } = value;
@@ -99,7 +102,7 @@ function limitText(answer: EndpointAnswer, value: Fields): string | null {
   const left = typeof remaining === 'number' ? `${remaining} left of ` : '';
   const window = typeof duration === 'number' ? ` in ${showDuration(duration)}` : '';
   const more = Object.entries(rest).flatMap(([member, given]) => {
-    if (REPEATED.has(member) || given === false) return [];
+    if (REPEATED.has(member) || (given === false && USUALLY_FALSE.has(member))) return [];
     return given === true ? [labelOf(answer, member)] : [`${labelOf(answer, member)} ${shown(answer, member, given)}`];
   });
   const mode = [...(async === false ? ['strict'] : []), ...(autoApply === false ? ['only where it is named'] : [])];
@@ -123,8 +126,10 @@ function refillText(answer: EndpointAnswer, value: Fields): string | null {
 }
 
 /** What one check of a verification found. */
-function checkText({ check, result, text }: Fields): string | null {
-  return typeof check === 'string' && typeof text === 'string' ? `${check}: ${String(result)}. ${text}` : null;
+function checkText(answer: EndpointAnswer, { check, result, text, ...more }: Fields): string | null {
+  if (typeof check !== 'string' || typeof text !== 'string') return null;
+  const counters = membersText(answer, more);
+  return `${check}: ${String(result)}. ${text}${counters === '' ? '' : ` (${counters})`}`;
 }
 
 /** The owner of a record by your own id. */

@@ -52,19 +52,18 @@ function examplesOf(endpoint: Endpoint): string[] {
 async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const { io, flags, operands, isJson } = call;
   const [operand = ''] = hasSecret(endpoint) ? [] : operands;
-  const placeholder = hasSecret(endpoint) ? { secret: '' } : {};
-  // The flags are checked before anything is asked for.
-  const checked = toBody(endpoint, { flags, operands, ...placeholder });
+  // The flags are checked before anything is asked for. A secret takes its place afterwards.
+  const body = toBody(endpoint, { flags, operands, secret: '' });
   const { config, environment } = await readClientSettings(io, flags);
   const key = { operand: operands[0], variable: environment[KEY_VARIABLE] };
   if (hasSecret(endpoint) && flags.text('root-key') === STDIN && isKeyPiped(io, key))
     throw misused('Only one secret can come from standard input. Give the others as variables or files.');
-  if (asksFirst(endpoint, checked)) {
+  if (asksFirst(endpoint, body)) {
     const what = question(endpoint, [...(operand === '' ? [] : [operand]), ...givenFlags(endpoint, flags)]);
     await confirm(call, endpoint.command, what, serviceOf(config));
   }
-  const secret = hasSecret(endpoint) ? { secret: await loadKey(io, { command: endpoint.command, ...key }) } : {};
-  const body = toBody(endpoint, { flags, operands, ...secret });
+  const secret = endpoint.fields.find(({ kind }) => kind === 'secret');
+  if (secret !== undefined) body[secret.member] = await loadKey(io, { command: endpoint.command, ...key });
   const rootKey = endpoint.needsNoRootKey === true ? config.rootKey : await loadRootKey(io, config);
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
   const answer = await usingService(await findService(config), rootKey, (ask) =>
@@ -91,10 +90,16 @@ function question({ summary, asksFirst: when }: Endpoint, given: readonly string
 
 /** What the flags of the command line say: some decide how much is lost. */
 function givenFlags(endpoint: Endpoint, flags: Flags): string[] {
-  return Object.entries(flagsOf(endpoint)).flatMap(([name, { value }]) => {
+  return Object.entries(flagsOf(endpoint)).flatMap(([name, { value, meaning }]) => {
     if (!flags.has(name) || name in YES_FLAG) return [];
-    return value === null ? [`--${name}`] : flags.list(name).map((text) => `--${name} ${text}`);
+    if (value === null) return [`--${name} (${firstSentence(meaning)})`];
+    return flags.list(name).map((text) => `--${name} ${text}`);
   });
+}
+
+function firstSentence(text: string): string {
+  const [first = ''] = text.split(/\.(?: |$)/);
+  return `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
 }
 
 /** Page after page. The list of events has a cursor on its last page too, which is empty. */

@@ -22,6 +22,7 @@ export const listKeys = defineRoute({
   command: {
     name: 'key list',
     flags: { ...KEY_FLAGS, decrypt: null, revalidateKeysCache: null },
+    absent: { expires: 'never' },
     columns: ['id', 'start', 'name', 'ownerId', 'enabled', 'remaining', 'metered', 'ratelimit', 'expires', 'createdAt'],
   },
   request: strict({

@@ -24,7 +24,7 @@ export const getKey = defineRoute({
   summary: 'Read one key.',
   description: 'Its secret is not stored and cannot be read.',
   rights: ['api.<apiId>.read_key'],
-  command: { flags: { ...KEY_FLAGS, decrypt: null } },
+  command: { flags: { ...KEY_FLAGS, decrypt: null }, absent: { expires: 'never' } },
   request: strict({ keyId: KeyId, decrypt: Decrypt }),
   response: KeyDetailsObject,
   example: {

@@ -268,7 +268,10 @@ describe('what takes something away asks first', () => {
       expect(err).toContain(`${words.startsWith('root-key') ? data() : where()}. Continue?`);
     }
     const all = await run(`api delete-keys ${apiId} --permanent`, 'n');
-    expect(all.err).toStartWith(`Delete all keys of an api at once: ${apiId} --permanent${where()}. Continue?`);
+    expect(all.err).toStartWith(`Delete all keys of an api at once: ${apiId} --permanent (`);
+    const forGood = await run(`key delete ${keyId} --permanent`, 'n');
+    const meaning = 'the record of the key is removed too, and the key cannot be restored';
+    expect(forGood.err).toStartWith(`Delete a key: ${keyId} --permanent (${meaning})${where()}. Continue?`);
     expect((await run(`key get ${keyId}`)).code).toBe(0);
   });
 

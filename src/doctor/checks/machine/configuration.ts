@@ -2,10 +2,10 @@ import { defineCheck } from '../../check.ts';
 
 export const configuration = defineCheck({
   name: 'configuration',
-  meaning: 'Every setting is known and has a valid value, and none is ignored.',
+  meaning: 'Every setting is known and has a valid value, and none is ignored because it was removed.',
   severity: 'problem',
-  needs: ['settingProblems', 'settingNotes'],
-  find({ settingProblems, settingNotes }) {
+  needs: ['settingProblems', 'removedSettings'],
+  find({ settingProblems, removedSettings }) {
     const command = 'keystile serve --show-config';
     if (settingProblems.length > 0) {
       return {
@@ -14,11 +14,11 @@ export const configuration = defineCheck({
         command,
       };
     }
-    if (settingNotes.length === 0) return null;
+    if (removedSettings.length === 0) return null;
     return {
       severity: 'advice',
-      text: settingNotes.join(' '),
-      fix: 'Correct these settings, or remove them where they are set. The service runs without them.',
+      text: removedSettings.join(' '),
+      fix: 'Remove them where they are set. The service runs without them.',
       command,
     };
   },
