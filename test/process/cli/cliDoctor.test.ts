@@ -183,7 +183,7 @@ describe('keystile doctor without a server', () => {
       expect([code, err]).toEqual([1, '']);
       const pad = ' '.repeat(35);
       expect(out).toStartWith(
-        'ok           configuration         Every setting is known and has a valid value, and none is ignored.\n',
+        'ok           configuration         Every setting is known and has a valid value, and none was removed.\n',
       );
       expect(out).toContain('not checked  queue                 because no server runs\n');
       expect(out).toContain(

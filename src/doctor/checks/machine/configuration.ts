@@ -2,7 +2,7 @@ import { defineCheck } from '../../check.ts';
 
 export const configuration = defineCheck({
   name: 'configuration',
-  meaning: 'Every setting is known and has a valid value, and none is ignored because it was removed.',
+  meaning: 'Every setting is known and has a valid value, and none was removed.',
   severity: 'problem',
   needs: ['settingProblems', 'removedSettings'],
   find({ settingProblems, removedSettings }) {
