@@ -10,6 +10,7 @@ import { openDurably } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { missingRefusal, refuseLostCommits } from '../../storage/sqlite/ledger/commitNumber.ts';
 import { refuseOtherVersion } from '../../storage/sqlite/move/readData.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
 import { readLastCommit } from '../../storage/sqlite/recovery/replayLog.ts';
 import { wallClockMs } from '../../system.ts';
 import { failed } from '../cliError.ts';
@@ -35,7 +36,7 @@ export async function releaseMove(config: Config): Promise<boolean> {
   if (config.databaseUrl !== null) return (await LOAD_POSTGRES.hold()).releaseMoved(config.databaseUrl, wallClockMs());
   requireDatabase(config);
   // Without the lock: a service that runs was not moved, and is not to be stopped.
-  if (!orNotReleased(config, () => wasMoved(config))) return false;
+  if (!orNotReleased(config, () => findsMove(config))) return false;
   const folder = ownFolder(config);
   try {
     return orNotReleased(config, () => {
@@ -70,6 +71,13 @@ function holdFolder(config: Config, exportId: string): SourceHold {
     folder.release();
     throw error;
   }
+}
+
+/** The same of a database that may not be ours, or of another version. */
+function findsMove(config: Config): boolean {
+  using db = new Database(databaseIn(config), { readonly: true });
+  refuseOtherVersion(db, config.data);
+  return findMoved(db) !== null;
 }
 
 /** What such a database lacks would be missing in the other place, where nothing tells of it. */
@@ -115,6 +123,7 @@ function orNotReleased<T>({ data }: Config, work: () => T): T {
   try {
     return work();
   } catch (error) {
+    if (error instanceof DataError) throw error;
     const { kind, message } = toWriteFailure(error);
     const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and that this user may write there';
     throw failed(`The data folder ${data} was not released (${message}). ${advice}. Then run the command again.`);

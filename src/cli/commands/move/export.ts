@@ -57,14 +57,16 @@ export const dataExport: Command = {
       );
     if (config.pepper !== null)
       io.err('Keys are recognized only with the same KEYSTILE_PEPPER. It is not in the export.\n');
-    if (moves) io.err(`The service was moved, and does not start again. ${next(wasMoved)}\n`);
+    if (moves) io.err(`The service was moved, and does not start again. ${next(wasMoved, toOutput)}\n`);
     return EXIT.OK;
   },
 };
 
 /** What to do after a move. */
-function next(wasMoved: boolean): string {
-  if (!wasMoved) return 'Import the data and start the new service, or go back with keystile data release.';
+function next(wasMoved: boolean, toOutput: boolean): string {
+  // A pipe takes a small export also where the import has been refused already.
+  const first = toOutput ? 'Check that the import has ended well' : 'Import the data';
+  if (!wasMoved) return `${first} and start the new service, or go back with keystile data release.`;
   return (
     'An earlier export with --move had already moved it. If that one was finished too, use only one of the two: both have the same credits. ' +
     'Run keystile data release only if neither is used.'
