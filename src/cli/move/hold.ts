@@ -53,7 +53,7 @@ async function holdDatabase(url: string, exportId: string): Promise<SourceHold> 
   return DatabaseHold.take(url, { exportId, atMs: wallClockMs() });
 }
 
-/** No service runs on the folder, and none can start meanwhile. A process that dies lets go of it, and leaves no mark. */
+/** No service runs on the folder, and none can start until `close`. A process that dies before `finish` lets go of it, and leaves no mark. */
 function holdFolder(config: Config, exportId: string): SourceHold {
   requireDatabase(config);
   const folder = ownFolder(config);
