@@ -1,3 +1,4 @@
+import { REMOVED_FLAGS } from '../config/read.ts';
 import { AppError, repeatable } from '../core/errors.ts';
 import { EXIT } from '../serve/exitCodes.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
@@ -40,7 +41,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   );
   if (command === undefined) return listCommands(words, io);
   const rest = words.slice(command.name.split(' ').length);
-  const { flags, operands } = parseFlags(rest, flagsOf(command));
+  const { flags, operands } = parseFlags(rest, flagsOf(command), { ...REMOVED_FLAGS, ...command.formerFlags });
   if (flags.has('help')) {
     io.out(commandHelp(command));
     return EXIT.OK;

@@ -24,6 +24,8 @@ export interface Command {
   readonly operandMeaning?: string;
   /** The flags of this command. Every command also accepts `COMMON_FLAGS` and, unless `takesSettings` is false, the settings. */
   readonly flags: FlagTable;
+  /** Flags that it had once, each with what to write now. */
+  readonly formerFlags?: Readonly<Record<string, string>>;
   /** False = the command reads no setting: their flags are refused. A list: it reads these alone. */
   readonly takesSettings?: false | readonly Setting[];
   readonly examples: readonly string[];

@@ -1,6 +1,4 @@
 import type { Command } from './command.ts';
-import { apiCreate } from './commands/api.create.ts';
-import { apiList } from './commands/api.list.ts';
 import { audit, auditExport } from './commands/audit.ts';
 import { health } from './commands/health.ts';
 import { backupCreate } from './commands/backup/create.ts';
@@ -11,12 +9,6 @@ import { dataImport } from './commands/move/import.ts';
 import { dataRelease } from './commands/move/release.ts';
 import { doctor } from './commands/doctor.ts';
 import { importKeys } from './commands/import.ts';
-import { keyCreate } from './commands/key.create.ts';
-import { keyDelete } from './commands/key.delete.ts';
-import { keyGet } from './commands/key.get.ts';
-import { keyList } from './commands/key.list.ts';
-import { keyUpdate } from './commands/key.update.ts';
-import { keyVerify } from './commands/key.verify.ts';
 import { nodes, nodesForget } from './commands/nodes.ts';
 import { rootKeyCreate } from './commands/rootKey.create.ts';
 import { rootKeyList } from './commands/rootKey.list.ts';
@@ -29,11 +21,7 @@ import { profileList } from './profiles/list.ts';
 import { login } from './profiles/login.ts';
 import { logout } from './profiles/logout.ts';
 import { profileUse } from './profiles/use.ts';
-import { webhookCreate } from './commands/webhook.create.ts';
-import { webhookDelete } from './commands/webhook.delete.ts';
-import { webhookList } from './commands/webhook.list.ts';
 import { webhookListen } from './commands/webhook.listen.ts';
-import { webhookTry } from './commands/webhook.try.ts';
 
 /** The commands that are written by hand, in the order of the help. Those of other endpoints are made: see allCommands.ts. */
 export const COMMANDS: readonly Command[] = [
@@ -56,22 +44,10 @@ export const COMMANDS: readonly Command[] = [
   rootKeyList,
   rootKeyRotate,
   rootKeyRevoke,
-  apiCreate,
-  apiList,
-  keyCreate,
-  keyGet,
-  keyList,
-  keyUpdate,
-  keyDelete,
-  keyVerify,
   importKeys,
   audit,
   auditExport,
   usage,
   top,
-  webhookCreate,
-  webhookList,
-  webhookDelete,
-  webhookTry,
   webhookListen,
 ];

@@ -1,5 +1,5 @@
 import { count, duration, type Kind, type Parsed } from '../config/kinds.ts';
-import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../core/bounds.ts';
+import { MAX_COUNT } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
 import { wallClockMs } from '../system.ts';
 import { misused } from './cliError.ts';
@@ -9,10 +9,6 @@ import type { Flags } from './flags.ts';
 
 export function countFlag(flags: Flags, name: string): number | undefined {
   return kindFlag(flags, name, count(0, MAX_COUNT));
-}
-
-export function windowMsFlag(flags: Flags, name: string): number | undefined {
-  return kindFlag(flags, name, duration(MIN_WINDOW_MS, MAX_WINDOW_MS));
 }
 
 export function kindFlag<T>(flags: Flags, name: string, kind: Kind<T>): T | undefined {
@@ -75,12 +71,4 @@ export function parseObject(text: string): Parsed<object> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value) && !isInfinite) return { value };
   const numbers = isInfinite ? ' without numbers above 1.8e308' : '';
   return { problem: `a JSON object such as '{"plan":"free"}'${numbers}` };
-}
-
-export function objectFlag(flags: Flags, name: string): object | undefined {
-  const text = flags.text(name);
-  if (text === undefined) return undefined;
-  const outcome = parseObject(text);
-  if ('value' in outcome) return outcome.value;
-  throw misused(`--${name} must be ${outcome.problem}, got ${repeatable(text)}.`);
 }

@@ -45,8 +45,12 @@ export interface Parsed {
   readonly operands: readonly string[];
 }
 
-/** Splits words into flags (`--name value`, `--name=value`, `--switch`) and operands; after `--` all are operands. */
-export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
+/** Splits words into flags (`--name value`, `--name=value`, `--switch`) and operands; after `--` all are operands. `former`: see Command. */
+export function parseFlags(
+  words: readonly string[],
+  table: FlagTable,
+  former: Readonly<Record<string, string>> = {},
+): Parsed {
   const given = new Map<string, string[]>();
   const operands: string[] = [];
   for (let i = 0; i < words.length; i++) {
@@ -58,7 +62,7 @@ export function parseFlags(words: readonly string[], table: FlagTable): Parsed {
     if (!word.startsWith('-') || word === '-') operands.push(word);
     else {
       const { name, attached } = splitFlag(word);
-      const spec = findSpec(name, table);
+      const spec = findSpec(name, table, former);
       const values = given.get(name) ?? [];
       if (values.length > 0 && spec.isRepeatable !== true) throw misused(`--${name} is given twice. Give it once.`);
       given.set(name, [
@@ -80,9 +84,10 @@ function splitFlag(word: string): { name: string; attached: string | undefined }
 /** Flags that make a command take more away, or not ask. They are suggested only to whoever has nearly written them. */
 const RISKY = new Set(['yes', 'permanent', 'force', 'accept']);
 
-function findSpec(name: string, table: FlagTable): FlagSpec {
+function findSpec(name: string, table: FlagTable, former: Readonly<Record<string, string>>): FlagSpec {
   const spec = Object.hasOwn(table, name) ? table[name] : undefined;
   if (spec !== undefined) return spec;
+  if (Object.hasOwn(former, name)) throw misused(`--${name} is not a flag any more. ${former[name]}`);
   const written = name.replace(/^-+/, '');
   const known = Object.keys(table).filter((each) => !RISKY.has(each) || isOneEditAway(written, each));
   const near = nearestName(written, known);

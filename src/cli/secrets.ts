@@ -20,11 +20,18 @@ export async function loadRootKey(io: Io, config: Config): Promise<string> {
   return typed;
 }
 
+interface GivenKey {
+  readonly operand: string | undefined;
+  readonly variable: string | undefined;
+}
+
+/** Whether the secret of a key is read from standard input. */
+export function isKeyPiped(io: Io, { operand, variable }: GivenKey): boolean {
+  return operand === STDIN || (operand === undefined && variable === undefined && io.askSecret === null);
+}
+
 /** The secret of a key: from the argument, standard input (`-` or a pipe), the environment, or typed by the user. */
-export async function loadKey(
-  io: Io,
-  given: { command: string; operand: string | undefined; variable: string | undefined },
-): Promise<string> {
+export async function loadKey(io: Io, given: GivenKey & { readonly command: string }): Promise<string> {
   const key = (await findKey(io, given)).trim();
   if (key !== '') return key;
   throw misused(
@@ -32,12 +39,7 @@ export async function loadKey(
   );
 }
 
-async function findKey(
-  io: Io,
-  { operand, variable }: { operand: string | undefined; variable: string | undefined },
-): Promise<string> {
-  if (operand !== undefined && operand !== STDIN) return operand;
-  if (operand === STDIN) return io.readStdin();
-  if (variable !== undefined) return variable;
-  return io.askSecret === null ? io.readStdin() : io.askSecret('Key: ');
+async function findKey(io: Io, given: GivenKey): Promise<string> {
+  if (isKeyPiped(io, given)) return io.readStdin();
+  return given.operand ?? given.variable ?? io.askSecret?.('Key: ') ?? '';
 }

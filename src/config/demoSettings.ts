@@ -8,7 +8,6 @@ import type { Config, Setting } from './variables.ts';
 export const DEMO_TAKES = [
   'host',
   'port',
-  'httpServer',
   'tlsCert',
   'tlsKey',
   'tlsMinVersion',

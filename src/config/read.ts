@@ -36,6 +36,23 @@ interface Given {
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
 
+/** Settings that were removed, and why they have no effect. Each is ignored for one minor version, so that an upgrade does not fail. */
+const REMOVED = new Map([['KEYSTILE_HTTP_SERVER', 'the service always uses its own HTTP server']]);
+
+/** What the service says of settings that were removed and are still set. */
+export function removedIn(environment: ConfigSources['environment']): string[] {
+  const given = [...REMOVED].filter(([name]) => environment[name] !== undefined);
+  return given.map(([name, reason]) => `${name} is ignored: ${reason}. Remove this variable.`);
+}
+
+/** Their flags, each with the reason. Who writes one is told. */
+export const REMOVED_FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
+  [...REMOVED].map(([name, reason]) => [
+    name.replace('KEYSTILE_', '').toLowerCase().replaceAll('_', '-'),
+    `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`,
+  ]),
+);
+
 export function readConfig(sources: ConfigSources): ConfigReading {
   const problems: string[] = [];
   const notes: string[] = [];
@@ -94,7 +111,7 @@ function gotOf(setting: Setting, text: string): string {
   return 'isSecret' in VARIABLES[setting] || text === '' ? '' : `, got ${repeatable(text)}`;
 }
 
-/** Reports unknown names. Ignores the variables that Kubernetes sets for a Service called keystile. */
+/** Reports unknown names. Ignores settings that were removed, and the variables that Kubernetes sets for a Service called keystile. */
 function usable(
   environment: ConfigSources['environment'],
   problems: string[],
@@ -104,9 +121,11 @@ function usable(
     const { name } = VARIABLES[setting];
     return 'isSecret' in VARIABLES[setting] ? [name, `${name}_FILE`] : [name];
   });
+  notes.push(...removedIn(environment));
   const kept: Record<string, string> = {};
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('KEYSTILE_') || value === undefined) continue;
+    if (REMOVED.has(name)) continue;
     if (/^KEYSTILE_(SERVICE|PORT)_/.test(name) || value.startsWith('tcp://')) {
       notes.push(`${name} is ignored: Kubernetes sets such names for a Service.`);
     } else if (known.includes(name)) kept[name] = value;
@@ -200,11 +219,6 @@ function contradictions(config: Partial<Config>): string[] {
   ) {
     const [given, missing] = config.tlsKey === null ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
     found.push(`KEYSTILE_TLS_${given} is set without KEYSTILE_TLS_${missing}. Set both, or none.`);
-  }
-  if (config.httpServer === 'runtime' && config.tlsCert != null) {
-    found.push(
-      'KEYSTILE_HTTP_SERVER=runtime does not speak TLS. Remove it, or remove KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY.',
-    );
   }
   return found;
 }

@@ -28,12 +28,6 @@ const DAY_MS = 24 * HOUR_MS;
 export const VARIABLES = {
   host: variable('HOST', text, '127.0.0.1', 'Address to listen on.'),
   port: variable('PORT', port, '7878', 'Port to listen on; 0 chooses a free port.'),
-  httpServer: variable(
-    'HTTP_SERVER',
-    choice('front', 'runtime'),
-    'front',
-    "The HTTP server: `front` is Keystile's own, `runtime` is Bun's. `runtime` is slower; use it to find out whether `front` causes a problem.",
-  ),
   tlsCert: variable(
     'TLS_CERT',
     fileOf('certificate'),

@@ -119,6 +119,8 @@ export interface Facts {
   readonly config: Config;
   /** What is wrong with the settings, one sentence each. */
   readonly settingProblems: readonly string[];
+  /** Which variables are ignored, and why, one sentence each. */
+  readonly removedSettings: readonly string[];
   readonly port: PortFact;
   readonly metricsPort: PortFact;
   readonly openFiles: OpenFilesFact;
@@ -165,6 +167,7 @@ export const FACT_NAMES = Object.keys({
   nowMs: true,
   config: true,
   settingProblems: true,
+  removedSettings: true,
   port: true,
   metricsPort: true,
   openFiles: true,

@@ -17,6 +17,7 @@ const SHARED_FOR_MS = 1_000;
 /** What a service does not see of itself, or has made sure of before it runs. */
 export const OUTSIDE = [
   'settingProblems',
+  'removedSettings',
   'port',
   'metricsPort',
   'openFiles',

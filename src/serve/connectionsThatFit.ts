@@ -32,12 +32,6 @@ export function connectionsThatFit(config: Config, log: Log): FittingConnections
       { limit, needed: limitFor(connections, reserved), maxConnections: connections, accepted: size.connections },
     );
   }
-  if (config.httpServer === 'runtime') {
-    log.warn(
-      'KEYSTILE_HTTP_SERVER=runtime does not limit idle connections: they can use up all open files; use it only to diagnose a problem, or behind a gateway that limits connections',
-      { limit },
-    );
-  }
   const fewer = `At most ${size.connections} connections at a time: this process may have ${limit} files open.`;
   return { ...size, note: isShort && !isAsked ? fewer : null };
 }

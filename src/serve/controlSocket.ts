@@ -5,7 +5,6 @@ import { dirname, join, resolve } from 'node:path';
 import { isPrivate } from '../storage/sqlite/file/isPrivate.ts';
 import type { Engine } from '../engine/engine.ts';
 import { CannotStart } from './cannotStart.ts';
-import { isMoveCommand, type Movable, type MoveCommand, runMoveCommand } from './moveCommands.ts';
 import { type RootKeyCommand, runRootKeyCommand } from './rootKeyCommands.ts';
 
 /** The longest socket path that every system accepts (macOS: 104 bytes with the final NUL). */
@@ -52,23 +51,15 @@ export function removeFormerControl(path: string | null): void {
 }
 
 /** Only users who can read the data folder can connect: the socket has mode 0600, and its folder has mode 0700. */
-export function listenControl(
-  engine: Engine,
-  movable: Movable,
-  { path, removeFolder }: ControlPlace,
-): { stop(): Promise<void> } {
+export function listenControl(engine: Engine, { path, removeFolder }: ControlPlace): { stop(): Promise<void> } {
   rmSync(path, { force: true });
   const umask = process.umask(0o177);
   const server = Bun.serve({
     unix: path,
     development: false,
-    // An export with --move keeps its connection open for as long as it takes.
-    ...({ idleTimeout: 0 } as object),
     async fetch(request) {
       try {
-        const command = (await request.json()) as RootKeyCommand | MoveCommand;
-        if (isMoveCommand(command)) return await runMoveCommand(movable, command, request.signal);
-        return Response.json(await runRootKeyCommand(engine, command));
+        return Response.json(await runRootKeyCommand(engine, (await request.json()) as RootKeyCommand));
       } catch (error) {
         return Response.json({ error: error instanceof Error ? error.message : String(error) }, { status: 400 });
       }

@@ -12,14 +12,11 @@ import { type OuterGauges, readGauges } from './gauges.ts';
 import { ignoreNewcomers } from './ignoreNewcomers.ts';
 import { stopDelayOf } from './stopSignals.ts';
 import { boundsWithoutLimit } from './openFiles.ts';
-import { makeRuntimeFetch } from './runtimeServer.ts';
 
 /** One address may have this part of all connections. */
 const ADDRESS_SHARE = 4;
 /** A proxy that is not listed as trusted works with so many, also where a low limit of open files allows few. */
 const MIN_PER_ADDRESS = 100;
-/** Routes refuse what is too long for them, with an answer; this only bounds what the runtime would hold. */
-const MAX_RUNTIME_BODY_BYTES = 1 << 30;
 const METRICS_PATH = /^(?:http:\/\/[^/]*)?\/metrics(?:\?|$)/;
 const DRAIN_POLL_MS = 10;
 /** So long a connection may take to be made that was asked for before newcomers are ignored. */
@@ -48,24 +45,8 @@ export function listenApi(
   size = boundsWithoutLimit(service.config.maxConnections),
   certificates: Certificates | null = null,
 ): ListeningApi {
-  return service.config.httpServer === 'front'
-    ? listenFront(service, new ConnectionLimit(size, addressLimit(service.config, size)), certificates)
-    : listenRuntime(service, size.connections);
-}
-
-/** This machine and trusted proxies bring the connections of many clients. */
-function addressLimit(
-  { maxConnectionsPerAddress, trustedProxies }: Config,
-  { connections }: ConnectionBounds,
-): AddressLimit {
-  const proxies = (trustedProxies ?? []).flatMap((text) => parseBlock(text) ?? []);
-  const usual = Math.max(MIN_PER_ADDRESS, Math.ceil(connections / ADDRESS_SHARE));
-  return new AddressLimit(maxConnectionsPerAddress ?? usual, [...LOOPBACK, ...proxies]);
-}
-
-/** The server of Keystile itself (ADR 13). */
-function listenFront(service: Service, limit: ConnectionLimit, certificates: Certificates | null): ListeningApi {
   const { host: hostname, port, tlsMinVersion: minTlsVersion } = service.config;
+  const limit = new ConnectionLimit(size, addressLimit(service.config, size));
   const front = new Front({ hostname, port, certificates, minTlsVersion }, limit, makeFrontContext(service));
   return {
     port: front.port,
@@ -82,31 +63,14 @@ function listenFront(service: Service, limit: ConnectionLimit, certificates: Cer
   };
 }
 
-/** The server of the runtime, with the same answers. It does not tell how many connections it has, only how many requests. */
-function listenRuntime(service: Service, maxPending: number): ListeningApi {
-  const { config } = service;
-  const { fetch, error, refused } = makeRuntimeFetch(service, maxPending);
-  const server: Bun.Server<undefined> = Bun.serve({
-    hostname: config.host,
-    port: config.port,
-    idleTimeout: CONNECTION_TIMEOUT_SECONDS,
-    maxRequestBodySize: MAX_RUNTIME_BODY_BYTES,
-    development: false,
-    reusePort: false,
-    fetch,
-    error,
-  });
-  const listening = toListening(server);
-  return {
-    port: listening.port,
-    stop() {
-      service.lifetime.isStopping = true;
-      return listening.stop();
-    },
-    connections: () => server.pendingRequests,
-    refusals: refused,
-    certificateExpiresAtMs: () => null,
-  };
+/** This machine and trusted proxies bring the connections of many clients. */
+function addressLimit(
+  { maxConnectionsPerAddress, trustedProxies }: Config,
+  { connections }: ConnectionBounds,
+): AddressLimit {
+  const proxies = (trustedProxies ?? []).flatMap((text) => parseBlock(text) ?? []);
+  const usual = Math.max(MIN_PER_ADDRESS, Math.ceil(connections / ADDRESS_SHARE));
+  return new AddressLimit(maxConnectionsPerAddress ?? usual, [...LOOPBACK, ...proxies]);
 }
 
 /**
@@ -143,7 +107,14 @@ export function listenMetrics(service: Service, gauges: () => OuterGauges | Prom
       return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } });
     },
   });
-  return toListening(server);
+  return {
+    port: server.port ?? 0,
+    async stop() {
+      void server.stop(false);
+      await drained(() => server.pendingRequests);
+      await server.stop(true);
+    },
+  };
 }
 
 /** Why the metrics may not be asked for by this name; null = they may. */
@@ -159,15 +130,4 @@ function wrongHost({ headers }: Request, mayBeCalled: HostCheck): string | null 
 /** Compared by digest, so that the time of the comparison does not reveal where the tokens differ. */
 function isToken(authorization: string | null, token: string): boolean {
   return Bun.SHA256.hash(authorization ?? '', 'hex') === Bun.SHA256.hash(`Bearer ${token}`, 'hex');
-}
-
-function toListening(server: Bun.Server<undefined>): Listening {
-  return {
-    port: server.port ?? 0,
-    async stop() {
-      void server.stop(false);
-      await drained(() => server.pendingRequests);
-      await server.stop(true);
-    },
-  };
 }

@@ -115,8 +115,7 @@ async function openFolder(
     control: control.path,
     serveCommandLine(url) {
       folder.nameOwner({ ...owner, url, ...(config.tlsCert === null ? {} : { tlsCert: resolve(config.tlsCert) }) });
-      const { engine } = composed.service;
-      controlServer = listenControl(engine, { hold: composed.storage.move, engine, log, pause }, control);
+      controlServer = listenControl(composed.service.engine, control);
     },
     stopCommandLine: async () => controlServer?.stop(),
     close: async () => {
@@ -185,9 +184,4 @@ export function watchNode(
     walBytes: null,
   });
   return { tasks: watching.tasks, gauges };
-}
-
-/** Does not keep the process from ending. */
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, milliseconds).unref());
 }

@@ -10,12 +10,14 @@ import { parseFlags } from '../../src/cli/flags.ts';
 import { COMMON_FLAGS } from '../../src/cli/help.ts';
 import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
-import { createReservation } from '../../src/http/routes/reservations.create.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { fieldsOf } from '../../tools/scripts/endpointFields.ts';
+import { DESCRIBED } from '../../tools/scripts/endpointNames.ts';
 import { endpointTable } from '../../tools/scripts/endpointTable.ts';
 
 const TABLE = endpointTable();
+/** What commands are made from. */
+const COMMANDED = DESCRIBED.filter((route) => TABLE.some(({ path }) => route.path === `/v1/${path}`));
 const WITHOUT_COMMAND = ['keys.forwardAuth', 'keys.verifyKeys', 'liveness', 'readiness'];
 
 describe('the command line has every endpoint', () => {
@@ -68,10 +70,67 @@ describe('the command line has every endpoint', () => {
   });
 });
 
+describe('what a route says about its command agrees with what its documentation says', () => {
+  const OLD = /^Older |It has no effect|The same as `tag`|false is accepted and changes nothing/;
+  const SHOWN_ONCE = /shown only in this answer/;
+  test.each(COMMANDED.map((route) => [route.path, route] as const))('%s', (_, { command = {}, request, response }) => {
+    const { flags = {} } = command;
+    const fields = Object.entries((request as Described).properties ?? {});
+    const old = fields.filter(([, { description = '' }]) => OLD.test(description)).map(([name]) => name);
+    const withoutFlag = Object.keys(flags).filter(
+      (name) => flags[name] === null && fields.some(([each]) => each === name),
+    );
+    expect(withoutFlag.toSorted()).toEqual(old.toSorted());
+    const isSecret = SHOWN_ONCE.test(JSON.stringify(response));
+    expect(command.shownOnce !== undefined).toBe(isSecret);
+  });
+
+  test('what deletes, revokes or ends always asks, and what replaces a secret asks when the old one ends at once', () => {
+    for (const { command, fields, asksFirst } of TABLE) {
+      const takesAway = / (?:delete|revoke|end)/.test(command);
+      const endsSecret = fields.some(({ member }) => member === 'overlapMs');
+      expect([command, asksFirst]).toEqual([command, takesAway ? 'always' : endsSecret ? 'withoutOverlap' : undefined]);
+    }
+  });
+
+  test('what can say no, alone or of several, ends with its own exit code', () => {
+    const saysNo = COMMANDED.filter(({ response }) => {
+      const { properties = {} } = response as { properties?: Record<string, { type?: string }> };
+      return ['valid', 'success'].some((name) => properties[name]?.type === 'boolean');
+    });
+    expect(saysNo.map(({ path }) => path)).toContain('/v1/keys.verifyKey');
+    for (const { path, command } of saysNo) expect([path, command?.refuses]).toEqual([path, expect.any(String)]);
+  });
+
+  test('what is named there is a field of the request or of the answer', () => {
+    const unknown = COMMANDED.flatMap(({ path, command = {}, request, response }) => {
+      const { flags = {}, columns = [], columnsIfAny = [], absent = {}, shownOnce, refuses } = command;
+      const named = [...Object.keys(flags), ...columns, ...columnsIfAny, ...Object.keys(absent), shownOnce, refuses];
+      const members = membersIn([request, response]);
+      const inEvents = (name: string): boolean => name.startsWith('data.');
+      return named
+        .filter((name) => name !== undefined && !inEvents(name) && !members.has(name.split('.').at(-1) ?? ''))
+        .map((name) => `${path} ${name}`);
+    });
+    expect(unknown).toEqual([]);
+  });
+});
+
+interface Described {
+  readonly properties?: Readonly<Record<string, { readonly description?: string }>>;
+}
+
+/** The names of all members of these schemas, at all depths. */
+function membersIn(schema: unknown, found = new Set<string>()): ReadonlySet<string> {
+  if (typeof schema !== 'object' || schema === null) return found;
+  const { properties } = schema as { properties?: object };
+  for (const name of Object.keys(properties ?? {})) found.add(name);
+  for (const inner of Object.values(schema)) membersIn(inner, found);
+  return found;
+}
+
 describe('the example of each endpoint, as the help shows it, makes the request that the documentation shows', () => {
-  const examples = new Map(
-    [...ROUTES, createReservation].map(({ path, example }) => [path.replace('/v1/', ''), example.request]),
-  );
+  const examples = new Map(DESCRIBED.map(({ path, example }) => [path.replace('/v1/', ''), example.request]));
   test.each(TABLE.map((endpoint) => [endpoint.command, endpoint] as const))('%s', (_, endpoint) => {
     const command = ENDPOINT_COMMANDS.find(({ name }) => name === endpoint.command);
     const { flags, operands } = parseFlags(endpoint.example, { ...command?.flags });
@@ -83,14 +142,9 @@ describe('the example of each endpoint, as the help shows it, makes the request 
 
 /** Fields that a command written by hand sets in its own way, or that have no use there. */
 const SET_OTHERWISE: Readonly<Record<string, readonly string[]>> = {
-  'api list': ['limit', 'cursor'],
   audit: ['start', 'end'],
-  'key create': ['enable', 'ratelimits', 'ip-allowlist', 'recoverable'],
-  'key list': ['external-id'],
-  'key update': ['ratelimits', 'ip-allowlist', 'recoverable'],
   'root-key create': ['permission'],
   usage: ['all', 'per', 'start', 'end', 'format', 'limit', 'cursor'],
-  'webhook create': ['webhook-url'],
 };
 
 test('a command that is written by hand sets every field of its endpoint', () => {

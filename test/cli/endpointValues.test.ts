@@ -21,7 +21,7 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ['plan assign plan_1 --identity a --clear plan', '--clear plan and ID exclude each other. Give only one of them.'],
     [
       'plan create pro --refill yearly:5',
-      '--refill must be an interval and an amount such as daily:100 or monthly:1000, or a JSON object, got "yearly:5".',
+      '--refill must be an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object, got "yearly:5".',
     ],
     [
       'api update api_1 --default-ratelimit fast',
@@ -79,10 +79,6 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ['role get', 'role get needs ID. See keystile role get --help.'],
     ['role get a b', 'role get takes only ID besides its flags, got 2. See keystile role get --help.'],
     ['plan list --limt 5', 'Unknown flag --limt. Did you mean --limit?'],
-    [
-      'reservation create - --cost 5 --root-key -',
-      'Only one secret can come from standard input. Give the others as variables or files.',
-    ],
     [
       'reservation create --cost 5',
       'reservation create needs a key. Pipe it in, set KEYSTILE_KEY, or give it as an argument (other users can see arguments).',

@@ -90,36 +90,35 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     [['key', 'get', 'key_1', 'key_2'], 'key get takes only ID besides its flags, got 2. See keystile key get --help.'],
     [['api', 'create'], 'api create needs NAME. See keystile api create --help.'],
     [['key', 'get'], 'key get needs ID. See keystile key get --help.'],
-    [['key', 'create'], 'key create needs --api ID. keystile api list shows the ids.'],
-    [['key', 'list'], 'key list needs --api ID. keystile api list shows the ids.'],
+    [['key', 'create'], 'key create needs --api ID. See keystile key create --help.'],
+    [['key', 'list'], 'key list needs --api ID. See keystile key list --help.'],
     [
       ['key', 'update', 'key_1'],
-      'key update needs at least one flag that changes the key. See keystile key update --help.',
+      'key update needs at least one flag that says what to change. See keystile key update --help.',
     ],
     [
       ['key', 'update', 'key_1', '--enable', '--disable'],
       '--enable and --disable exclude each other. Give only one of them.',
     ],
     [
-      ['key', 'update', 'key_1', '--async', '--strict'],
-      '--async and --strict exclude each other. Give only one of them.',
+      ['key', 'update', 'key_1', '--limit', '5', '--strict'],
+      '--strict is not a flag any more. Write --limit 10/s, or --limit 10/s,strict.',
     ],
     [
       ['key', 'update', 'key_1', '--name', 'x', '--clear', 'name'],
-      '--clear name and the flag that sets it exclude each other. Give only one of them.',
+      '--clear name and --name exclude each other. Give only one of them.',
     ],
-    [
-      ['key', 'update', 'key_1', '--owner', 'a', '--external-id', 'b'],
-      '--owner and --external-id mean the same. Give only one of them.',
-    ],
+    [['key', 'update', 'key_1', '--external-id', 'b'], '--external-id is not a flag any more. Write --owner.'],
     [
       ['key', 'update', 'key_1', '--refill', 'yearly:3'],
-      '--refill must be hourly, daily, weekly or monthly, and an amount, such as daily:100, got "yearly:3".',
+      '--refill must be an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object, got "yearly:3".',
     ],
     [
-      ['key', 'update', 'key_1', '--refill', 'daily:3', '--refill-amount', '4'],
-      '--refill and --refill-amount mean the same. Give only one of them.',
+      ['key', 'update', 'key_1', '--refill', 'daily:3,day'],
+      '--refill cannot be read at "day". It must be an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object.',
     ],
+    [['key', 'update', 'key_1', '--refill', 'monthly:3,day=1,day=2'], '--refill has day twice. Give it once.'],
+    [['key', 'create', '--api', 'api_1', '--disabled'], '--disabled is not a flag any more. Write --disable.'],
     [
       ['key', 'update', 'key_1', '--remaining', '-1'],
       '--remaining must be a whole number from 0 to 9007199254740991, got "-1".',
@@ -129,12 +128,16 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       '--remaining must be a whole number from 0 to 9007199254740991, got "9007199254740992".',
     ],
     [
-      ['key', 'update', 'key_1', '--duration', '5w'],
+      ['limit', 'take', 'bob', '--limit', '5', '--duration', '5w'],
       '--duration must be a duration from 1s to 366d, such as 5s, 1h or 1d, got "5w".',
     ],
     [
-      ['key', 'update', 'key_1', '--limit', '5/s', '--duration', '1s'],
+      ['limit', 'take', 'bob', '--limit', '5/s', '--duration', '1s'],
       '--limit 5/s already says the window. Leave out --duration.',
+    ],
+    [
+      ['key', 'update', 'key_1', '--limit', '5'],
+      '--limit must be a limit such as 10/s or 100/5m,strict, or a JSON object, got "5".',
     ],
     [
       ['key', 'update', 'key_1', '--limit', '5/w'],
@@ -220,7 +223,7 @@ test('an unknown field of --clear lists all fields and suggests the nearest', as
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear must be one of name, owner, meta, expires, remaining, refill, limit, ratelimit, role, permission, alerts, ip, environment, got "expire". Did you mean expires?\n',
+    '--clear must be one of name, owner, meta, role, permission, expires, remaining, refill, limit, ratelimit, ip, alerts, environment, got "expire". Did you mean expires?\n',
   ]);
 });
 

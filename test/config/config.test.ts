@@ -138,18 +138,14 @@ describe('reading the configuration', () => {
     ]);
   });
 
-  test('a certificate needs its key, a key its certificate, and both need the front', () => {
+  test('a certificate needs its key, and a key its certificate', () => {
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem' })).toEqual([
       'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both, or none.',
     ]);
     expect(problems({ KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
       'KEYSTILE_TLS_KEY is set without KEYSTILE_TLS_CERT. Set both, or none.',
     ]);
-    const both = { KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' };
-    expect(problems(both)).toEqual([]);
-    expect(problems({ ...both, KEYSTILE_HTTP_SERVER: 'runtime' })).toEqual([
-      'KEYSTILE_HTTP_SERVER=runtime does not speak TLS. Remove it, or remove KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY.',
-    ]);
+    expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([]);
     expect(problems({ KEYSTILE_TLS_CERT: '', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
       'KEYSTILE_TLS_CERT must not be empty.',
     ]);
@@ -170,6 +166,16 @@ describe('reading the configuration', () => {
       'Unknown setting KEYSTILE_PEPPERS. Did you mean KEYSTILE_PEPPER?',
     ]);
     expect(problems({ KEYSTILE_HOST_FILE: '/x' })[0]).toStartWith('Unknown setting KEYSTILE_HOST_FILE');
+  });
+
+  test('a setting that was removed is ignored with a note, whatever its value', () => {
+    for (const value of ['front', 'runtime', '']) {
+      const { problems: found, notes } = read({ KEYSTILE_HTTP_SERVER: value });
+      expect([found, notes]).toEqual([
+        [],
+        ['KEYSTILE_HTTP_SERVER is ignored: the service always uses its own HTTP server. Remove this variable.'],
+      ]);
+    }
   });
 
   test('variables that Kubernetes sets for a Service called keystile are ignored, each with a note', () => {

@@ -181,6 +181,11 @@ const UNUSABLE = { ...CERTIFICATE, problem: 'The key does not fit.' };
 
 /** More ways in which one check can be broken. */
 export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, tells: string])[] = [
+  [
+    'configuration',
+    { removedSettings: ['KEYSTILE_X is ignored.', 'OTEL_X too.'] },
+    'KEYSTILE_X is ignored. OTEL_X too.',
+  ],
   ['database', { databaseFailure: failureOf('damage', 'keystile.db is damaged.') }, 'keystile.db is damaged.'],
   ['database', { databaseFailure: failureOf('counts', 'analytics.db is damaged.') }, 'analytics.db is damaged.'],
   ['data-folder', { folder: null }, 'There is no data folder ./data.'],

@@ -53,6 +53,7 @@ export const WELL: Facts = {
   nowMs: 1_000_000,
   config: configOf(),
   settingProblems: [],
+  removedSettings: [],
   port: FREE,
   metricsPort: { ...FREE, state: 'ours' },
   openFiles: { limit: 1_000_000, fitting: 20_000, needed: 21_140 },

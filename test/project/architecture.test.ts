@@ -223,7 +223,6 @@ describe('architecture', () => {
       'serve/demo/demo.ts',
       'serve/gauges.ts',
       'serve/listen.ts',
-      'serve/openStorage.ts',
       'serve/openTelemetry.ts',
       'serve/serve.ts',
       'storage/postgres/connection/connector.ts',

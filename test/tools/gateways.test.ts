@@ -32,15 +32,12 @@ test('a replacement of a line that is not on the page fails', () => {
 });
 
 test('an error shows the wrong argument and its value', () => {
-  expect(() => readGatewayOptions(['--server', 'other'])).toThrow(
-    '--server must be one of front, runtime, got "other".',
+  expect(() => readGatewayOptions(['--gateway', 'other'])).toThrow(
+    '--gateway must be one of nginx, haproxy, caddy, pgbouncer, got "other".',
   );
   expect(() => readFuzzOptions(['--minutes', 'x'])).toThrow('--minutes must be a number from 0 to 1440, got "x".');
   expect(() => readFuzzOptions(['--hours', '1'])).toThrow('--hours');
   expect(readFuzzOptions(['--minutes', '0.5', '--seed', '7'])).toEqual({ isHelp: false, minutes: 0.5, seed: 7 });
-  expect(readGatewayOptions([])).toEqual({
-    isHelp: false,
-    servers: ['front', 'runtime'],
-    gateways: ['nginx', 'haproxy', 'caddy', 'pgbouncer'],
-  });
+  expect(readGatewayOptions(['--gateway', 'caddy'])).toEqual({ isHelp: false, gateways: ['caddy'] });
+  expect(readGatewayOptions([])).toEqual({ isHelp: false, gateways: ['nginx', 'haproxy', 'caddy', 'pgbouncer'] });
 });

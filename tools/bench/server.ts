@@ -44,7 +44,7 @@ const log = new Log({ level, format: 'text', nowMs: wallClockMs, write: (line) =
 const control = placeControl(order.folder);
 const startedAt = new Date(wallClockMs()).toISOString();
 const digester = new Digester(config.pepper);
-const { service, storage } = await compose({
+const { service } = await compose({
   config,
   folder: DataFolder.own(order.folder, {
     pid: process.pid,
@@ -70,11 +70,7 @@ listenMetrics(service, () => ({
   connections: api.connections(),
   connectionsRefused: api.refusals(),
 }));
-listenControl(
-  service.engine,
-  { hold: storage.move, engine: service.engine, log, pause: (ms) => Bun.sleep(ms) },
-  control,
-);
+listenControl(service.engine, control);
 const { tasks } = engineTasks({
   engine: service.engine,
   syncIntervalMs: config.syncInterval,

@@ -13,8 +13,6 @@ export interface CaseContext {
 
 export interface Case {
   readonly name: string;
-  /** Why the case may fail with KEYSTILE_HTTP_SERVER=runtime. */
-  readonly limitOfRuntime?: string;
   /** Returns the result in a few words. Throws when a promise is broken. */
   readonly run: (context: CaseContext) => Promise<string>;
 }

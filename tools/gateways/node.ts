@@ -20,7 +20,7 @@ export class Node implements AsyncDisposable {
     this.#started = started;
   }
 
-  static async start(settings: Readonly<Record<string, string>>): Promise<Node> {
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Node> {
     await using started = new AsyncDisposableStack();
     const folder = started.use(new TempFolder());
     const metricsPort = freePort();

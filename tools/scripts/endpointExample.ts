@@ -26,11 +26,31 @@ function valueWord({ kind }: EndpointField, value: unknown): string {
   if (kind === 'duration') return showDuration(value as number);
   if (typeof value !== 'object' || value === null) return String(value);
   const fields = value as Record<string, unknown>;
-  const names = Object.keys(fields).join();
-  if (kind === 'reference' && (names === 'name' || names === 'id')) return String(Object.values(fields)[0]);
-  if (kind === 'refill' && names === 'interval,amount')
-    return `${String(fields['interval'])}:${String(fields['amount'])}`;
-  const rate = `${String(fields['limit'])}/${showDuration(Number(fields['duration'])).replace(/^1(?=[a-z])/, '')}`;
-  if (kind === 'namedRate' && names === 'name,limit,duration') return `${String(fields['name'])}=${rate}`;
-  return kind === 'rate' && names === 'limit,duration' ? rate : JSON.stringify(value);
+  const short = kind in SHORT ? SHORT[kind]?.(fields) : undefined;
+  return short ?? JSON.stringify(value);
+}
+
+/** The short ways to write an object. undefined: this one has none. */
+const SHORT: Partial<Record<EndpointField['kind'], (fields: Record<string, unknown>) => string | undefined>> = {
+  reference: (fields) => (isOf(fields, 'name') || isOf(fields, 'id') ? String(Object.values(fields)[0]) : undefined),
+  refill: (fields) =>
+    isOf(fields, 'interval', 'amount') ? `${String(fields['interval'])}:${String(fields['amount'])}` : undefined,
+  rate: ({ async, ...fields }) =>
+    isOf(fields, 'limit', 'duration') ? `${rateWords(fields)}${modeWord(async)}` : undefined,
+  namedRate: ({ async, ...fields }) =>
+    isOf(fields, 'name', 'limit', 'duration')
+      ? `${String(fields['name'])}=${rateWords(fields)}${modeWord(async)}`
+      : undefined,
+};
+
+function isOf(fields: object, ...names: readonly string[]): boolean {
+  return Object.keys(fields).toSorted().join() === names.toSorted().join();
+}
+
+function rateWords({ limit, duration }: Record<string, unknown>): string {
+  return `${String(limit)}/${showDuration(Number(duration)).replace(/^1(?=[a-z])/, '')}`;
+}
+
+function modeWord(async: unknown): string {
+  return async === undefined ? '' : async === true ? ',local' : ',strict';
 }

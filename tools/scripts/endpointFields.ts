@@ -5,6 +5,12 @@ import { SETTING_FLAGS } from '../../src/cli/settings.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
 import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
+/**
+ * The fields of a command, from the schema of its request. What the schema does not say is read from its words: a time from "unix
+ * milliseconds", a list that can be emptied from "`[]`", a switch without an opposite from "false when absent". Tests compare each example
+ * with the request that it makes.
+ */
+
 /** The part of JSON Schema that requests and answers use. */
 export interface Schema {
   readonly type?: string;
@@ -25,16 +31,18 @@ const PAIRS = [
   { id: 'roleId', other: 'name', flag: 'role', pattern: idPattern('role') },
 ] as const;
 
-/** Fields that older programs send. A new command needs none of them. */
-const OLD = /It has no effect|^Older |The same as `tag`|cannot be decrypted/;
+/** The flag of each member, where the route gives it another name. null: it has none. */
+type FlagWords = Readonly<Record<string, string | null>>;
 
-export function fieldsOf(command: string, { properties = {}, required = [] }: Schema): EndpointField[] {
-  const members = Object.keys(properties).filter((member) => !OLD.test(properties[member]?.description ?? ''));
+export function fieldsOf(command: string, request: Schema, words: FlagWords = {}): EndpointField[] {
+  const properties = flattened(request.properties ?? {}, words);
+  const { required = [] } = request;
+  const members = Object.keys(properties).filter((member) => words[member] !== null);
   const pairs = PAIRS.filter(({ id, other }) => members.includes(id) && members.includes(other));
   const fields = members.flatMap((member): EndpointField[] => {
     const pair = pairs.find(({ id, other }) => id === member || other === member);
     if (pair?.id === member) return [];
-    const field = fieldOf(member, properties[member] ?? {}, members);
+    const field = { ...fieldOf(member, properties[member] ?? {}, members), ...wordOf(words[member]) };
     const more = { ...field, ...(required.includes(member) ? { isRequired: true as const } : {}) };
     if (pair === undefined) return [more];
     const meaning = `${more.meaning} Or an id: ${pair.pattern.slice(1).split('_')[0]}_...`;
@@ -42,6 +50,20 @@ export function fieldsOf(command: string, { properties = {}, required = [] }: Sc
   });
   const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, field));
   return named.map((field) => ({ ...field, meaning: inFlags(field, named) }));
+}
+
+function wordOf(flag: string | null | undefined): { flag?: string } {
+  return flag ? { flag } : {};
+}
+
+/** An object of which the route names a member, such as `remaining.cost`, is that member. */
+function flattened(properties: Readonly<Record<string, Schema>>, words: FlagWords): Readonly<Record<string, Schema>> {
+  const inner = Object.keys(words).filter((word) => word.includes('.'));
+  const entries = Object.entries(properties).map(([name, schema]): [string, Schema] => {
+    const path = inner.find((word) => word.startsWith(`${name}.`));
+    return path === undefined ? [name, schema] : [path, schema.properties?.[path.slice(name.length + 1)] ?? {}];
+  });
+  return Object.fromEntries(entries);
 }
 
 function fieldOf(member: string, schema: Schema, others: readonly string[]): EndpointField {
@@ -70,7 +92,7 @@ function fieldOf(member: string, schema: Schema, others: readonly string[]): End
 /** What is false unless it is said needs no flag for false. */
 function switchOf(member: string, description: string): { flag: string; off?: string } {
   const { flag, off } = switchFlags(member);
-  return description.includes('false when absent') && member !== 'async' ? { flag } : { flag, off };
+  return /false (?:when|or) absent/.test(description) && member !== 'async' ? { flag } : { flag, off };
 }
 
 function kindOf(member: string, schemas: readonly Schema[], description: string): FieldKind {
@@ -102,6 +124,9 @@ function withWindow(fields: readonly EndpointField[]): EndpointField[] {
   return fields.map((field) => (field.member === 'limit' && hasWindow ? { ...field, window: 'duration' } : field));
 }
 
+/** What a new record is known by. */
+const NAMING = new Set(['externalId', 'name', 'url']);
+
 /** The one field that names what the command is about is its argument. */
 function withOperand(command: string, fields: readonly EndpointField[]): EndpointField[] {
   const [noun = '', verb = ''] = command.split(' ');
@@ -111,7 +136,7 @@ function withOperand(command: string, fields: readonly EndpointField[]): Endpoin
     fields.find(({ flag, member, kind }) => flag === noun && member.endsWith('Id') && kind === 'text') ??
     fields.find(({ flag }) => (isAboutIdentity && flag === 'identity') || (noun === 'role' && flag === 'role')) ??
     fields.find(({ member }) => member === 'identifier') ??
-    fields.find(({ member }) => verb === 'create' && (member === 'externalId' || member === 'name'));
+    fields.find(({ member }) => verb === 'create' && noun !== 'key' && NAMING.has(member));
   return fields.map((field) => (field === found ? { ...field, operand: operandName(field) } : field));
 }
 
@@ -166,8 +191,15 @@ function withoutTwins(text: string): string {
     .replaceAll(/ ?Give (?:either|one of) (?:--[a-z-]+|[A-Z]+)\./g, '');
 }
 
+/** A field of another record, such as `ipAllowlist`, is an ip allowlist. */
+function inWords(name: string): string {
+  return /^[a-z]+(?:[A-Z][a-z]+)+$/.test(name)
+    ? name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    : name;
+}
+
 export function nameIn(word: string, fields: readonly EndpointField[]): string {
   const found = fields.find(({ member, byId }) => member === word || byId?.member === word);
-  if (found === undefined) return commandNamed(word) ?? word;
+  if (found === undefined) return commandNamed(word) ?? inWords(word);
   return found.operand?.replaceAll(/[[\]]/g, '') ?? `--${found.flag}`;
 }

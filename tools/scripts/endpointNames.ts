@@ -1,5 +1,8 @@
 import { COMMANDS as WRITTEN } from '../../src/cli/commandTable.ts';
 import { sdkMethod } from '../../src/http/docs/sdkNames.ts';
+import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
+import { createReservation } from '../../src/http/routes/reservations.create.ts';
+import type { RouteCommand } from '../../src/http/routes/route.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 
 /** The noun of each group of endpoints. */
@@ -19,35 +22,36 @@ const NOUNS: Readonly<Record<string, string>> = {
   migrations: 'migration',
 };
 
-/** Endpoints whose own name would not read well. */
-const COMMANDS: Readonly<Record<string, string>> = {
-  'keys.createKeys': 'key create-many',
-  'keys.getVerifications': 'key verifications',
-  'analytics.getVerifications': 'analytics verifications',
-  'service.getStatus': 'service status',
-  'migrations.enqueueKeys': 'migration enqueue',
-  'migrations.getProgress': 'migration progress',
-  'permissions.createRole': 'role create',
-  'permissions.deleteRole': 'role delete',
-  'permissions.getRole': 'role get',
-  'permissions.listRoles': 'role list',
-  'permissions.setRolePermissions': 'role set-permissions',
-  'ratelimits.limit': 'limit take',
-  'ratelimits.multiLimit': 'limit take-many',
-  'webhooks.listDeliveries': 'webhook deliveries',
-};
+/** An endpoint, as its command is made from it. */
+export interface Described {
+  readonly path: string;
+  readonly method: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly command?: RouteCommand;
+  readonly request: object;
+  readonly response: object;
+  readonly example: { readonly request: object };
+}
+
+/** Endpoints that whoever has the key may call. */
+export const OPEN: readonly Described[] = [verifyKey, createReservation];
+
+/** Every endpoint that can have a command. */
+export const DESCRIBED: readonly Described[] = [...ROUTES, ...OPEN];
 
 /** The command of an endpoint that is named in a text. Null: the text names none. */
 export function commandNamed(path: string): string | null {
   const written = WRITTEN.find(({ endpoint }) => endpoint === path);
   if (written !== undefined) return `keystile ${written.name}`;
-  return ROUTES.some((route) => route.path === `/v1/${path}`) ? `keystile ${commandOf(path)}` : null;
+  return DESCRIBED.some((each) => each.path === `/v1/${path}`) ? `keystile ${commandOf(path)}` : null;
 }
 
 /** `keys.rotateKey` is `key rotate`. */
 export function commandOf(path: string): string {
   const [group = '', name = ''] = path.split('.');
-  return COMMANDS[path] ?? `${NOUNS[group] ?? kebab(group)} ${kebab(sdkMethod(group, name))}`;
+  const { command } = DESCRIBED.find((each) => each.path === `/v1/${path}`) ?? {};
+  return command?.name ?? `${NOUNS[group] ?? kebab(group)} ${kebab(sdkMethod(group, name))}`;
 }
 
 export function kebab(name: string): string {
@@ -62,7 +66,7 @@ export function flagOf(member: string, isList: boolean, others: readonly string[
   return kebab(singular);
 }
 
-/** The flags of a field that is true or false. Flags with names of their own are those of `key create` and `key update`. */
+/** The flags of a field that is true or false. */
 export function switchFlags(member: string): { readonly flag: string; readonly off: string } {
   if (member === 'enabled') return { flag: 'enable', off: 'disable' };
   if (member === 'async') return { flag: 'async', off: 'strict' };

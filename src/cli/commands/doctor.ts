@@ -1,3 +1,4 @@
+import { removedIn } from '../../config/read.ts';
 import { type Outcome, quoted, withDatabaseUrl } from '../../doctor/check.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
 import type { Call, Command } from '../command.ts';
@@ -50,7 +51,8 @@ function located(outcome: Outcome, flags: Flags): Outcome {
 /** A configuration that is wrong is found by a check of its own, like everything else. */
 async function readConfiguration({ io, flags }: Call): Promise<ReadConfiguration> {
   try {
-    return { config: (await readSettings(io, flags)).config };
+    const { config, environment } = await readSettings(io, flags);
+    return { config, removedSettings: removedIn(environment) };
   } catch (error) {
     if (error instanceof WrongSettings) return { settingProblems: error.lines };
     throw error;

@@ -8,7 +8,6 @@ import type { Io } from '../io.ts';
 import { jsonLine, showTime, visible } from '../output/show.ts';
 import { loadRootKey } from '../secrets.ts';
 import { readClientSettings } from '../profiles/clientSettings.ts';
-import { EVENT_FLAG } from './webhook.create.ts';
 
 interface Event {
   readonly id: string;
@@ -22,7 +21,14 @@ export const webhookListen: Command = {
   takesProfile: true,
   summary: 'Try webhooks on this machine: receive events and print them until Ctrl-C.',
   operands: [],
-  flags: { ...EVENT_FLAG, count: { value: 'N', meaning: 'Stop after this many events.' } },
+  flags: {
+    event: {
+      value: 'TYPE',
+      meaning: 'Only events of this type, such as key.created (default: all).',
+      isRepeatable: true,
+    },
+    count: { value: 'N', meaning: 'Stop after this many events.' },
+  },
   examples: ['keystile webhook listen', 'keystile webhook listen --event key.created --count 1 --json'],
   async run({ io, flags, isJson }) {
     const { config } = await readClientSettings(io, flags);

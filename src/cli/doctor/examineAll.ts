@@ -2,21 +2,23 @@ import { namedAsGiven } from '../../config/read.ts';
 import type { Config } from '../../config/variables.ts';
 import type { Outcome } from '../../doctor/check.ts';
 import { examine } from '../../doctor/examine.ts';
-import { FACT_NAMES, type FactName, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
+import { FACT_NAMES, type FactName, type Facts, type GatheredFacts, noneKnown } from '../../doctor/facts.ts';
 import { DATABASE_FACTS, gatherEmbedded } from './embeddedFacts.ts';
 import { readCertificate, readMetricsPort, readOpenFiles, readPort } from './machineFacts.ts';
 import { findRunning, type Running } from './running.ts';
 import { gatherShared } from './sharedFacts.ts';
 
+type ValidConfiguration = Pick<Facts, 'config' | 'removedSettings'>;
+
 /** The configuration, or what is wrong with it. */
-export type ReadConfiguration = { readonly config: Config } | { readonly settingProblems: readonly string[] };
+export type ReadConfiguration = ValidConfiguration | Pick<Facts, 'settingProblems'>;
 
 /** Makes every check, from outside and, where a service runs, with what it finds about itself. */
 export async function examineAll(configuration: ReadConfiguration): Promise<readonly Outcome[]> {
   if ('settingProblems' in configuration) return examine(withoutConfiguration(configuration.settingProblems));
   const { config } = configuration;
   const running = await findRunning(config);
-  const gathered = running.isElsewhere === true ? ofElsewhere(running) : await gatherAll(config, running);
+  const gathered = running.isElsewhere === true ? ofElsewhere(running) : await gatherAll(configuration, running);
   const outcomes = examine(gathered).map((outcome) => named(outcome, config));
   return withOwn(outcomes, running.outcomes);
 }
@@ -29,10 +31,10 @@ function named(outcome: Outcome, { origins }: Config): Outcome {
 
 /** What this shell and this machine say is about another service. */
 function ofElsewhere({ readiness, unasked }: Running): GatheredFacts {
-  return { ...noneKnown(FACT_NAMES, unasked.because), settingProblems: [], readiness };
+  return { ...noneKnown(FACT_NAMES, unasked.because), settingProblems: [], removedSettings: [], readiness };
 }
 
-async function gatherAll(config: Config, running: Running): Promise<GatheredFacts> {
+async function gatherAll({ config, removedSettings }: ValidConfiguration, running: Running): Promise<GatheredFacts> {
   const { databaseUrl } = config;
   const parts = await Promise.all([
     orNoneKnown(['port'], async () => ({ port: await readPort(config, running) })),
@@ -50,6 +52,7 @@ async function gatherAll(config: Config, running: Running): Promise<GatheredFact
   return {
     config,
     settingProblems: [],
+    removedSettings,
     ...ofRunning,
     ...port,
     ...metricsPort,
@@ -74,7 +77,7 @@ async function orNoneKnown<N extends FactName>(
 }
 
 function withoutConfiguration(settingProblems: readonly string[]): GatheredFacts {
-  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems };
+  return { ...noneKnown(FACT_NAMES, 'the configuration is wrong'), settingProblems, removedSettings: [] };
 }
 
 /** What the running service finds counts: it knows its own settings, which this shell may not have. */

@@ -17,6 +17,20 @@ export interface Given {
 
 /** The request that a command line asks for. */
 export function toBody(endpoint: Endpoint, given: Given): Body {
+  return nested(flatBody(endpoint, given));
+}
+
+/** `remaining.cost` is a field of an object. */
+function nested(body: Body): Body {
+  const whole: Body = {};
+  for (const [member, value] of Object.entries(body)) {
+    const [name = '', inner] = member.split('.');
+    whole[name] = inner === undefined ? value : { [inner]: value };
+  }
+  return whole;
+}
+
+function flatBody(endpoint: Endpoint, given: Given): Body {
   const body: Body = {};
   for (const field of endpoint.fields) Object.assign(body, membersOf(field, given));
   Object.assign(body, cleared(endpoint, given.flags, body));
@@ -103,9 +117,9 @@ const VALUE_NAMES: Readonly<Record<EndpointField['kind'], string | null>> = {
   json: 'JSON or @FILE',
   jsonOrText: 'JSON',
   reference: 'NAME',
-  rate: 'N/TIME',
-  namedRate: 'NAME=N/TIME',
-  refill: 'INTERVAL:N',
+  rate: 'N/TIME[,local|strict]',
+  namedRate: 'NAME=N/TIME[,local|strict]',
+  refill: 'INTERVAL:N[,day=N...]',
   secret: 'KEY',
 };
 

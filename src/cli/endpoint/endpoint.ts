@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly needsNoRootKey?: true;
   /** Its command asks before it runs. `always`, or when the old secret ends at once. */
   readonly asksFirst?: 'always' | 'withoutOverlap';
+  /** Flags that the command had once, each with what to write now. */
+  readonly formerFlags?: Readonly<Record<string, string>>;
   readonly fields: readonly EndpointField[];
   readonly answer: EndpointAnswer;
   /** The words behind the command. */
@@ -43,7 +45,7 @@ export type FieldKind =
 export interface EndpointField {
   /** The name of its flag, without dashes. */
   readonly flag: string;
-  /** Its name in the request. */
+  /** Its name in the request. `remaining.cost` is a field of an object. */
   readonly member: string;
   readonly kind: FieldKind;
   readonly meaning: string;
@@ -69,12 +71,20 @@ export interface EndpointField {
 export interface EndpointAnswer {
   /** The member that holds the records, or null when the answer itself is the list. Absent: the answer is one record. */
   readonly list?: string | null;
-  /** What a record can stand for: the first columns, of which only those are shown that a record has. */
-  readonly groups?: readonly string[];
-  /** The columns of a table of records. */
+  /** The columns of a table of records. `identity.externalId` is a field of an object. */
   readonly columns?: readonly string[];
+  /** Those of the columns that are shown only where a record has them. */
+  readonly columnsIfAny?: readonly string[];
+  /** What a field that is absent means. */
+  readonly absent?: Readonly<Record<string, string>>;
+  /** The labels of fields that are not called as their member. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Members that are times, durations and objects of the user's own, at all depths. */
   readonly times: readonly string[];
   readonly durations: readonly string[];
+  readonly free: readonly string[];
   /** The member with a secret that is shown only once. */
   readonly secret?: string;
+  /** The member that is false when the service says no. */
+  readonly refuses?: 'valid' | 'success';
 }

@@ -8,57 +8,62 @@ import { readClientSettings } from '../profiles/clientSettings.ts';
 import type { FlagNames } from '../flagErrors.ts';
 import type { Flags, FlagTable } from '../flags.ts';
 import { jsonLine } from '../output/show.ts';
-import { loadKey, loadRootKey } from '../secrets.ts';
+import { isKeyPiped, loadKey, loadRootKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { answerText, recordsOf } from './answerText.ts';
 import { isClearable, toBody, valueName } from './body.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, EndpointField, FieldKind } from './endpoint.ts';
 import { nameOf } from './values.ts';
 
 /** The command of an endpoint, made from its fields. */
 export function endpointCommand(endpoint: Endpoint): Command {
-  const { path, command, summary, fields, example } = endpoint;
+  const { path, command, fields } = endpoint;
   const named = fields.find(({ operand }) => operand !== undefined);
   return {
     name: command,
     endpoint: path,
-    summary,
+    summary: endpoint.summary,
     operands: [],
-    ...(endpoint.description === undefined ? {} : { description: endpoint.description }),
+    ...describedAs(endpoint),
     ...(named === undefined ? {} : { operands: [named.operand ?? ''], operandMeaning: named.meaning }),
     flags: flagsOf(endpoint),
-    examples: [
-      [hasSecret(endpoint) ? 'printf %s "$key" | keystile' : 'keystile', command, ...example.map(quoted)].join(' '),
-    ],
+    ...(endpoint.formerFlags === undefined ? {} : { formerFlags: endpoint.formerFlags }),
+    examples: examplesOf(endpoint),
     ...(endpoint.asksFirst === 'always' ? { isDestructive: true } : {}),
     flagNames: flagNames(endpoint),
     run: (call) => runEndpoint(endpoint, call),
   };
 }
 
+const REFUSED = { valid: 'the key is not valid', success: 'the limit is reached' } as const;
+
+function describedAs({ description, answer: { refuses } }: Endpoint): { description?: string } {
+  const refusal = refuses === undefined ? [] : [`Exit code ${EXIT.NOT_VALID}: ${REFUSED[refuses]}.`];
+  const sentences = [...(description === undefined ? [] : [description]), ...refusal];
+  return sentences.length === 0 ? {} : { description: sentences.join(' ') };
+}
+
+/** A secret is piped in, or a variable. */
+function examplesOf(endpoint: Endpoint): string[] {
+  const words = ['keystile', endpoint.command, ...endpoint.example.map(quoted)].join(' ');
+  return hasSecret(endpoint) ? [`printf %s "$key" | ${words}`, `${KEY_VARIABLE}=demo_... ${words} --json`] : [words];
+}
+
 async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const { io, flags, operands, isJson } = call;
-  if (hasSecret(endpoint) && flags.text('root-key') === STDIN && (operands[0] ?? STDIN) === STDIN)
-    throw misused('Only one secret can come from standard input. Give the others as variables or files.');
   const [operand = ''] = hasSecret(endpoint) ? [] : operands;
-  const placeholder = hasSecret(endpoint) ? { secret: '' } : {};
-  // The flags are checked before anything is asked for.
-  const checked = toBody(endpoint, { flags, operands, ...placeholder });
+  // The flags are checked before anything is asked for. A secret takes its place afterwards.
+  const body = toBody(endpoint, { flags, operands, secret: '' });
   const { config, environment } = await readClientSettings(io, flags);
-  if (asksFirst(endpoint, checked)) {
+  const key = { operand: operands[0], variable: environment[KEY_VARIABLE] };
+  if (hasSecret(endpoint) && flags.text('root-key') === STDIN && isKeyPiped(io, key))
+    throw misused('Only one secret can come from standard input. Give the others as variables or files.');
+  if (asksFirst(endpoint, body)) {
     const what = question(endpoint, [...(operand === '' ? [] : [operand]), ...givenFlags(endpoint, flags)]);
     await confirm(call, endpoint.command, what, serviceOf(config));
   }
-  const secret = hasSecret(endpoint)
-    ? {
-        secret: await loadKey(io, {
-          command: endpoint.command,
-          operand: operands[0],
-          variable: environment[KEY_VARIABLE],
-        }),
-      }
-    : {};
-  const body = toBody(endpoint, { flags, operands, ...secret });
+  const secret = endpoint.fields.find(({ kind }) => kind === 'secret');
+  if (secret !== undefined) body[secret.member] = await loadKey(io, { command: endpoint.command, ...key });
   const rootKey = endpoint.needsNoRootKey === true ? config.rootKey : await loadRootKey(io, config);
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
   const answer = await usingService(await findService(config), rootKey, (ask) =>
@@ -66,7 +71,7 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   );
   io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));
   if (!isJson && endpoint.answer.secret !== undefined) io.err('This secret is shown only once. Store it now.\n');
-  return isRefusal(answer) ? EXIT.NOT_VALID : EXIT.OK;
+  return isRefusal(endpoint, answer) ? EXIT.NOT_VALID : EXIT.OK;
 }
 
 function hasSecret({ fields }: Endpoint): boolean {
@@ -85,10 +90,16 @@ function question({ summary, asksFirst: when }: Endpoint, given: readonly string
 
 /** What the flags of the command line say: some decide how much is lost. */
 function givenFlags(endpoint: Endpoint, flags: Flags): string[] {
-  return Object.entries(flagsOf(endpoint)).flatMap(([name, { value }]) => {
+  return Object.entries(flagsOf(endpoint)).flatMap(([name, { value, meaning }]) => {
     if (!flags.has(name) || name in YES_FLAG) return [];
-    return value === null ? [`--${name}`] : flags.list(name).map((text) => `--${name} ${text}`);
+    if (value === null) return [`--${name} (${firstSentence(meaning)})`];
+    return flags.list(name).map((text) => `--${name} ${text}`);
   });
+}
+
+function firstSentence(text: string): string {
+  const [first = ''] = text.split(/\.(?: |$)/);
+  return `${first.charAt(0).toLowerCase()}${first.slice(1)}`;
 }
 
 /** Page after page. The list of events has a cursor on its last page too, which is empty. */
@@ -107,26 +118,41 @@ async function askAll(ask: Ask, endpoint: Endpoint, body: object): Promise<objec
 }
 
 /** A key that is not valid, or a limit that is reached. */
-function isRefusal(answer: object): boolean {
-  const { valid, success } = answer as { valid?: unknown; success?: unknown };
-  return valid === false || success === false;
+function isRefusal({ answer: { refuses } }: Endpoint, answer: object): boolean {
+  return refuses !== undefined && (answer as Record<string, unknown>)[refuses] === false;
+}
+
+/** How the short forms are written, for the help. */
+const SYNTAX: Partial<Record<FieldKind, string>> = {
+  rate: ' Such as 10/s, or 100/5m,strict.',
+  namedRate: ' Such as requests=10/s, or uploads=100/5m,strict.',
+  refill: ' Such as daily:100, or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000 (weekday=1 is Monday).',
+};
+
+/** What a switch means, and its opposite. Some fields are described by what false means. */
+function onAndOff({ flag, off, meaning }: EndpointField): [string, string] {
+  const prefix = `--${off}: `;
+  if (off === undefined || !meaning.startsWith(prefix)) return [meaning, `The opposite of --${flag}.`];
+  const words = meaning.slice(prefix.length);
+  return [`The opposite of --${off}.`, words.charAt(0).toUpperCase() + words.slice(1)];
 }
 
 export function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
   const table: Record<string, FlagTable[string]> = {};
   for (const field of fields) {
     if (field.operand !== undefined) continue;
-    const { flag, off, meaning, isRequired, isList, window } = field;
+    const { flag, off, isRequired, isList, window } = field;
+    const [meaning, offMeaning] = onAndOff(field);
     const required = isRequired === true && flag !== 'duration' ? ' (required)' : '';
     const words =
       field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.join(', ')}.` : '';
     const rate = window === undefined ? '' : ` 10/s is --${flag} 10 --${window} 1s.`;
     table[flag] = {
       value: valueName(field),
-      meaning: `${meaning}${words}${rate}${required}`,
+      meaning: `${meaning}${words}${SYNTAX[field.kind] ?? ''}${rate}${required}`,
       ...(isList === true ? { isRepeatable: true } : {}),
     };
-    if (off !== undefined) table[off] = { value: null, meaning: `The opposite of --${flag}.` };
+    if (off !== undefined) table[off] = { value: null, meaning: offMeaning };
   }
   const clearable = fields.filter(isClearable).map(({ flag }) => flag);
   if (clearable.length > 0)

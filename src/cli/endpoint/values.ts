@@ -116,9 +116,32 @@ function parseWindow(field: EndpointField, window: string, text: string): number
   throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.${near}`);
 }
 
+const REFILL_WORDS =
+  'an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object';
+
+/** What can stand behind the amount of a refill, and the member that it sets. */
+const REFILL_PARTS: Readonly<Record<string, { readonly member: string; readonly isNumber?: true }>> = {
+  day: { member: 'refillDay', isNumber: true },
+  weekday: { member: 'refillWeekday', isNumber: true },
+  timezone: { member: 'timezone' },
+  mode: { member: 'mode' },
+  max: { member: 'max', isNumber: true },
+};
+
+/** `daily:100`, or `monthly:1000,day=15` with what else a refill has. */
 function parseRefill(field: EndpointField, text: string): object {
   if (isJson(text)) return parseJson(field, text);
-  const [, interval, amount] = /^(hourly|daily|weekly|monthly):(\d{1,15})$/.exec(text) ?? [];
-  if (interval !== undefined) return { interval, amount: Number(amount) };
-  throw wrong(field, 'an interval and an amount such as daily:100 or monthly:1000, or a JSON object', text);
+  const [rule = '', ...parts] = text.split(',');
+  const [, interval, amount] = /^(hourly|daily|weekly|monthly):(\d{1,15})$/.exec(rule) ?? [];
+  if (interval === undefined) throw wrong(field, REFILL_WORDS, text);
+  const refill: Record<string, unknown> = { interval, amount: Number(amount) };
+  for (const part of parts) {
+    const [name = '', value = ''] = part.split(/=(.*)/s);
+    const { member, isNumber } = (Object.hasOwn(REFILL_PARTS, name) ? REFILL_PARTS[name] : undefined) ?? {};
+    if (member === undefined || value === '' || (isNumber && !/^\d{1,15}$/.test(value)))
+      throw misused(`${nameOf(field)} cannot be read at ${repeatable(part)}. It must be ${REFILL_WORDS}.`);
+    if (member in refill) throw misused(`${nameOf(field)} has ${name} twice. Give it once.`);
+    refill[member] = isNumber ? Number(value) : value;
+  }
+  return refill;
 }

@@ -14,9 +14,8 @@ import type { Io } from '../io.ts';
 import { DataProgress } from './dataProgress.ts';
 import type { Sink } from './dataWriter.ts';
 import { exportToFile, removeUnfinished } from './exportFile.ts';
-import { holdForMove } from './hold.ts';
+import { holdForMove, type SourceHold } from './hold.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
-import type { SourceHold } from './sourceHold.ts';
 import { writeExport, type WriteOptions, type WrittenExport } from './writeExport.ts';
 
 export interface ExportCall {
@@ -30,8 +29,8 @@ export interface ExportCall {
 export interface Exported extends WrittenExport {
   readonly exportId: string;
   readonly takenAtMs: number;
-  /** An earlier move held the source already: there may be two exports that someone uses. */
-  readonly wasHeld: boolean;
+  /** An earlier move had marked the source already: there may be two exports that someone uses. */
+  readonly wasMoved: boolean;
   /** The file that encrypts the secrets of webhooks, when they need it. */
   readonly encryptionKeyFile: string | null;
 }
@@ -79,12 +78,12 @@ export async function exportData(io: Io, call: ExportCall): Promise<Exported> {
 class Moving {
   readonly config: Config;
   readonly exportId: string;
-  readonly #moves: boolean;
+  readonly isMove: boolean;
   hold: SourceHold | null = null;
-  /** Whether nobody may use the source, however this process ends now. Of a data folder at the end, of PostgreSQL from the beginning. */
-  held: 'no' | 'maybe' | 'yes' = 'no';
-  /** An earlier move holds the source. */
-  wasHeld = false;
+  /** Whether the source does not start, however this process ends now. A data folder is marked at the end, PostgreSQL at the beginning. */
+  marked: 'no' | 'maybe' | 'yes' = 'no';
+  /** An earlier move has marked the source. */
+  wasMoved = false;
   #isFinished = false;
   /** Someone may use the export: the file has its name, or the trailer was sent. */
   mayBeWhole = false;
@@ -92,36 +91,36 @@ class Moving {
   constructor({ config, moves }: ExportCall, exportId: string) {
     this.config = config;
     this.exportId = exportId;
-    this.#moves = moves;
+    this.isMove = moves;
   }
 
   async begin(): Promise<void> {
-    if (!this.#moves) return;
+    if (!this.isMove) return;
     const isDatabase = this.config.databaseUrl !== null;
-    if (isDatabase) this.held = 'maybe';
+    if (isDatabase) this.marked = 'maybe';
     try {
       this.hold = await holdForMove(this.config, this.exportId);
     } catch (error) {
-      // It says what to do where the database may be held.
-      this.held = 'no';
+      // It says what to do where the database may be marked.
+      this.marked = 'no';
       throw error;
     }
-    this.wasHeld = this.hold.wasHeld;
-    if (isDatabase) this.held = 'yes';
+    this.wasMoved = this.hold.wasMoved;
+    if (isDatabase) this.marked = 'yes';
   }
 
   async finish(): Promise<void> {
-    const { hold, held } = this;
+    const { hold, marked } = this;
     if (hold === null) return;
-    if (held === 'no') this.held = 'maybe';
+    if (marked === 'no') this.marked = 'maybe';
     try {
       await hold.finish();
     } catch (error) {
-      if (error instanceof DataError) this.held = held;
+      if (error instanceof DataError) this.marked = marked;
       throw error;
     }
     this.#isFinished = true;
-    this.held = 'yes';
+    this.marked = 'yes';
   }
 
   /** Lets go, unless the move is finished. A failure leaves the source as it is, and hides no other one. */
@@ -131,24 +130,25 @@ class Moving {
     this.hold = null;
     try {
       await hold.close();
-      if (this.held === 'yes' && !this.#isFinished) this.held = 'no';
+      if (this.marked === 'yes' && !this.#isFinished) this.marked = 'no';
     } catch {}
   }
 }
 
-/** The export has failed. Null: nothing is held. */
-function adviceAfter({ held, wasHeld, mayBeWhole }: Moving, file: string | null): string | null {
+/** The export has failed. Null: the source is as before. */
+function adviceAfter({ marked, wasMoved, mayBeWhole }: Moving, file: string | null): string | null {
   const what = file === null ? 'the import at the other end of the pipe' : file;
-  if (wasHeld) {
+  if (wasMoved) {
     const unless = mayBeWhole ? `neither that export nor ${what} is used` : 'that export is not used';
-    return `The service was already held by an earlier export with --move. Run keystile data release only if ${unless}.`;
+    return `An earlier export with --move has already moved the service. Run keystile data release only if ${unless}.`;
   }
-  if (held === 'no') return null;
-  if (held === 'maybe')
-    return 'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.';
+  if (marked === 'no') return null;
+  if (marked === 'maybe')
+    return 'The service may refuse to start. Run keystile data release before you start it, unless an earlier export with --move is used.';
   // Not an order: the error that follows may say to run the command again.
-  if (!mayBeWhole) return 'The service is held until you run keystile data release, and the export is not whole.';
-  return `The service is held. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
+  if (!mayBeWhole)
+    return 'The service does not start until you run keystile data release, and the export is not whole.';
+  return `The service does not start again. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
 }
 
 async function writeFrom(
@@ -156,16 +156,14 @@ async function writeFrom(
   sink: Sink,
   options: Pick<WriteOptions, 'progress' | 'beforeTrailer'>,
 ): Promise<Exported> {
-  const { config, exportId } = moving;
+  const { config, exportId, isMove } = moving;
   await moving.begin();
-  const { hold } = moving;
   const takenAtMs = wallClockMs();
   const source = await openSource(config);
   try {
-    const holdAccounts = hold === null ? null : () => hold.accounts();
     const copyKeys = config.copyKey ?? [];
-    const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, holdAccounts, copyKeys });
-    return { ...written, exportId, takenAtMs, wasHeld: moving.wasHeld, encryptionKeyFile: keyFile(config, written) };
+    const written = await writeExport(source, sink, { ...options, exportId, takenAtMs, isMove, copyKeys });
+    return { ...written, exportId, takenAtMs, wasMoved: moving.wasMoved, encryptionKeyFile: keyFile(config, written) };
   } finally {
     await source.close();
   }

@@ -3,57 +3,48 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
-import { DataFolder, findOwner, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
+import { DataFolder, FolderOwned, type Owner } from '../../storage/sqlite/file/dataFolder.ts';
+import { refuseCopy } from '../../storage/sqlite/file/folderNote.ts';
 import { findMoved, noteMoved, releaseMoved } from '../../storage/sqlite/file/movedNote.ts';
-import { configure } from '../../storage/sqlite/file/openDatabase.ts';
+import { openDurably } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
+import { missingRefusal, refuseLostCommits } from '../../storage/sqlite/ledger/commitNumber.ts';
+import { refuseOtherVersion } from '../../storage/sqlite/move/readData.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
+import { readLastCommit } from '../../storage/sqlite/recovery/replayLog.ts';
 import { wallClockMs } from '../../system.ts';
-import { type CliError, failed } from '../cliError.ts';
+import { failed } from '../cliError.ts';
 import { hasDatabase, ownedBy } from '../openDatabase.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
-import { askHeld, holdService } from './serviceChannel.ts';
-import type { SourceHold } from './sourceHold.ts';
 
-export async function holdForMove(config: Config, exportId: string): Promise<SourceHold> {
-  if (config.databaseUrl !== null) return holdDatabase(config.databaseUrl, exportId);
-  requireDatabase(config);
-  const owner = findOwner(config.data);
-  return owner === null ? holdFolder(config, exportId) : holdService(reachable(config, owner), exportId);
+/** A database that is exported with --move: no service uses it until `close`. */
+export interface SourceHold {
+  /** An earlier move has marked it already: the mark stays when this one fails, and its credits may be spent in another place. */
+  readonly wasMoved: boolean;
+  /** The export is whole: the source does not start until it is released. A DataError says that this has not marked it. */
+  finish(): Promise<void>;
+  /** Lets go, unless the move is finished. */
+  close(): Promise<void>;
 }
 
-/** Answers whether the service, or the database, had been moved. */
+export async function holdForMove(config: Config, exportId: string): Promise<SourceHold> {
+  return config.databaseUrl === null ? holdFolder(config, exportId) : holdDatabase(config.databaseUrl, exportId);
+}
+
+/** Answers whether the database had been moved. */
 export async function releaseMove(config: Config): Promise<boolean> {
   if (config.databaseUrl !== null) return (await LOAD_POSTGRES.hold()).releaseMoved(config.databaseUrl, wallClockMs());
   requireDatabase(config);
-  const owner = findOwner(config.data);
-  if (owner !== null) return askHeld(reachable(config, owner), { command: 'releaseMove' });
-  const folder = DataFolder.own(config.data, ownOwner());
+  // Without the lock: a service that runs was not moved, and is not to be stopped.
+  if (!orNotReleased(config, () => findsMove(config))) return false;
+  const folder = ownFolder(config);
   try {
-    return withDatabase(config, (db) => releaseMoved(db, wallClockMs()));
-  } catch (error) {
-    throw notReleased(config, error);
+    return orNotReleased(config, () => {
+      using db = openDurably(databaseIn(config));
+      return releaseMoved(db, wallClockMs());
+    });
   } finally {
     folder.release();
-  }
-}
-
-/** No service runs on the folder, and none can start meanwhile. */
-function holdFolder(config: Config, exportId: string): SourceHold {
-  const folder = DataFolder.own(config.data, ownOwner());
-  return {
-    wasHeld: wasMoved(config),
-    accounts: async () => {},
-    finish: async () => withDatabase(config, (db) => noteMoved(db, { exportId, atMs: wallClockMs() })),
-    close: async () => folder.release(),
-  };
-}
-
-/** A database that cannot be read is told by the export. */
-function wasMoved(config: Config): boolean {
-  try {
-    return withDatabase(config, findMoved) !== null;
-  } catch {
-    return false;
   }
 }
 
@@ -62,31 +53,83 @@ async function holdDatabase(url: string, exportId: string): Promise<SourceHold> 
   return DatabaseHold.take(url, { exportId, atMs: wallClockMs() });
 }
 
-function withDatabase<T>({ data }: Config, work: (db: Database) => T): T {
-  using db = new Database(join(data, 'keystile.db'), { readwrite: true, create: false });
-  configure(db);
-  return work(db);
+/** No service runs on the folder, and none can start until `close`. A process that dies before `finish` lets go of it, and leaves no mark. */
+function holdFolder(config: Config, exportId: string): SourceHold {
+  requireDatabase(config);
+  const folder = ownFolder(config);
+  try {
+    refuseAsStart(config);
+    return {
+      wasMoved: wasMoved(config),
+      async finish() {
+        using db = openDurably(databaseIn(config));
+        noteMoved(db, { exportId, atMs: wallClockMs() });
+      },
+      close: async () => folder.release(),
+    };
+  } catch (error) {
+    folder.release();
+    throw error;
+  }
 }
 
-function notReleased({ data }: Config, error: unknown): CliError {
-  const { kind, message } = toWriteFailure(error);
-  const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and that this user may write there';
-  return failed(`The data folder ${data} was not released (${message}). ${advice}. Then run the command again.`);
+/** The same of a database that may not be ours, or of another version. */
+function findsMove(config: Config): boolean {
+  using db = new Database(databaseIn(config), { readonly: true });
+  refuseOtherVersion(db, config.data);
+  return findMoved(db) !== null;
+}
+
+/** What such a database lacks would be missing in the other place, where nothing tells of it. */
+function refuseAsStart(config: Config): void {
+  using db = new Database(databaseIn(config), { readonly: true });
+  refuseOtherVersion(db, config.data);
+  if (config.acceptLostCommits) return;
+  refuseCopy(db, config.data);
+  refuseLostCommits(config.data, readLastCommit(db));
+}
+
+function wasMoved(config: Config): boolean {
+  using db = new Database(databaseIn(config), { readonly: true });
+  return findMoved(db) !== null;
 }
 
 function requireDatabase(config: Config): void {
-  if (!hasDatabase(config))
-    throw failed(`There is no database in ${config.data}. Set KEYSTILE_DATA to the data folder of the service.`);
+  if (hasDatabase(config)) return;
+  const refusal = config.acceptLostCommits ? null : missingRefusal(config.data);
+  throw failed(
+    refusal ?? `There is no database in ${config.data}. Set KEYSTILE_DATA to the data folder of the service.`,
+  );
 }
 
-function reachable(config: Config, owner: Owner): string {
-  if (owner.host !== hostname()) throw failed(`${ownedBy(config, owner)}. Run this command on that machine.`);
-  if (owner.control === null)
-    throw failed(`${ownedBy(config, owner)}. That process is a command: run this one again when it has ended.`);
-  return owner.control;
-}
-
-function ownOwner(): Owner {
+function ownFolder(config: Config): DataFolder {
   const startedAt = new Date(wallClockMs()).toISOString();
-  return { pid: process.pid, host: hostname(), startedAt, control: null, url: null };
+  try {
+    return DataFolder.own(config.data, { pid: process.pid, host: hostname(), startedAt, control: null, url: null });
+  } catch (error) {
+    if (!(error instanceof FolderOwned)) throw error;
+    throw failed(`${ownedBy(config, error.owner)}. ${adviceOn(error.owner)}`);
+  }
+}
+
+function adviceOn({ control, url }: Owner): string {
+  const isCommand = control === null && url === null;
+  return isCommand
+    ? 'That process is another command: run this one again when it has ended.'
+    : 'That process is the service. Stop it first.';
+}
+
+function orNotReleased<T>({ data }: Config, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof DataError) throw error;
+    const { kind, message } = toWriteFailure(error);
+    const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and that this user may write there';
+    throw failed(`The data folder ${data} was not released (${message}). ${advice}. Then run the command again.`);
+  }
+}
+
+function databaseIn({ data }: Config): string {
+  return join(data, 'keystile.db');
 }

@@ -1,7 +1,7 @@
 import type { CopyKeys } from '../../storage/sql/copySignature.ts';
 import { DATA_FORMAT, type DataHeader } from '../../storage/sql/move/dataFormat.ts';
 import type { DataSource } from '../../storage/sql/move/dataPorts.ts';
-import { DATA_TABLES, type DataTable } from '../../storage/sql/move/dataTables.ts';
+import { DATA_TABLES, TABLE_NAMES } from '../../storage/sql/move/dataTables.ts';
 import { VERSION } from '../../version.ts';
 import type { DataProgress } from './dataProgress.ts';
 import { DataWriter, type Sink } from './dataWriter.ts';
@@ -11,8 +11,7 @@ export interface WriteOptions {
   readonly takenAtMs: number;
   readonly progress: DataProgress;
   readonly copyKeys: CopyKeys;
-  /** Of a move: stops spends. Called when everything that only management changes is written. */
-  readonly holdAccounts: (() => Promise<void>) | null;
+  readonly isMove: boolean;
   /** Called when everything but the trailer is written. */
   readonly beforeTrailer: () => Promise<void>;
 }
@@ -28,26 +27,14 @@ export interface WrittenExport {
 
 /** Writes everything that the source has. */
 export async function writeExport(source: DataSource, sink: Sink, options: WriteOptions): Promise<WrittenExport> {
-  const { holdAccounts, progress } = options;
-  const ahead = DATA_TABLES.filter(({ isAhead }) => isAhead);
-  const late = DATA_TABLES.filter(({ isAhead }) => !isAhead);
-  const growing = holdAccounts === null ? [] : DATA_TABLES.filter(({ isGrowing }) => isGrowing);
-  const writer = new DataWriter(sink, headerOf(source, options, [...ahead, ...late, ...growing]), options.copyKeys);
-  const lastOf = new Map<DataTable, number>();
-  const copy = async (table: DataTable, after?: number): Promise<void> => {
-    for await (const rows of source.read(table, after)) {
+  const { progress } = options;
+  const writer = new DataWriter(sink, headerOf(source, options), options.copyKeys);
+  for (const table of DATA_TABLES) {
+    for await (const rows of source.read(table)) {
       await writer.write(table, rows);
-      if (table.isGrowing) lastOf.set(table, Number(rows.at(-1)?.[table.key[0] ?? ''] ?? 0));
       progress.show({ rows: writer.total, table: table.name, bytes: writer.bytes });
     }
-  };
-  for (const table of ahead) await copy(table);
-  if (holdAccounts !== null) {
-    await holdAccounts();
-    await source.renew();
   }
-  for (const table of late) await copy(table);
-  for (const table of growing) await copy(table, lastOf.get(table) ?? 0);
   await writer.end(options.beforeTrailer);
   const { bytes, total, rows } = writer;
   return { format: DATA_FORMAT, bytes, total, rows, installation: source.installation };
@@ -55,8 +42,7 @@ export async function writeExport(source: DataSource, sink: Sink, options: Write
 
 function headerOf(
   { engine, schema, installation }: DataSource,
-  { exportId, takenAtMs, holdAccounts }: WriteOptions,
-  tables: readonly DataTable[],
+  { exportId, takenAtMs, isMove }: WriteOptions,
 ): DataHeader {
   return {
     version: VERSION,
@@ -65,7 +51,7 @@ function headerOf(
     exportId,
     takenAtMs,
     engine,
-    isMove: holdAccounts !== null,
-    tables: tables.map(({ name }) => name),
+    isMove,
+    tables: TABLE_NAMES,
   };
 }

@@ -68,7 +68,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0018-statements-grants-and-reservations',
     'adr/0019-a-session-is-a-record',
     'adr/0020-a-customer-acts-with-a-root-key-cut-down',
-    'adr/0021-a-moved-service-stays-held',
+    'adr/0021-a-moved-service-does-not-start',
     'adr/0022-identities-are-rows',
     'adr/0023-what-is-due-comes-first',
     'adr/0024-clients-take-turns',

@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts';
 import type { HeaderLookup } from '../service.ts';
 
-/** The same limit as the runtime's server has. */
+/** Bun's server takes as many. */
 const MAX_HEADERS = 199;
 /** A name, and a value without control characters. No part can match in two ways: the time is linear in the line's length. */
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):([\t\x20-\x7e\x80-\xff]*)$/;

@@ -6,7 +6,7 @@ import type { Asking, Peer } from '../service.ts';
 import { parseHead, type RequestHead } from './parseHead.ts';
 import type { ByteBuffer } from './byteBuffer.ts';
 
-/** The longest request line with its headers. The runtime's server takes as much. */
+/** The longest request line with its headers. Node's server takes as much. */
 const MAX_HEAD_BYTES = 16 * 1024;
 /** A head is remembered for the next request if it is no longer than this. */
 const MAX_REMEMBERED = 1024;

@@ -1,6 +1,5 @@
 import { isLoopback } from '../../core/address.ts';
 import { AppError, repeatable } from '../../core/errors.ts';
-import type { HeaderLookup } from '../service.ts';
 
 /** RFC 3986, 3.2.2, without percent-encoding and commas: two Hosts joined into one have a comma. */
 const HOST = /^(?:[\w.~!$&'()*+;=-]+|\[[\da-fA-F:.]+\])(?::(\d{0,5}))?$/;
@@ -61,14 +60,4 @@ function foreignHost(host: string, publicName: string | null): AppError {
 export function toLength(text: string): number {
   if (LENGTH.test(text)) return Number(text);
   throw new AppError('BAD_REQUEST', `The header Content-Length must be a number of bytes, got ${repeatable(text)}.`);
-}
-
-/**
- * Refuses what the runtime's server lets through and the front does not. Headers that were sent twice come from the runtime
- * as one, with a comma. Without a Host it is HTTP/1.0, which needs none: the runtime refuses HTTP/1.1 without one.
- */
-export function checkFraming(headers: HeaderLookup, mayBeCalled: HostCheck): void {
-  const [host, length] = [headers.get('host'), headers.get('content-length')];
-  if (host !== null) mayBeCalled(host);
-  if (length !== null) toLength(length);
 }

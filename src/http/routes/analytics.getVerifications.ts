@@ -14,6 +14,7 @@ import {
   oneOrMany,
   PeriodFields,
   periodIssues,
+  REFUSAL_COLUMNS,
   toPeriod,
 } from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../shapes/schema/described.ts';
@@ -89,6 +90,9 @@ const Request = strict({
   ),
 });
 
+/** What a row stands for. */
+const ROW_SUBJECTS = ['time', 'keyId', 'identity', 'tag', 'tags'];
+
 const RowObject = component(
   'VerificationCounts',
   strict({
@@ -156,6 +160,12 @@ export const getVerifications = defineRoute({
     'Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, identity, single `tag` or whole list of `tags`.',
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
   isOneRightEnough: true,
+  command: {
+    name: 'analytics verifications',
+    flags: { tags: null },
+    columns: [...ROW_SUBJECTS, 'total', 'credits', 'valid', ...REFUSAL_COLUMNS, 'notFound'],
+    columnsIfAny: ROW_SUBJECTS,
+  },
   request: Request,
   response: listOf(RowObject, 'One row for each group.'),
   example: {

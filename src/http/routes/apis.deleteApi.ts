@@ -8,6 +8,7 @@ export const deleteApi = defineRoute({
   summary: 'Delete an api with all its keys.',
   description: 'From then on, verifying one of them answers NOT_FOUND.',
   rights: ['api.<apiId>.delete_api'],
+  command: { asksFirst: 'always' },
   request: strict({ apiId: ApiId }),
   response: Empty,
   example: { request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R' }, response: {} },

@@ -9,6 +9,7 @@ export const deleteKeys = defineRoute({
   summary: 'Delete all keys of an api at once.',
   description: '`permanent` also removes their records; otherwise each key can be restored.',
   rights: ['api.<apiId>.delete_key'],
+  command: { asksFirst: 'always' },
   request: strict({
     apiId: ApiId,
     permanent: optional(

@@ -6,6 +6,7 @@ import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
 import { listOf, optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
+import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyObject, toKeyObject } from '../shapes/keys/keyObject.ts';
 import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
 import { cursorAt, ExternalId, Flag, Id, strict, Whole, words } from '../shapes/schema/schemas.ts';
@@ -18,6 +19,12 @@ export const listKeys = defineRoute({
     '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it, and a key by its id.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   fieldRights: [{ fields: ['planId'], rights: ['plan.<planId>.read_plan'] }],
+  command: {
+    name: 'key list',
+    flags: { ...KEY_FLAGS, decrypt: null, revalidateKeysCache: null },
+    absent: { expires: 'never' },
+    columns: ['id', 'start', 'name', 'ownerId', 'enabled', 'remaining', 'metered', 'ratelimit', 'expires', 'createdAt'],
+  },
   request: strict({
     apiId: ApiId,
     limit: PageLimit,

@@ -9,6 +9,9 @@ import { Id, strict, Text } from '../shapes/schema/schemas.ts';
 import { toSequence } from '../shapes/sequence.ts';
 import { defineRoute } from './route.ts';
 
+/** What an event is about: the ids that its data can have. */
+const SUBJECTS = ['keyId', 'apiId', 'identityId', 'planId', 'reservationId', 'webhookId'].map((id) => `data.${id}`);
+
 export const listEvents = defineRoute({
   path: '/v1/events.listEvents',
   method: 'GET',
@@ -16,6 +19,10 @@ export const listEvents = defineRoute({
   description:
     'Keep the `cursor` of the answer and send it with the next call: no event comes twice, and none is left out, also while others are written. Events are kept for `KEYSTILE_EVENT_RETENTION`.',
   rights: ['event.*.read_event'],
+  command: {
+    columns: ['time', 'type', ...SUBJECTS, 'id'],
+    columnsIfAny: SUBJECTS,
+  },
   request: strict({
     types: optional(
       oneOrMany(EventTypeName, EVENT_TYPE_NAMES.length),

@@ -13,6 +13,7 @@ export const deleteIdentity = defineRoute({
     'An identity that has keys is not deleted (409), unless `keys` says what becomes of them. Then the keys are changed first, in small steps. A call that is cut off leaves the identity with the rest of its keys; the same call goes on.',
   rights: ['identity.<identityId>.delete_identity'],
   fieldRights: [{ fields: ['keys'], rights: ['api.*.update_key', 'api.*.delete_key'] }],
+  command: { asksFirst: 'always' },
   request: strict({
     ...IDENTITY_REFERENCE,
     keys: optional(

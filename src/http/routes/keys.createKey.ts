@@ -1,5 +1,6 @@
 import { defineRoute } from './route.ts';
 import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
+import { FORMER_KEY_FLAGS, KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { NEW_KEY_FIELDS, toNewKey } from '../shapes/keys/newKeyFields.ts';
 import { strict } from '../shapes/schema/schemas.ts';
@@ -13,13 +14,18 @@ export const createKey = defineRoute({
     'Its secret is shown only in this answer. Roles and permissions that do not exist are created if the root key has `rbac.*.create_role` and `rbac.*.create_permission`.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
+  command: {
+    flags: { ...KEY_FLAGS, recoverable: null },
+    formerFlags: { ...FORMER_KEY_FLAGS, disabled: 'Write --disable.' },
+    shownOnce: 'key',
+  },
   request: strict({ apiId: ApiId, ...NEW_KEY_FIELDS }),
   response: NewSecret,
   example: {
     request: {
       apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R',
       prefix: 'demo',
-      ownerId: 'user_1234',
+      externalId: 'user_1234',
       meta: { plan: 'free' },
       remaining: 100,
       refill: { interval: 'daily', amount: 100 },

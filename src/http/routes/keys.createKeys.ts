@@ -25,6 +25,7 @@ export const createKeys = defineRoute({
     'One wrong key refuses the call, and the error names its place in the list, such as `keys[17]`. The secrets are shown only in this answer. Roles, permissions, rate limits and addresses of all keys have at most 10000 entries together.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
+  command: { name: 'key create-many', shownOnce: 'key' },
   request: strict({
     apiId: optional(ApiId, 'The api of every key that names none.'),
     keys: listOf(KeyToCreate, 'The keys to create, 1 to 1000.', { minItems: 1, maxItems: MAX_KEYS_PER_CALL }),

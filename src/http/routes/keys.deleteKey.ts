@@ -10,6 +10,7 @@ export const deleteKey = defineRoute({
   description:
     'From then on, verifying it answers NOT_FOUND. `permanent` also removes its record; otherwise the key can be restored.',
   rights: ['api.<apiId>.delete_key'],
+  command: { asksFirst: 'always' },
   request: strict({
     keyId: KeyId,
     permanent: optional(

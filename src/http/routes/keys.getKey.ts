@@ -2,6 +2,7 @@ import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { optional } from '../shapes/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
+import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/keyDetailsObject.ts';
 import { Flag, strict } from '../shapes/schema/schemas.ts';
 
@@ -23,6 +24,7 @@ export const getKey = defineRoute({
   summary: 'Read one key.',
   description: 'Its secret is not stored and cannot be read.',
   rights: ['api.<apiId>.read_key'],
+  command: { flags: { ...KEY_FLAGS, decrypt: null }, absent: { expires: 'never' } },
   request: strict({ keyId: KeyId, decrypt: Decrypt }),
   response: KeyDetailsObject,
   example: {

@@ -3,7 +3,14 @@ import { type Static, Type } from 'typebox';
 import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { defineRoute } from './route.ts';
-import { countOf, creditsOf, PeriodFields, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
+import {
+  countOf,
+  creditsOf,
+  PeriodFields,
+  periodIssues,
+  REFUSAL_COLUMNS,
+  toPeriod,
+} from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../shapes/schema/described.ts';
 import { EXAMPLE } from '../shapes/schema/examples.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
@@ -55,6 +62,7 @@ export const getKeyVerifications = defineRoute({
   method: 'GET',
   summary: 'Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour.',
   rights: ['api.<apiId>.read_key'],
+  command: { name: 'key verifications', columns: ['time', 'credits', 'success', ...REFUSAL_COLUMNS] },
   request: Request,
   response: strict({
     verifications: listOf(

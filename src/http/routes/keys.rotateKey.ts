@@ -9,6 +9,7 @@ export const rotateKey = defineRoute({
   summary: 'Give a key a new secret.',
   description: 'Its id, counters and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
   rights: ['api.<apiId>.create_key', 'api.<apiId>.update_key'],
+  command: { asksFirst: 'withoutOverlap', shownOnce: 'key' },
   request: strict({ keyId: KeyId, overlapMs: OverlapMs }),
   response: NewSecret,
   example: {

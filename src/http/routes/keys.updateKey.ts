@@ -3,7 +3,7 @@ import { CHANGED_FIELDS } from '../shapes/keys/changedFields.ts';
 import { Recoverable } from '../shapes/keys/creationFields.ts';
 import { CHANGED_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
-import { refuseRecoverable, toKeyPatch } from '../shapes/keys/keyFields.ts';
+import { FORMER_KEY_FLAGS, KEY_FLAGS, refuseRecoverable, toKeyPatch } from '../shapes/keys/keyFields.ts';
 import { Empty, strict } from '../shapes/schema/schemas.ts';
 
 export const updateKey = defineRoute({
@@ -14,6 +14,7 @@ export const updateKey = defineRoute({
     'null clears a field; a field that is left out stays as it is. `roles` and `permissions` replace all that the key has; creating one with `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key'],
   fieldRights: CHANGED_KEY_RIGHTS,
+  command: { flags: { ...KEY_FLAGS, recoverable: null }, formerFlags: FORMER_KEY_FLAGS },
   request: strict({
     keyId: KeyId,
     ...CHANGED_FIELDS,

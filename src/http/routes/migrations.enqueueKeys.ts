@@ -21,6 +21,7 @@ export const enqueueKeys = defineRoute({
     'They are stored safely when this answers, and created soon after; a key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
+  command: { name: 'migration enqueue' },
   request: strict({
     migrationId: MigrationId,
     apiId: ApiId,

@@ -19,6 +19,7 @@ export const getProgress = defineRoute({
   summary:
     'Read the progress of a migration: how many keys were `queued`, how many are `done` and how many have `failed`.',
   rights: ['api.<apiId>.create_key'],
+  command: { name: 'migration progress' },
   request: strict({ migrationId: MigrationId }),
   response: strict({
     migrationId: MigrationId,

@@ -9,6 +9,7 @@ export const createRole = defineRoute({
   summary: 'Create a role: a group of permissions that keys get and lose together.',
   description: 'A new role has no permissions.',
   rights: ['rbac.*.create_role'],
+  command: { name: 'role create' },
   request: strict({ name: RoleName, description: Description }),
   response: strict({ roleId: RoleId }),
   example: {

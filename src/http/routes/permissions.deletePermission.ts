@@ -8,6 +8,7 @@ export const deletePermission = defineRoute({
   summary: 'Delete a permission.',
   description: 'Every key and role loses it at once. A permission created later with the same name is a different one.',
   rights: ['rbac.*.delete_permission'],
+  command: { asksFirst: 'always' },
   request: strict({ permissionId: PermissionId }),
   response: Empty,
   example: { request: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' }, response: {} },

@@ -8,6 +8,7 @@ export const deleteRole = defineRoute({
   summary: 'Delete a role.',
   description: 'Every key loses the role and its permissions at once. The permissions themselves stay.',
   rights: ['rbac.*.delete_role'],
+  command: { name: 'role delete', asksFirst: 'always' },
   request: strict({ roleId: RoleId }),
   response: Empty,
   example: { request: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' }, response: {} },

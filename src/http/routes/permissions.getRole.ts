@@ -9,6 +9,7 @@ export const getRole = defineRoute({
   method: 'GET',
   summary: 'Read one role and its permissions.',
   rights: ['rbac.*.read_role'],
+  command: { name: 'role get' },
   request: strict({ roleId: RoleId }),
   response: strict({
     ...RoleObject.properties,

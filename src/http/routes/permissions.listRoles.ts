@@ -8,6 +8,7 @@ export const listRoles = defineRoute({
   method: 'GET',
   summary: 'List all roles, sorted by name.',
   rights: ['rbac.*.read_role'],
+  command: { name: 'role list' },
   request: strict({}),
   response: listOf(RoleObject, 'All roles, sorted by name.'),
   example: { request: {}, response: [{ id: 'role_1Jm8Zta6oTt8JmM2wVz5Ux', name: 'editor' }] },

@@ -13,6 +13,7 @@ export const setRolePermissions = defineRoute({
   description:
     'Every key with the role has them from then on. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
   rights: ['rbac.*.add_permission_to_role', 'rbac.*.remove_permission_from_role'],
+  command: { name: 'role set-permissions' },
   request: strict({
     roleId: optional(RoleId, 'The id of the role. Give either `roleId` or `name`.'),
     name: optional(RoleName, 'The name of the role, 1 to 512 characters. Give either `roleId` or `name`.'),

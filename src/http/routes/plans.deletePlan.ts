@@ -8,6 +8,7 @@ export const deletePlan = defineRoute({
   summary: 'Delete a plan that nobody is on.',
   description: 'A plan with holders answers 409 with their number. Move them to another plan first.',
   rights: ['plan.<planId>.delete_plan'],
+  command: { asksFirst: 'always' },
   request: strict({ planId: PlanId }),
   response: strict({}),
   example: { request: { planId: 'plan_1Jm8ZtXk7pTt8HmN5wVz4X' }, response: {} },

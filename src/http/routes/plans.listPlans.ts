@@ -11,6 +11,7 @@ export const listPlans = defineRoute({
   method: 'GET',
   summary: 'List plans, oldest first.',
   rights: ['plan.*.read_plan'],
+  command: { columns: ['id', 'name', 'remaining', 'metered', 'refill', 'ratelimits', 'maxKeys', 'holders'] },
   request: strict({ limit: PageLimit, cursor: pageCursor(cursorAt('plan'), EXAMPLE.planId) }),
   response: strict({
     plans: listOf(PlanObject, 'The plans of this page.'),

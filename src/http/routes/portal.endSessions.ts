@@ -10,6 +10,7 @@ export const endPortalSessions = defineRoute({
   summary: "End all links to the customers' page of one customer, and the pages that are open, at once.",
   description: 'For a link that reached the wrong person. The keys stay as they are.',
   rights: ['identity.<identityId>.update_identity'],
+  command: { asksFirst: 'always' },
   request: strict(IDENTITY_REFERENCE),
   response: strict({ ended: field(Whole, 'How many links and pages have ended.', 1) }),
   example: { request: { identityId: EXAMPLE.identityId }, response: { ended: 1 } },

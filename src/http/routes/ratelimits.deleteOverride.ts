@@ -7,6 +7,7 @@ export const deleteOverride = defineRoute({
   method: 'POST',
   summary: 'Remove the override that was set for this identifier or pattern.',
   rights: ['ratelimit.<namespaceId>.delete_override'],
+  command: { asksFirst: 'always' },
   request: strict({ ...NamespaceFields, identifier: Identifier }),
   response: Empty,
   example: { request: { namespaceName: 'email.outbound', identifier: '*@example.com' }, response: {} },

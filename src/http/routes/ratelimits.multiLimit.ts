@@ -12,6 +12,7 @@ export const multiLimit = defineRoute({
   summary: 'Take up to 100 limits together, all or nothing.',
   description: 'The results say which limits refused.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
+  command: { name: 'limit take-many', refuses: 'success' },
   request: strict({
     limits: listOf(LimitRequest, 'The limits to take, 1 to 100, over any namespaces and in both modes.', {
       minItems: 1,

@@ -26,6 +26,7 @@ export const createReservation = {
   summary: 'Verify a key, and hold the credits that the call may cost.',
   description:
     'It is decided, counted and answered as a verification, with the same checks. With the code VALID, `cost` credits are held until `reservations.settle` charges the real cost, or `reservations.release` returns them. Otherwise nothing is held. A key without credits gets a reservation that holds nothing. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`. Settling and releasing always need it.',
+  command: { refuses: 'valid' },
   request: ReserveBody,
   response: component(
     'ReservedVerdict',

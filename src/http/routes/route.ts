@@ -7,6 +7,31 @@ import type { Engine } from '../../engine/engine.ts';
 import type { StreamedBody } from '../answer/streamedAnswer.ts';
 import type { FieldRights } from '../shapes/schema/fieldRights.ts';
 
+/** What the command of an endpoint has beside the fields of its request. */
+export interface RouteCommand {
+  /** Its words. Absent: those of the path, as `keys.rotateKey` is `key rotate`. */
+  readonly name?: string;
+  /** It takes something away, so it asks before it runs: always, or only when the old secret ends at once. */
+  readonly asksFirst?: 'always' | 'withoutOverlap';
+  /**
+   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none, because another one has replaced it or
+   * because it has no effect. `remaining.cost` makes the only member of an object a flag.
+   */
+  readonly flags?: Readonly<Record<string, string | null>>;
+  /** Flags that the command had once, each with what to write now. */
+  readonly formerFlags?: Readonly<Record<string, string>>;
+  /** The columns of its table. Absent: the plain fields of a record. `identity.externalId` is a field of an object. */
+  readonly columns?: readonly string[];
+  /** Those of the columns that are shown only where a row has them. */
+  readonly columnsIfAny?: readonly string[];
+  /** What a field that is absent means, in a word, for a person. */
+  readonly absent?: Readonly<Record<string, string>>;
+  /** The member of the answer that is a secret, and is never shown again. */
+  readonly shownOnce?: string;
+  /** The member of the answer that is false when the service says no: the exit code is 3 then. */
+  readonly refuses?: 'valid' | 'success';
+}
+
 /** One endpoint of the management API. A GET endpoint takes query parameters, and also accepts POST with the same fields. */
 export interface Route {
   readonly path: string;
@@ -31,6 +56,8 @@ export interface Route {
   readonly request: TSchema;
   readonly response: TSchema;
   readonly example: { readonly request: object; readonly response: object };
+  /** Absent: its command is made from the fields alone. */
+  readonly command?: RouteCommand;
   readonly errors: readonly ErrorCode[];
   /** The status of a success; 200 if absent. */
   readonly status?: number;

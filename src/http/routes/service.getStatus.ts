@@ -10,6 +10,7 @@ export const getStatus = defineRoute({
   description:
     'Secrets are never shown. The answer is at most a second old. `work`, `checks` and `configuration` are those of the node that answers.',
   rights: ['service.*.read_status'],
+  command: { name: 'service status' },
   request: strict({}),
   response: StatusObject,
   example: { request: {}, response: STATUS_EXAMPLE },

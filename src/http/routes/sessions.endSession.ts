@@ -9,6 +9,7 @@ export const endSession = defineRoute({
   summary: 'End a session of the dashboard at once, on all nodes.',
   description: 'The browser has to sign in again. The root key that it signed in with stays valid.',
   rights: ['root.*.revoke_root_key'],
+  command: { asksFirst: 'always' },
   request: strict({
     sessionId: field(Id, 'The id of a session, as `sessions.listSessions` answers it.', SESSION_EXAMPLE.id),
   }),

@@ -18,6 +18,7 @@ export const createWebhook = defineRoute({
     'Each event is sent at least once, signed as the Standard Webhooks specification says. The secret is shown only in this answer.',
   rights: ['webhook.*.create_webhook', READING_RIGHT],
   insteadRights: [{ fields: ['apis'], rights: ['webhook.*.create_webhook', 'event.<apiId>.read_event'] }],
+  command: { shownOnce: 'secret' },
   request: strict({ url: TargetUrl, events: WantedEvents, apis: BoundApis }),
   response: strict({ webhookId: WebhookId, secret: SigningSecret }),
   example: {

@@ -8,6 +8,7 @@ export const deleteWebhook = defineRoute({
   method: 'POST',
   summary: 'Delete a webhook, and its waiting deliveries and its log.',
   rights: ['webhook.<webhookId>.delete_webhook'],
+  command: { asksFirst: 'always' },
   request: strict({ webhookId: WebhookId }),
   response: Empty,
   example: { request: { webhookId: EXAMPLE.webhookId }, response: {} },

@@ -25,6 +25,7 @@ export const getWebhook = defineRoute({
   summary: 'Read one webhook.',
   description: 'Its secret is not shown again.',
   rights: ['webhook.<webhookId>.read_webhook'],
+  command: { absent: { events: 'all', apis: 'all' } },
   request: strict({ webhookId: WebhookId }),
   response: WebhookDetails,
   example: {

@@ -19,6 +19,7 @@ export const listDeliveries = defineRoute({
   summary: 'List what was sent to a webhook and what waits, the newest event first.',
   description: 'The last 1000 finished deliveries of each webhook are kept.',
   rights: ['webhook.<webhookId>.read_webhook'],
+  command: { name: 'webhook deliveries' },
   request: strict({
     webhookId: WebhookId,
     state: optional(DeliveryStateName, 'Only deliveries in this state.', 'waiting'),

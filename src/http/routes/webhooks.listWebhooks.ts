@@ -9,6 +9,10 @@ export const listWebhooks = defineRoute({
   method: 'GET',
   summary: 'List the webhooks, at most 100.',
   rights: ['webhook.*.read_webhook'],
+  command: {
+    columns: ['id', 'enabled', 'pausedAt', 'events', 'apis', 'url'],
+    absent: { events: 'all', apis: 'all' },
+  },
   request: strict({}),
   response: strict({ webhooks: listOf(WebhookObject, 'The webhooks, the oldest first.') }),
   example: {

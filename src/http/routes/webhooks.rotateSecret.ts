@@ -15,6 +15,7 @@ export const rotateSecret = defineRoute({
   summary: 'Give a webhook another signing secret.',
   description: `Both secrets sign for \`overlapMs\`, so that the target can change from one to the other. The new secret is shown only in this answer. ${BOUND_IS_ENOUGH}`,
   rights: ['webhook.<webhookId>.update_webhook', READING_RIGHT],
+  command: { asksFirst: 'withoutOverlap', shownOnce: 'secret' },
   request: strict({
     webhookId: WebhookId,
     overlapMs: optional(

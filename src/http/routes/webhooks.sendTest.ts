@@ -9,6 +9,7 @@ export const sendTest = defineRoute({
   summary: 'Send an event of the type `webhook.test` to a webhook.',
   description: 'It is sent in the background like any other. `webhooks.listDeliveries` shows what became of it.',
   rights: ['webhook.<webhookId>.update_webhook'],
+  command: { name: 'webhook test' },
   request: strict({ webhookId: WebhookId }),
   response: strict({ eventId: EventId }),
   example: { request: { webhookId: EXAMPLE.webhookId }, response: { eventId: EXAMPLE.eventId } },

@@ -34,6 +34,16 @@ const COUNT_WORDS = {
   USAGE_EXCEEDED: 'answered USAGE_EXCEEDED, because the credits did not suffice',
 } as const satisfies Record<VerdictCode, string>;
 
+/** Columns of a table on the command line, the most frequent first. */
+export const REFUSAL_COLUMNS = [
+  'rateLimited',
+  'usageExceeded',
+  'forbidden',
+  'disabled',
+  'expired',
+  'insufficientPermissions',
+] as const;
+
 /** How many verifications had this verdict. */
 export function countOf(code: VerdictCode, example: number) {
   return field(Whole, `How many verifications ${COUNT_WORDS[code]}.`, example);

@@ -35,10 +35,8 @@ import { claimFolder, refuseCopy } from './file/folderNote.ts';
 import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
 import { refuseMoved } from './file/movedNote.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
-import { MoveHold } from './ledger/moveHold.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
-import { ServiceHold } from './move/serviceHold.ts';
 import { LazyThread } from './thread/lazyThread.ts';
 import { SqliteWriter } from './thread/sqlWriter.ts';
 import { SqliteReader } from './thread/reader.ts';
@@ -85,14 +83,9 @@ export class SqliteStorage implements Storage {
   readonly folderId: string;
   readonly warnings: readonly string[] = [];
   /** A full disk keeps nothing from being answered that is in memory. */
-  get outage(): string | null {
-    return this.#hold.refusal;
-  }
-
+  readonly outage = null;
   /** That the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
-  /** Holds the service while it is moved to another database. */
-  readonly move: ServiceHold;
   readonly files: { readonly path: string; readonly analyticsPath: string };
   readonly damaged: Damage;
   readonly #db: ReadConnection;
@@ -101,7 +94,6 @@ export class SqliteStorage implements Storage {
   readonly #commitNumber: CommitNumberFile;
   readonly #reader: LazyThread;
   readonly #countsThread: LazyThread;
-  readonly #hold = new MoveHold();
 
   private constructor(
     { db, folderId }: OpenedDatabase,
@@ -128,8 +120,7 @@ export class SqliteStorage implements Storage {
       version: async () => this.ledger.recordChanges,
     });
     this.imports = new SqlImports(reader);
-    const hold = this.#hold;
-    const sqlWriter = new SqliteWriter(writer, hold);
+    const sqlWriter = new SqliteWriter(writer);
     this.auditEntries = new SqlAuditEntries(sqlWriter);
     this.events = new SqlEvents(reader, sqlWriter);
     this.webhooks = new SqlWebhooks(reader, sqlWriter);
@@ -141,7 +132,6 @@ export class SqliteStorage implements Storage {
     this.localCounts = localCounts;
     this.ledger = new SqliteLedger(db, writer, this.#direct, {
       ...options,
-      hold,
       pruneLocalCounts: (endedAtMs) => localCounts.prune(endedAtMs),
       observe: {
         applyFailed: (reason) => options.observe.applyFailed(reason),
@@ -153,7 +143,6 @@ export class SqliteStorage implements Storage {
         },
       },
     });
-    this.move = new ServiceHold(this.ledger, hold, writer);
     if (!options.acceptLostCommits) refuseLostCommits(options.folder.path, this.ledger.number);
     this.#commitNumber = new CommitNumberFile({
       folder: options.folder.path,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { hostCheck } from '../../../src/http/request/framing.ts';
 import { listenMetrics } from '../../../src/serve/listen.ts';
 import { exchange } from './connection.ts';
-import { request, SERVERS, type Served, serve, verification } from './wire.ts';
+import { request, type Served, serve, verification } from './wire.ts';
 
 const ACCEPTED = [
   'localhost',
@@ -61,12 +61,12 @@ test.each(['0.0.0.0', '::', '10.0.0.1', 'keys.internal'])(
   },
 );
 
-describe.each(SERVERS)('the server %s', (name) => {
+describe('a service on a loopback address', () => {
   let served: Served;
   let key = '';
 
   beforeAll(async () => {
-    served = await serve({ settings: { KEYSTILE_PUBLIC_URL: 'https://keys.example.com' } }, name);
+    served = await serve({ settings: { KEYSTILE_PUBLIC_URL: 'https://keys.example.com' } });
     ({ key } = await served.service.createKey({ remaining: 1000 }));
   });
 

@@ -5,7 +5,7 @@ import { ignoreNewcomers } from '../../../src/serve/ignoreNewcomers.ts';
 import { listenApi } from '../../../src/serve/listen.ts';
 import { Connection } from '../../process/connection.ts';
 import { TestService } from '../../support/service.ts';
-import { answersIn, LIVENESS, serve, SERVERS, verification } from './wire.ts';
+import { answersIn, LIVENESS, serve, verification } from './wire.ts';
 
 test('a connection is closed by a stop behind its answer, which arrives as a whole', async () => {
   const own = await TestService.start({ settings: { KEYSTILE_PORT: '0' } });
@@ -98,41 +98,38 @@ test('where newcomers cannot be ignored, the service closes as before', () => {
   expect(ignoreNewcomers(-1)).toBe(false);
 });
 
-test.each(SERVERS)(
-  'a service that is told to stop is not ready, goes on taking connections, and ends each with its answer (%s)',
-  async (name) => {
-    const served = await serve({}, name);
-    const { service, server } = served;
-    const { key } = await service.createKey({ remaining: 5 });
-    const body = JSON.stringify({ key });
-    const asked = [LIVENESS, verification(body), LIVENESS.replace('liveness', 'readiness')];
-    const answers = async (): Promise<(readonly [status: number, isLast: boolean])[]> =>
-      Promise.all(
-        asked.map(async (text) => {
-          using connection = await Connection.open(server.port, text);
-          const [answer] = answersIn(await connection.answer());
-          return [answer?.status ?? 0, /^connection: close$/im.test(connection.received)] as const;
-        }),
-      );
-    expect(await answers()).toEqual([
-      [200, false],
-      [200, false],
-      [200, false],
-    ]);
-    using idle = await Connection.open(server.port, LIVENESS);
-    await idle.answer();
-    service.composed.service.lifetime.isStopping = true;
-    expect(await answers()).toEqual([
-      [200, true],
-      [200, true],
-      [503, true],
-    ]);
-    const readiness = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
-    expect(readiness.body).toEqual({ ready: false, reasons: ['This node was told to stop.'], warnings: [] });
-    // One that was there before gets its answer as well, and is closed behind it.
-    idle.write(LIVENESS);
-    await idle.closed;
-    expect(answersIn(idle.received).map(({ status }) => status)).toEqual([200, 200]);
-    await served.close();
-  },
-);
+test('a service that is told to stop is not ready, goes on taking connections, and ends each with its answer', async () => {
+  const served = await serve();
+  const { service, server } = served;
+  const { key } = await service.createKey({ remaining: 5 });
+  const body = JSON.stringify({ key });
+  const asked = [LIVENESS, verification(body), LIVENESS.replace('liveness', 'readiness')];
+  const answers = async (): Promise<(readonly [status: number, isLast: boolean])[]> =>
+    Promise.all(
+      asked.map(async (text) => {
+        using connection = await Connection.open(server.port, text);
+        const [answer] = answersIn(await connection.answer());
+        return [answer?.status ?? 0, /^connection: close$/im.test(connection.received)] as const;
+      }),
+    );
+  expect(await answers()).toEqual([
+    [200, false],
+    [200, false],
+    [200, false],
+  ]);
+  using idle = await Connection.open(server.port, LIVENESS);
+  await idle.answer();
+  service.composed.service.lifetime.isStopping = true;
+  expect(await answers()).toEqual([
+    [200, true],
+    [200, true],
+    [503, true],
+  ]);
+  const readiness = await service.call('/v1/readiness', undefined, { method: 'GET', rootKey: null });
+  expect(readiness.body).toEqual({ ready: false, reasons: ['This node was told to stop.'], warnings: [] });
+  // One that was there before gets its answer as well, and is closed behind it.
+  idle.write(LIVENESS);
+  await idle.closed;
+  expect(answersIn(idle.received).map(({ status }) => status)).toEqual([200, 200]);
+  await served.close();
+});

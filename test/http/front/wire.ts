@@ -5,9 +5,6 @@ import { TestService, type TestServiceOptions } from '../../support/service.ts';
 
 export const VERIFY = '/v1/keys.verifyKey';
 export const LIVENESS = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n';
-/** Everything that speaks HTTP for itself is held to the same with both. */
-export const SERVERS = ['front', 'runtime'] as const;
-export type ServerName = (typeof SERVERS)[number];
 
 export interface Served {
   readonly service: TestService;
@@ -16,8 +13,8 @@ export interface Served {
 }
 
 /** A service behind a real socket. */
-export async function serve(options: TestServiceOptions = {}, name: ServerName = 'front'): Promise<Served> {
-  const settings = { KEYSTILE_PORT: '0', KEYSTILE_HTTP_SERVER: name, ...options.settings };
+export async function serve(options: TestServiceOptions = {}): Promise<Served> {
+  const settings = { KEYSTILE_PORT: '0', ...options.settings };
   const service = await TestService.start({ ...options, settings });
   const server = listenApi(service.composed.service);
   return {

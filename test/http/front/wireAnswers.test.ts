@@ -12,7 +12,6 @@ import {
   LIVENESS,
   request,
   sendAndEnd,
-  SERVERS,
   type Served,
   serve,
   verification,
@@ -21,12 +20,11 @@ import {
 
 const CLOSE = 'Connection: close';
 
-describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
-  const isFront = name === 'front';
+describe('HTTP as it is spoken', () => {
   let served: Served;
   let key = '';
   beforeAll(async () => {
-    served = await serve({}, name);
+    served = await serve();
     ({ key } = await served.service.createKey({ remaining: 1_000_000 }));
   });
   afterAll(() => served.close());
@@ -45,14 +43,14 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
       }
     });
 
-    test('with a Host: the connection closes; the front says so, the runtime cannot know', async () => {
+    test('with a Host: the answer says that the connection closes, whatever the client asks for', async () => {
       for (const more of [[], ['Connection: keep-alive']]) {
         const heard = await exchange(port(), request('GET /v1/liveness HTTP/1.0', ['Host: localhost', ...more]));
-        expect([heard.status, heard.headers['connection']]).toEqual([200, isFront ? 'close' : undefined]);
+        expect([heard.status, heard.headers['connection']]).toEqual([200, 'close']);
       }
       const bytes = verification(body()).replace('HTTP/1.1', 'HTTP/1.0');
       const heard = await exchange(port(), bytes);
-      expect([heard.status, heard.headers['connection']]).toEqual([200, isFront ? 'close' : undefined]);
+      expect([heard.status, heard.headers['connection']]).toEqual([200, 'close']);
       expect(JSON.parse(heard.body)).toMatchObject({ valid: true });
     });
   });
@@ -118,9 +116,8 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
   test('whose body would be too long gets the refusal instead', async () => {
     const head = ['Host: localhost', 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 9000'];
     const heard = await exchange(port(), request(`POST ${VERIFY} HTTP/1.1`, head));
-    // The runtime gives the word before anyone sees the request.
-    expect(heard.status).toBe(isFront ? 413 : 100);
-    if (isFront) expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'PAYLOAD_TOO_LARGE' } });
+    expect(heard.status).toBe(413);
+    expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'PAYLOAD_TOO_LARGE' } });
   });
 
   test('the longest body is taken, by its length and in chunks of every size; one byte more is not', async () => {
@@ -142,14 +139,13 @@ describe.each(SERVERS)('HTTP as it is spoken, %s', (name) => {
     expect([tooLong.status, tooLong.headers['connection']]).toEqual([413, 'close']);
   });
 
-  test('a body in chunks of one byte is refused before it is long; the runtime takes it', async () => {
+  test('a body in chunks of one byte is refused before it is long', async () => {
     const head = ['Host: localhost', 'Content-Type: application/json', 'Transfer-Encoding: chunked', CLOSE];
     const text = JSON.stringify({ keys: [{ key }] }).padEnd(10_000, ' ');
     const chunks = Array.from(text, (each) => chunk(each)).join('');
     const heard = await exchange(port(), request('POST /v1/keys.verifyKeys HTTP/1.1', head, `${chunks}0\r\n\r\n`));
     const message = 'The chunked body has too many short chunks or long extensions. Send chunks of 16 bytes or more.';
-    if (isFront) expect([heard.status, JSON.parse(heard.body).error.message]).toEqual([400, message]);
-    else expect(JSON.parse(heard.body)).toMatchObject({ results: [{ valid: true }] });
+    expect([heard.status, JSON.parse(heard.body).error.message]).toEqual([400, message]);
   });
 
   test('every answer is counted by its status, and has a request id in a header or, of a verdict, in its body', async () => {
@@ -219,23 +215,7 @@ test('the metrics are read by HTTP/1.0 without a Host and, where they are no loo
   await served.close();
 });
 
-test('with the runtime, requests that are answered at a time are bounded as connections are', async () => {
-  const served = await serve({ settings: { KEYSTILE_MAX_CONNECTIONS: '1' } }, 'runtime');
-  const head = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 2'];
-  using first = await Connection.open(served.server.port, request('POST /v1/keys.verifyKey HTTP/1.1', head));
-  while (served.server.connections() === 0) await Bun.sleep(1);
-  const heard = await exchange(served.server.port, LIVENESS);
-  expect([heard.status, heard.headers['connection'], heard.headers['retry-after']]).toEqual([503, 'close', '1']);
-  const message = 'This node has reached its limit of requests at one time. Try again later.';
-  expect(JSON.parse(heard.body)).toMatchObject({ error: { code: 'UNAVAILABLE', message } });
-  expect(served.server.refusals()).toBe(1);
-  first.write('{}');
-  expect(await first.answer()).toStartWith('HTTP/1.1 400');
-  await served.close();
-});
-
-/** The runtime closes a connection on which a second request comes, or that ends, before an answer that has to wait. */
-describe('what the front alone answers, because the ledger has to be waited for', () => {
+describe('a second request, or the end of the client, comes before an answer that waits for the ledger', () => {
   let served: Served;
   let key = '';
   let keyId = '';

@@ -13,17 +13,17 @@ import { stoppedDatabase } from './moved.ts';
 
 const FIRST = { exportId: 'export_1', atMs: 0 };
 const ALREADY =
-  'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n';
+  'An earlier export with --move has already moved the service. Run keystile data release only if that export is not used.\n';
 const MAYBE =
-  'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n';
-const HELD = 'The service is held until you run keystile data release, and the export is not whole.\n';
+  'The service may refuse to start. Run keystile data release before you start it, unless an earlier export with --move is used.\n';
+const HELD = 'The service does not start until you run keystile data release, and the export is not whole.\n';
 
 type Stopped = Awaited<ReturnType<typeof stoppedDatabase>>;
 
 /** An earlier move that is whole, or that was killed: in both cases its note is there. */
 async function moveBefore({ url, cutAll }: Stopped, end: 'whole' | 'killed'): Promise<void> {
   const earlier = await DatabaseHold.take(url, FIRST);
-  expect(earlier.wasHeld).toBe(false);
+  expect(earlier.wasMoved).toBe(false);
   if (end === 'killed') await cutAll();
   else await earlier.finish();
   await earlier.close().catch(() => {});
@@ -44,7 +44,7 @@ test.each(['whole', 'killed'] as const)(
     // Now there may be two exports that someone uses.
     const atTrailer = await failingMove(database.environment, async (text) => text.startsWith('{"rows":'));
     expect(atTrailer.shown).toEqual([
-      'The service was already held by an earlier export with --move. Run keystile data release only if neither that export nor the import at the other end of the pipe is used.\n',
+      'An earlier export with --move has already moved the service. Run keystile data release only if neither that export nor the import at the other end of the pipe is used.\n',
     ]);
   },
 );

@@ -75,6 +75,14 @@ describe('keystile doctor without a server', () => {
     });
   });
 
+  test('a setting that was removed is advice', async () => {
+    const found = await examinedAfter(() => ({ KEYSTILE_HTTP_SERVER: 'runtime' }));
+    expect([found.code, found.with('problem'), found.with('advice')]).toEqual([0, [], ['configuration']]);
+    expect(found.find('configuration')).toMatchObject({
+      text: 'KEYSTILE_HTTP_SERVER is ignored: the service always uses its own HTTP server. Remove this variable.',
+    });
+  });
+
   test('commands act on what was examined, also when flags said where that is', async () => {
     await onCopy(async (data) => {
       const envFile = join(data, 'a file.env');
@@ -174,7 +182,9 @@ describe('keystile doctor without a server', () => {
       const { code, out, err } = await keystile(['doctor'], { environment });
       expect([code, err]).toEqual([1, '']);
       const pad = ' '.repeat(35);
-      expect(out).toStartWith('ok           configuration         Every setting is known and has a valid value.\n');
+      expect(out).toStartWith(
+        'ok           configuration         Every setting is known and has a valid value, and none was removed.\n',
+      );
       expect(out).toContain('not checked  queue                 because no server runs\n');
       expect(out).toContain(
         'problem      lost-commits          KEYSTILE_ACCEPT_LOST_COMMITS is on: a start accepts a restored or damaged database without a word.\n' +

@@ -204,13 +204,12 @@ describe('errors of the service name flags, not fields', () => {
     ],
     ['credit grant --amount 5 --reason x --idempotency-key long_enough', 'Give one of --key and --identity.\n'],
     ['limit get-override bob', 'Give --namespace.\n'],
-    ['key update key_1 --limit 5', '--duration is missing.\n'],
+    ['key create --api api_1 --limit {"limit":5}', '--limit (duration) is missing.\n'],
     ['api create x', 'NAME must be a string of 3 to 256 characters, got "x".\n'],
     [
       'key verify some_key --idempotency-key short',
       '--idempotency-key must be 8 to 128 of the characters A-Z a-z 0-9 _ -, got "short".\n',
     ],
-    ['key list --api api_1 --limit 500', '--limit must be a whole number from 1 to 100, got 500.\n'],
     ['plan create x --refill {"interval":"daily"}', '--refill (amount) is missing.\n'],
     [
       'identity create acme2 --ratelimit {"name":"a","limit":0,"duration":1000}',
@@ -253,7 +252,7 @@ describe('what takes something away asks first', () => {
     expect((await run(`plan get ${planId}`)).code).toBe(1);
   });
 
-  test('commands that are written by hand ask too', async () => {
+  test('every command that takes something away asks, whether it is made from an endpoint or written', async () => {
     const { keyId } = (await createKey()) as { keyId: string };
     for (const words of [
       `key delete ${keyId}`,
@@ -264,12 +263,15 @@ describe('what takes something away asks first', () => {
       const { code, err } = await run(words, 'n');
       expect([code, err]).toEqual([
         1,
-        expect.stringMatching(/^(Delete|Revoke) the .* Continue\? \[y\/N\] Nothing was changed\.\n$/),
+        expect.stringMatching(/^(Delete|Revoke) (the|a) .* Continue\? \[y\/N\] Nothing was changed\.\n$/),
       ]);
       expect(err).toContain(`${words.startsWith('root-key') ? data() : where()}. Continue?`);
     }
     const all = await run(`api delete-keys ${apiId} --permanent`, 'n');
-    expect(all.err).toStartWith(`Delete all keys of an api at once: ${apiId} --permanent${where()}. Continue?`);
+    expect(all.err).toStartWith(`Delete all keys of an api at once: ${apiId} --permanent (`);
+    const forGood = await run(`key delete ${keyId} --permanent`, 'n');
+    const meaning = 'the record of the key is removed too, and the key cannot be restored';
+    expect(forGood.err).toStartWith(`Delete a key: ${keyId} --permanent (${meaning})${where()}. Continue?`);
     expect((await run(`key get ${keyId}`)).code).toBe(0);
   });
 

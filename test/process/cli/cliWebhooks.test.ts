@@ -13,12 +13,12 @@ test('webhooks are made, listed, tried and deleted from the command line', async
   const id = String(made['webhookId']);
   const list = await service.ok('webhook', 'list');
   expect(list).toContain(id);
-  expect(list).toMatch(new RegExp(`enabled +key\\.deleted +${String(apiId)} +http:`));
+  expect(list).toMatch(new RegExp(`yes +- +key\\.deleted +${String(apiId)} +http:`));
   const { eventId } = await service.json('webhook', 'test', id);
   await until('the test has come', () => receiver.received.length > 0);
   expect(receiver.received.map((each) => each.id)).toEqual([String(eventId)]);
   expect(receiver.received[0]?.signedBy([String(made['secret'])]).length).toBe(1);
-  expect(await service.ok('webhook', 'delete', id, '--yes')).toBe('deleted\n');
+  expect(await service.ok('webhook', 'delete', id, '--yes')).toBe(`Deleted ${id}.\n`);
   expect(await service.json('webhook', 'list')).toEqual({ webhooks: [] });
 });
 

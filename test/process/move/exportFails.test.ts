@@ -8,10 +8,9 @@ import { readConfig } from '../../../src/config/read.ts';
 import { TestService } from '../../support/service.ts';
 import { keystile } from '../cli/cliRun.ts';
 import { PROGRAM, runToEnd, TempFolder } from '../process.ts';
-import { Server } from '../server.ts';
 import { failingMove } from './failingMove.ts';
 
-test('a move that fails after the service was held for good says whether the export may be used', async () => {
+test('a move that fails after the source was marked says whether the export may be used', async () => {
   const service = await TestService.start();
   await service.createKey({ remaining: 5 });
   await service.stop();
@@ -34,7 +33,7 @@ test('a move that fails after the service was held for good says whether the exp
     'The export was not written: standard output was closed (EPIPE).',
   );
   expect(shown).toEqual([
-    'The service is held. Check whether the import at the other end of the pipe is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n',
+    'The service does not start again. Check whether the import at the other end of the pipe is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n',
   ]);
   expect((await release()).out).toBe('released\n');
 
@@ -46,20 +45,22 @@ test('a move that fails after the service was held for good says whether the exp
   };
   const toFile = { err: removing, isTerminal: true } as unknown as Io;
   expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(ENOENT/);
-  expect(shown).toContain('The service is held until you run keystile data release, and the export is not whole.\n');
+  expect(shown).toContain(
+    'The service does not start until you run keystile data release, and the export is not whole.\n',
+  );
   expect((await release()).out).toBe('released\n');
 
-  // Someone else takes the name while the file is written: it is not replaced, and the service is not held.
+  // Someone else takes the name while the file is written: it is not replaced, and the service is not moved.
   const taking = { err: () => writeFileSync(file, 'of a person'), isTerminal: true } as unknown as Io;
   expect(await exportData(taking, { ...call, file }).catch(failed)).toBe(
     `${file} exists. Name another file, or replace it with --force.`,
   );
   expect(readFileSync(file, 'utf8')).toBe('of a person');
-  expect((await release()).err).toBe('This database is not held for a move. Nothing was changed.\n');
+  expect((await release()).err).toBe('This database was not moved. Nothing was changed.\n');
   rmSync(service.folder, { recursive: true });
 });
 
-test('a move of a stopped service that an earlier move holds, and that fails, says what a release would risk', async () => {
+test('a move of a service that an earlier move has marked, and that fails, says what a release would risk', async () => {
   const service = await TestService.start();
   await service.stop();
   const environment = { KEYSTILE_DATA: service.folder };
@@ -68,27 +69,10 @@ test('a move of a stopped service that an earlier move holds, and that fails, sa
   expect(await failingMove(environment, async () => true)).toEqual({
     failure: 'The export was not written: standard output was closed (EPIPE).',
     shown: [
-      'The service was already held by an earlier export with --move. Run keystile data release only if that export is not used.\n',
+      'An earlier export with --move has already moved the service. Run keystile data release only if that export is not used.\n',
     ],
   });
   rmSync(service.folder, { recursive: true });
-});
-
-test('a move whose service dies while it is held for good says that the service may be held', async () => {
-  using folder = new TempFolder();
-  await using server = await Server.start(folder);
-  const environment = { KEYSTILE_DATA: folder.join('data') };
-  const moved = await failingMove(environment, async () => {
-    await server.child.kill9();
-    return false;
-  });
-  expect(moved).toEqual({
-    failure: 'The service does not answer on its control socket. Nothing was exported. Run the command again.',
-    shown: [
-      'The service may be held. Run keystile data release before you use it, unless an earlier export with --move is used.\n',
-    ],
-  });
-  expect((await keystile(['data', 'release', '--yes'], { environment })).out).toBe('released\n');
 });
 
 test('a release asks first, and says what must then never happen', async () => {

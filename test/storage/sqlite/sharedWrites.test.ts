@@ -23,7 +23,7 @@ test('statements that come while a shared transaction is under way share the nex
     if (sizes.length === 1) during.push(add(8), add(9), add(20));
     return answer;
   };
-  const writer = new SqliteWriter(thread, { refuse() {} });
+  const writer = new SqliteWriter(thread);
   expect(await Promise.all([add(0), add(1), add(2), add(30)])).toEqual([2, 1, 2, 0]);
   expect(await Promise.all(during)).toEqual([2, 1, 0]);
   expect(await add(4)).toBe(2);

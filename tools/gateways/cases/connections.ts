@@ -45,7 +45,6 @@ const reuse: Case = {
 /** By default both gateways use HTTP/1.0 towards a node. */
 const byDefault: Case = {
   name: 'HTTP/1.0, the default of health checks (HAProxy) and requests (nginx)',
-  limitOfRuntime: 'Bun closes HTTP/1.0 connections without announcing it',
   run: (context) => (context.kind.name === 'haproxy' ? defaultCheck(context) : defaultVersion(context)),
 };
 
@@ -88,7 +87,6 @@ async function defaultVersion({ kind, node, newFolder }: CaseContext): Promise<s
 
 const oldClients: Case = {
   name: `${CLIENTS * PAIRS_OF_EACH} requests, each directly after one of an HTTP/1.0 client`,
-  limitOfRuntime: 'Bun closes HTTP/1.0 connections without announcing it',
   async run({ gateway, node }) {
     const { key } = await node.server.createKey({});
     const statuses: (number | undefined)[] = [];

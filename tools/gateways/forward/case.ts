@@ -15,8 +15,6 @@ export interface ForwardContext {
   readonly kind: ForwardKind;
   readonly gateway: ForwardGateway;
   readonly node: Node;
-  /** The settings of the node. */
-  readonly settings: Readonly<Record<string, string>>;
   readonly app: App;
   readonly newFolder: () => string;
 }

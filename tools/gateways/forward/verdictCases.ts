@@ -142,8 +142,8 @@ const unreachable: ForwardCase = {
 
 const noVerdict: ForwardCase = {
   name: 'Keystile has no verdict: 503 with Retry-After',
-  async run({ kind, settings, app, newFolder }) {
-    await using node = await Node.start({ ...settings, KEYSTILE_MAX_WAITING: '1' });
+  async run({ kind, app, newFolder }) {
+    await using node = await Node.start({ KEYSTILE_MAX_WAITING: '1' });
     const { port } = node.server;
     await using own = await kind.start({ nodePort: port, appPort: app.port, folder: newFolder() });
     const { key, keyId } = await createKey(node, { remaining: 1000 });
@@ -170,7 +170,7 @@ async function isRefused(asked: Promise<Answer>): Promise<Answer> {
 const rootKeys: ForwardCase = {
   name: 'KEYSTILE_VERIFY_AUTH=required: the root key of the gateway',
   async run(context) {
-    await using strict = await Node.start({ ...context.settings, KEYSTILE_VERIFY_AUTH: 'required' });
+    await using strict = await Node.start({ KEYSTILE_VERIFY_AUTH: 'required' });
     const { rootKey } = strict.server;
     const { key } = await createKey(strict);
     const statuses: number[] = [];

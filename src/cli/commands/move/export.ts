@@ -13,7 +13,7 @@ export const dataExport: Command = {
   dataFlags: ['data', 'database-url'],
   summary: 'Write everything in the database to a file that either kind of database can import.',
   description:
-    'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run. ' +
+    'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run, except with --move. ' +
     'Keys are in it as digests, never as secrets.',
   operands: ['FILE'],
   operandMeaning: 'The file to make. - writes to standard output.',
@@ -21,8 +21,7 @@ export const dataExport: Command = {
     force: { value: null, meaning: 'Replace FILE if it is an export.' },
     move: {
       value: null,
-      meaning:
-        'Stop changes, and spends at the end, so that nothing is missing in the export. The service stays held: start the other one.',
+      meaning: 'Export a service that was stopped, and do not let it start again: start the other one.',
     },
   },
   examples: [
@@ -36,12 +35,12 @@ export const dataExport: Command = {
     if (toOutput && flags.has('force')) throw misused('--force replaces a file, and - is standard output.');
     const { exportData } = await LOAD_MOVE.exportData();
     const made = await exportData(io, { config, file: toOutput ? null : file, replaces: flags.has('force'), moves });
-    const { exportId, takenAtMs, bytes, rows, wasHeld, encryptionKeyFile } = made;
+    const { exportId, takenAtMs, bytes, rows, wasMoved, encryptionKeyFile } = made;
     // Standard output is the export itself.
     const print = (text: string): void => (toOutput ? io.err(text) : io.out(text));
     const isSigned = config.copyKey !== null;
     const shown = { ...(toOutput ? {} : { file }), exportId, takenAt: takenAtMs, bytes, signed: isSigned, rows };
-    if (isJson) print(jsonLine({ ...shown, ...(moves ? { wasHeld } : {}) }));
+    if (isJson) print(jsonLine({ ...shown, ...(moves ? { wasMoved } : {}) }));
     else
       print(
         record([
@@ -58,17 +57,18 @@ export const dataExport: Command = {
       );
     if (config.pepper !== null)
       io.err('Keys are recognized only with the same KEYSTILE_PEPPER. It is not in the export.\n');
-    if (moves)
-      io.err(`The service is held: it changes and spends nothing, and does not start again. ${next(wasHeld)}\n`);
+    if (moves) io.err(`The service was moved, and does not start again. ${next(wasMoved, toOutput)}\n`);
     return EXIT.OK;
   },
 };
 
 /** What to do after a move. */
-function next(wasHeld: boolean): string {
-  if (!wasHeld) return 'Import the data and start the new service, or go back with keystile data release.';
+function next(wasMoved: boolean, toOutput: boolean): string {
+  // A pipe takes a small export also where the import has been refused already.
+  const first = toOutput ? 'Check that the import has ended well' : 'Import the data';
+  if (!wasMoved) return `${first} and start the new service, or go back with keystile data release.`;
   return (
-    'An earlier export with --move already held it. If that one was finished too, use only one of the two: both have the same credits. ' +
+    'An earlier export with --move had already moved it. If that one was finished too, use only one of the two: both have the same credits. ' +
     'Run keystile data release only if neither is used.'
   );
 }

@@ -22,7 +22,7 @@ export const dataRelease: Command = {
     const what = `Let the service on ${databaseOf(config)} spend again. The exported data must then never be used`;
     await confirm(call, 'data release', what);
     const { releaseMove } = await LOAD_MOVE.hold();
-    if (!(await releaseMove(config))) throw failed('This database is not held for a move. Nothing was changed.');
+    if (!(await releaseMove(config))) throw failed('This database was not moved. Nothing was changed.');
     io.out(isJson ? jsonLine({ released: true }) : 'released\n');
     return EXIT.OK;
   },

@@ -13,6 +13,34 @@ import type { IpAllowlist } from './creationFields.ts';
 import type { Refill } from '../counters/creditFields.ts';
 import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
 
+/** The flags of a key's fields, where another word reads better. Its answers have the same labels. */
+export const KEY_FLAGS = {
+  externalId: 'owner',
+  ownerId: null,
+  ratelimit: 'limit',
+  ratelimits: 'ratelimit',
+  ipAllowlist: 'ip',
+} as const;
+
+const LIMIT_NOW = 'Write --limit 10/s, or --limit 10/s,strict.';
+const REFILL_NOW =
+  'Write it behind the amount, as --refill monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000.';
+
+/** Until 0.1, a limit and a refill had a flag for each of their parts. */
+export const FORMER_KEY_FLAGS = {
+  'external-id': 'Write --owner.',
+  duration: LIMIT_NOW,
+  async: LIMIT_NOW,
+  strict: LIMIT_NOW,
+  'refill-interval': REFILL_NOW,
+  'refill-amount': REFILL_NOW,
+  'refill-day': REFILL_NOW,
+  'refill-weekday': REFILL_NOW,
+  'refill-timezone': REFILL_NOW,
+  'refill-mode': REFILL_NOW,
+  'refill-max': REFILL_NOW,
+} as const;
+
 /** The fields that createKey and updateKey share, from the wire to the engine. */
 export interface KeyFields {
   readonly name?: string | null;

@@ -31,7 +31,7 @@ const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
  *
  *   free --take--> noted --finish--> moved --releaseMoved--> free
  *   noted --close (the export has ended before its end)--> free
- *   moved or noted, nobody holds it --take--> noted by the earlier move (wasHeld) --finish--> moved
+ *   moved or noted, nobody holds it --take--> noted by the earlier move (wasMoved) --finish--> moved
  *   noted by the earlier move --close--> as before the take: whether the earlier export is used is not known here
  *   noted --the process dies, or its connection--> noted, and nobody holds it --releaseMoved or the next take--> ...
  *
@@ -63,12 +63,9 @@ export class DatabaseHold {
     }
   }
 
-  get wasHeld(): boolean {
+  get wasMoved(): boolean {
     return this.#inForce !== this.#note;
   }
-
-  /** Everything is held from the beginning. */
-  async accounts(): Promise<void> {}
 
   /** From now on the note is that of this move alone: an earlier one that wakes up does not remove it. */
   async finish(): Promise<void> {

@@ -52,21 +52,16 @@ export class PostgresDataSource implements DataSource {
     }
   }
 
-  async *read(table: DataTable, after?: number): AsyncGenerator<readonly DataRow[]> {
+  async *read(table: DataTable): AsyncGenerator<readonly DataRow[]> {
     if (table === COUNTERS) {
       yield await this.#counters();
       return;
     }
-    yield* this.#fetch<DataRow>(select(table, after));
+    yield* this.#fetch<DataRow>(select(table));
     if (table.name !== 'count_log') return;
     // Counts that are still packed.
     for await (const slices of this.#fetch<{ body: string }>('SELECT body FROM count_slices ORDER BY number'))
       for (const { body } of slices) yield [...rowsOfSlice(body)];
-  }
-
-  async renew(): Promise<void> {
-    await this.#ask('COMMIT');
-    await orExplain(begin(this.#client), ADVICE);
   }
 
   /** It has only read: a server that is silent is left, and hides no other failure. */
@@ -121,11 +116,10 @@ export async function readExportable(client: Client): Promise<ReadonlyMap<string
   return known;
 }
 
-function select({ name, key, columns }: DataTable, after: number | undefined): string {
+function select({ name, key, columns }: DataTable): string {
   if (name === 'local_counts') return LOCAL_COUNTS;
   const values = Array.from(columns.keys(), (column) =>
     name.startsWith('idempotency_') && column === 'outcome' ? "trim(both '{}' from outcome) AS outcome" : column,
   );
-  const where = after === undefined ? '' : ` WHERE ${key[0]} > ${after}`;
-  return `SELECT ${values.join(', ')} FROM ${name}${where} ORDER BY ${key.join(', ')}`;
+  return `SELECT ${values.join(', ')} FROM ${name} ORDER BY ${key.join(', ')}`;
 }

@@ -6,10 +6,8 @@ export interface DataSource {
   readonly engine: EngineName;
   readonly schema: number;
   readonly installation: string;
-  /** Rows of a table in the order of its key, some at a time. All in one transaction. `after`: only rows of a growing table behind this. */
-  read(table: DataTable, after?: number): AsyncIterable<readonly DataRow[]>;
-  /** Ends the transaction: what is read from now on is as it is now. */
-  renew(): Promise<void>;
+  /** Rows of a table in the order of its key, some at a time. All in one transaction. */
+  read(table: DataTable): AsyncIterable<readonly DataRow[]>;
   close(): Promise<void>;
 }
 

@@ -17,10 +17,6 @@ export interface DataTable {
   /** Rows are written in the order of these columns. */
   readonly key: readonly string[];
   readonly columns: ReadonlyMap<string, DataColumn>;
-  /** Only management writes it. During a move it is copied while spends go on. */
-  readonly isAhead: boolean;
-  /** Rows are only added, with a higher number in its key: what comes during a move is copied at the end of it. */
-  readonly isGrowing: boolean;
   /** The embedded database holds it in analytics.db. */
   readonly isAnalytics: boolean;
 }
@@ -36,9 +32,7 @@ interface Columns {
   readonly optionalNumber?: string;
 }
 
-type Kind = 'ahead' | 'growing' | 'late' | 'analytics';
-
-function table(name: string, kind: Kind, key: string, columns: Columns): DataTable {
+function table(name: string, key: string, columns: Columns): DataTable {
   const of = (names: string | undefined, column: DataColumn): (readonly [string, DataColumn])[] =>
     words(names).map((each) => [each, column]);
   return {
@@ -50,9 +44,7 @@ function table(name: string, kind: Kind, key: string, columns: Columns): DataTab
       ...of(columns.number, { kind: 'number', isOptional: false }),
       ...of(columns.optionalNumber, { kind: 'number', isOptional: true }),
     ]),
-    isAhead: kind === 'ahead' || kind === 'growing',
-    isGrowing: kind === 'growing',
-    isAnalytics: kind === 'analytics',
+    isAnalytics: false,
   };
 }
 
@@ -61,35 +53,35 @@ function words(text = ''): string[] {
 }
 
 const RECORDS: readonly DataTable[] = [
-  table('apis', 'ahead', 'id', {
+  table('apis', 'id', {
     text: 'id name',
     optionalText: 'default_prefix default_limit',
     number: 'delete_protected generation purges_below created_at_ms revision',
     optionalNumber: 'default_byte_length updated_at_ms deleted_at_ms',
   }),
-  table('permissions', 'ahead', 'id', {
+  table('permissions', 'id', {
     text: 'id name slug',
     optionalText: 'description',
     number: 'created_at_ms',
   }),
-  table('roles', 'ahead', 'id', {
+  table('roles', 'id', {
     text: 'id name',
     optionalText: 'description permissions',
     number: 'created_at_ms revision',
   }),
-  table('plans', 'ahead', 'id', {
+  table('plans', 'id', {
     text: 'id name refills',
     optionalText: 'meta limits roles permissions',
     number: 'metered created_at_ms revision',
     optionalNumber: 'remaining max_keys expires_within_ms credits_below updated_at_ms',
   }),
-  table('identities', 'ahead', 'id', {
+  table('identities', 'id', {
     text: 'id external_id',
     optionalText: 'name meta plan_id plan_move next_plan_id credits limits',
     number: 'enabled created_at_ms revision',
     optionalNumber: 'max_keys expires_within_ms credits_below credits_account updated_at_ms',
   }),
-  table('keys', 'ahead', 'id', {
+  table('keys', 'id', {
     text: 'id api_id secret_digest start',
     optionalText:
       'identity_id name meta environment credits limits plan_id plan_move next_plan_id ip_allowlist roles permissions',
@@ -97,98 +89,98 @@ const RECORDS: readonly DataTable[] = [
     optionalNumber:
       'byte_length expires_at_ms credits_account expires_within_ms told_expiry_ms credits_below updated_at_ms deleted_at_ms',
   }),
-  table('search_words', 'ahead', 'scope word id', { text: 'scope word id' }),
-  table('former_secrets', 'ahead', 'digest', { text: 'digest owner', number: 'until_ms' }),
-  table('root_keys', 'ahead', 'id', {
+  table('search_words', 'scope word id', { text: 'scope word id' }),
+  table('former_secrets', 'digest', { text: 'digest owner', number: 'until_ms' }),
+  table('root_keys', 'id', {
     text: 'id secret_digest start rights',
     optionalText: 'name',
     number: 'created_at_ms',
     optionalNumber: 'expires_at_ms revoked_at_ms',
   }),
-  table('namespaces', 'ahead', 'id', { text: 'id name', number: 'created_at_ms patterns_revision' }),
-  table('overrides', 'ahead', 'id', {
+  table('namespaces', 'id', { text: 'id name', number: 'created_at_ms patterns_revision' }),
+  table('overrides', 'id', {
     text: 'id namespace_id identifier',
     number: 'max_count duration_ms async created_at_ms revision',
     optionalNumber: 'updated_at_ms',
   }),
-  table('audit_entries', 'ahead', 'number', {
+  table('audit_entries', 'number', {
     text: 'actor action target',
     optionalText: 'before_json after_json origin request_id via',
     number: 'number at_ms',
   }),
-  table('events', 'growing', 'sequence', { text: 'id type data', number: 'sequence at_ms' }),
+  table('events', 'sequence', { text: 'id type data', number: 'sequence at_ms' }),
 ];
 
 const ACCOUNTS: readonly DataTable[] = [
-  table('accounts', 'late', 'id', { number: 'id kind value mark due_at_ms revision base segment_ms' }),
-  table('adhoc_windows', 'late', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms account' }),
+  table('accounts', 'id', { number: 'id kind value mark due_at_ms revision base segment_ms' }),
+  table('adhoc_windows', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms account' }),
   // The outcome is the instant of the answer, then `left` and `resetAtMs` of each charge, separated by commas.
   ...['idempotency_0', 'idempotency_1'].map((name) =>
-    table(name, 'late', 'scope id', { text: 'scope id request_digest outcome' }),
+    table(name, 'scope id', { text: 'scope id request_digest outcome' }),
   ),
-  table('statement_lines', 'late', 'account start_ms', {
+  table('statement_lines', 'account start_ms', {
     number: 'account start_ms period_ms opening granted refilled adjusted spent expired closing held told',
   }),
-  table('closed_accounts', 'late', 'account', { text: 'owner', number: 'account metered' }),
-  table('told_credits', 'late', 'account type below', { text: 'type', number: 'account below' }),
-  table('told_limits', 'late', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms reset_at_ms' }),
-  table('pockets', 'late', 'account', { text: 'state', number: 'account held' }),
-  table('reservations', 'late', 'id', {
+  table('closed_accounts', 'account', { text: 'owner', number: 'account metered' }),
+  table('told_credits', 'account type below', { text: 'type', number: 'account below' }),
+  table('told_limits', 'owner name duration_ms', { text: 'owner name', number: 'duration_ms reset_at_ms' }),
+  table('pockets', 'account', { text: 'state', number: 'account held' }),
+  table('reservations', 'id', {
     text: 'id key_id api_id on_expiry parts state answer',
     optionalText: 'identity_id idempotency_id request_digest',
     number: 'cost expires_at_ms created_at_ms charged returned',
     optionalNumber: 'ended_at_ms remaining settled_cost',
   }),
-  table('credit_calls', 'late', 'id', {
+  table('credit_calls', 'id', {
     text: 'id owner kind reason',
     optionalText: 'idempotency_id',
     number: 'amount at_ms',
     optionalNumber: 'expires_at_ms',
   }),
-  table('webhooks', 'late', 'id', {
+  table('webhooks', 'id', {
     text: 'id url secret',
     optionalText: 'types paused_because former_secret',
     number: 'enabled created_at_ms revision',
     optionalNumber: 'paused_at_ms former_until_ms updated_at_ms',
   }),
-  table('webhook_queues', 'late', 'webhook_id', { text: 'webhook_id', number: 'queued_to' }),
-  table('deliveries', 'late', 'webhook_id sequence', {
+  table('webhook_queues', 'webhook_id', { text: 'webhook_id', number: 'queued_to' }),
+  table('deliveries', 'webhook_id sequence', {
     text: 'webhook_id event_id type',
     optionalText: 'last_error',
     number: 'sequence state due_at_ms attempts queued_at_ms',
     optionalNumber: 'failing_since_ms last_at_ms last_status',
   }),
-  table('imports', 'late', 'id', { text: 'id api_id', number: 'queued done failed' }),
-  table('import_batches', 'late', 'id', { text: 'id import_id api_id keys actor', number: 'first_index size' }),
-  table('import_errors', 'late', 'import_id key_index', { text: 'import_id message', number: 'key_index' }),
+  table('imports', 'id', { text: 'id api_id', number: 'queued done failed' }),
+  table('import_batches', 'id', { text: 'id import_id api_id keys actor', number: 'first_index size' }),
+  table('import_errors', 'import_id key_index', { text: 'import_id message', number: 'key_index' }),
 ];
 
 const COUNTS = SUMS.join(' ');
 
 const ANALYTICS: readonly DataTable[] = [
   // Without the node that counted: of each window, the sum of all nodes.
-  table('local_counts', 'analytics', 'owner name duration_ms', {
+  table('local_counts', 'owner name duration_ms', {
     text: 'owner name',
     number: 'duration_ms count reset_at_ms',
   }),
-  table('key_counts', 'analytics', 'span time_ms api_id key_id identity_id tags', {
+  table('key_counts', 'span time_ms api_id key_id identity_id tags', {
     text: 'api_id key_id identity_id tags',
     number: `span time_ms ${COUNTS}`,
   }),
-  table('api_counts', 'analytics', 'span time_ms api_id tags', {
+  table('api_counts', 'span time_ms api_id tags', {
     text: 'api_id tags',
     number: `span time_ms ${COUNTS}`,
   }),
-  table('key_uses', 'analytics', 'key_id', { text: 'key_id', number: 'last_used_at_ms' }),
+  table('key_uses', 'key_id', { text: 'key_id', number: 'last_used_at_ms' }),
   // With the counts that no log has yet (count_slices).
-  table('count_log', 'analytics', 'number', {
+  table('count_log', 'number', {
     text: 'api_id key_id identity_id tags',
     number: `minute_ms ${COUNTS} last_at_ms`,
   }),
-];
+].map((each) => ({ ...each, isAnalytics: true }));
 
 /** Where numbering goes on, and which partition of idempotency keys runs since when. Each engine keeps these in its own places. */
-export const COUNTERS = table('counters', 'late', 'name', { text: 'name', number: 'value' });
+export const COUNTERS = table('counters', 'name', { text: 'name', number: 'value' });
 
 /** In the order of the file. */
 export const DATA_TABLES: readonly DataTable[] = [...RECORDS, ...ACCOUNTS, COUNTERS, ...ANALYTICS];

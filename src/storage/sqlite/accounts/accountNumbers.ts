@@ -8,15 +8,12 @@ const BLOCK = 1000;
 /** Numbers for new accounts, one after the other, never given twice: what a block has left at a crash is lost. */
 export class AccountNumbers {
   readonly #writer: SqliteThread;
-  readonly #hold: { refuse(): void };
   #next = 0;
   #end = 0;
   #taking: Promise<unknown> = Promise.resolve();
 
-  /** `hold` throws while no number may be taken. */
-  constructor(writer: SqliteThread, hold: { refuse(): void }) {
+  constructor(writer: SqliteThread) {
     this.#writer = writer;
-    this.#hold = hold;
   }
 
   reserve(count: number): Promise<readonly number[]> {
@@ -26,7 +23,6 @@ export class AccountNumbers {
   }
 
   async #take(count: number): Promise<readonly number[]> {
-    this.#hold.refuse();
     if (this.#end - this.#next < count) {
       const block = Math.max(BLOCK, count);
       this.#next = await this.#writer.call('reserve', block).catch((error: unknown) => {

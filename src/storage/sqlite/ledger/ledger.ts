@@ -87,7 +87,7 @@ export class SqliteLedger implements Ledger {
     this.#reads = new ReadAccounts(this.#accounts, this.#credits, () => this.nowMs());
     this.#idempotency = new Idempotency(db, options.idempotencyRetentionMs);
     this.#number = replayLog(db, this.#accounts);
-    this.#numbers = new AccountNumbers(writer, options.hold);
+    this.#numbers = new AccountNumbers(writer);
     this.#windows = new AdHocWindows(db, {
       nowMs: () => this.nowMs(),
       peek: (account) => this.peek(account),
@@ -119,7 +119,7 @@ export class SqliteLedger implements Ledger {
   }
 
   get commitFailure(): string | null {
-    return this.#options.hold.refusal ?? this.#refusal;
+    return this.#refusal;
   }
 
   spend(spend: Spend): PromiseLike<SpendOutcome> {
@@ -130,8 +130,7 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<SpendOutcome | null>({ lookUp: key }).toPromise();
   }
 
-  async apply(change: Change): Promise<ChangeOutcome> {
-    this.#options.hold.refuseChange(change);
+  apply(change: Change): Promise<ChangeOutcome> {
     return this.#enqueue<ChangeOutcome>({ change }).toPromise();
   }
 
@@ -214,7 +213,6 @@ export class SqliteLedger implements Ledger {
     if (this.#writer.isBroken || this.#state !== 'open') {
       return Deferred.failed(new StorageUnavailable('The database is closed or has failed.'));
     }
-    if (this.#options.hold.refusal !== null) return Deferred.failed(new StorageUnavailable(this.#options.hold.refusal));
     if (this.#queue.length >= this.#options.maxWaiting) {
       return Deferred.failed(new StorageUnavailable('Too many requests are waiting for the ledger.'));
     }

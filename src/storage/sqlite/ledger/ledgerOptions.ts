@@ -1,8 +1,4 @@
-import type { MoveHold } from './moveHold.ts';
-
 export interface LedgerOptions {
-  /** What is refused while the database is moved. */
-  readonly hold: MoveHold;
   readonly nowMs: () => number;
   /** Spends and changes that may wait. One more is refused at once. */
   readonly maxWaiting: number;

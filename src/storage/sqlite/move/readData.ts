@@ -46,9 +46,9 @@ export class SqliteDataSource implements DataSource {
     }
   }
 
-  async *read(table: DataTable, after?: number): AsyncGenerator<readonly DataRow[]> {
+  async *read(table: DataTable): AsyncGenerator<readonly DataRow[]> {
     let step: DataRow[] = [];
-    for (const row of this.#rows(table, after)) {
+    for (const row of this.#rows(table)) {
       step.push(row);
       if (step.length < STEP) continue;
       yield step;
@@ -57,18 +57,13 @@ export class SqliteDataSource implements DataSource {
     if (step.length > 0) yield step;
   }
 
-  async renew(): Promise<void> {
-    this.#db.run('COMMIT');
-    this.#db.run('BEGIN');
-  }
-
   async close(): Promise<void> {
     this.#db.close();
   }
 
-  #rows(table: DataTable, after: number | undefined): Iterable<DataRow> {
+  #rows(table: DataTable): Iterable<DataRow> {
     if (table === COUNTERS) return this.#counters();
-    const stored = this.#select(table, after);
+    const stored = this.#select(table);
     switch (table.name) {
       case 'accounts':
         return mergeAccounts(stored, loggedAccounts(this.#db));
@@ -82,10 +77,9 @@ export class SqliteDataSource implements DataSource {
     }
   }
 
-  #select({ name, key, columns, isAnalytics }: DataTable, after?: number): Iterable<DataRow> {
+  #select({ name, key, columns, isAnalytics }: DataTable): Iterable<DataRow> {
     const from = `${isAnalytics ? 'analytics' : 'main'}.${name}`;
-    const where = after === undefined ? '' : ` WHERE ${key[0]} > ${after}`;
-    const sql = `SELECT ${[...columns.keys()].join(', ')} FROM ${from}${where} ORDER BY ${key.join(', ')}`;
+    const sql = `SELECT ${[...columns.keys()].join(', ')} FROM ${from} ORDER BY ${key.join(', ')}`;
     return this.#db.query(sql).iterate() as Iterable<DataRow>;
   }
 
@@ -115,7 +109,8 @@ export class SqliteDataSource implements DataSource {
   }
 }
 
-function refuseOtherVersion(db: Database, folder: string): void {
+/** Refuses a database that this program cannot export. */
+export function refuseOtherVersion(db: Database, folder: string): void {
   const version = readSchemaVersion(db);
   if (version === SCHEMA_VERSION && !isBeforeFirstRelease(db)) return;
   throw new DataError(

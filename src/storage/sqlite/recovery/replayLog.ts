@@ -16,12 +16,14 @@ interface LogRow {
  */
 export function replayLog(db: Database, accounts: Accounts): number {
   const rows = db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<LogRow>;
-  let last = readAppliedTo(db);
-  for (const row of rows) {
-    last = Math.max(last, row.number);
-    accounts.adoptLogged(readRow(row));
-  }
-  return last;
+  for (const row of rows) accounts.adoptLogged(readRow(row));
+  return readLastCommit(db);
+}
+
+/** The number of the last durable commit. */
+export function readLastCommit(db: Database): number {
+  const { last } = db.query('SELECT coalesce(max(number), 0) AS last FROM ledger_log').get() as { last: number };
+  return Math.max(readAppliedTo(db), last);
 }
 
 function readRow({ number, entries }: LogRow): Float64Array {

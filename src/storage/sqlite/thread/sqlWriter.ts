@@ -6,19 +6,15 @@ import type { SqliteThread } from './threadClient.ts';
 /** Writes through the writer thread, beside the commits of the ledger. */
 export class SqliteWriter implements SqlWriter {
   readonly #writer: SqliteThread;
-  readonly #hold: { refuse(): void };
   /** What goes into the next shared transaction. */
   readonly #shared: WriteStatement[] = [];
   #lastShared: Promise<readonly number[] | null> = Promise.resolve(null);
 
-  /** `hold` throws while nothing may be written. */
-  constructor(writer: SqliteThread, hold: { refuse(): void }) {
+  constructor(writer: SqliteThread) {
     this.#writer = writer;
-    this.#hold = hold;
   }
 
   async write(statements: readonly WriteStatement[]): Promise<readonly number[] | null> {
-    this.#hold.refuse();
     try {
       return await this.#writer.call('write', statements);
     } catch (error) {
