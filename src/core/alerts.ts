@@ -1,5 +1,5 @@
 import { AppError } from './errors.ts';
-import type { Alerts, PlanRecord } from './records.ts';
+import type { Alerts, PlanTerms } from './records.ts';
 
 /** Alerts as a caller sets them. null removes a field, and an absent one stays. */
 export interface AlertsPatch {
@@ -29,12 +29,12 @@ export function alertsWithoutCredits(alerts: Alerts | null): Alerts | null {
 }
 
 /** Below this balance `credits.low` tells of the credits of a holder; null = it does not. */
-export function creditsBelowOf(own: Alerts | null, plan: PlanRecord | null): number | null {
+export function creditsBelowOf(own: Alerts | null, plan: PlanTerms | null): number | null {
   return own?.creditsBelow ?? plan?.alerts?.creditsBelow ?? null;
 }
 
 /** Below this balance there may be something to tell of: at 0 always, and under the threshold. */
-export function tellsBelow(own: Alerts | null, plan: PlanRecord | null): number {
+export function tellsBelow(own: Alerts | null, plan: PlanTerms | null): number {
   return creditsBelowOf(own, plan) ?? 1;
 }
 

@@ -1,12 +1,12 @@
-import type { CreditsRecord, HeldCredits, OnPlan, PlanRecord, RefillRules } from './records.ts';
+import type { CreditsRecord, HeldCredits, OnPlan, PlanTerms, RefillRules } from './records.ts';
 
 /** What refills the credits of a holder: its own rule, else the rules of its plan; null = nothing. */
-export function heldRefill(own: CreditsRecord | null, plan: PlanRecord | null): RefillRules | null {
+export function heldRefill(own: CreditsRecord | null, plan: PlanTerms | null): RefillRules | null {
   if (own === null || own.refill !== null || own.metered) return own?.refill ?? null;
   return plan === null || plan.refills.every(({ rule }) => rule === null) ? null : plan.refills;
 }
 
-export function heldCredits(own: CreditsRecord | null, plan: PlanRecord | null): HeldCredits | null {
+export function heldCredits(own: CreditsRecord | null, plan: PlanTerms | null): HeldCredits | null {
   if (own === null) return null;
   return { account: own.account, refill: heldRefill(own, plan), ...(own.metered ? { metered: true } : {}) };
 }
@@ -25,6 +25,6 @@ export function isMoveDue({ planMove }: Pick<OnPlan, 'planMove'>, nowMs: number)
   return planMove !== null && nowMs >= planMove.atMs;
 }
 
-export function heldMaxKeys(own: { readonly maxKeys: number | null }, plan: PlanRecord | null): number | null {
+export function heldMaxKeys(own: { readonly maxKeys: number | null }, plan: PlanTerms | null): number | null {
   return own.maxKeys ?? plan?.maxKeys ?? null;
 }

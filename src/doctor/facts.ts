@@ -1,5 +1,5 @@
 import type { Config } from '../config/variables.ts';
-import type { RootKeyRecord } from '../core/records.ts';
+import type { RootKeyRecord } from '../model/access.ts';
 import type { OtherReason } from '../engine/analytics/tagLists.ts';
 import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
 

@@ -1,5 +1,8 @@
 import { isMoveDue } from '../core/plan.ts';
-import type { IdentityRecord, KeyRecord, OnPlan, PlanRecord } from '../core/records.ts';
+import type { OnPlan } from '../core/records.ts';
+import type { IdentityRecord } from '../model/identities.ts';
+import type { KeyRecord } from '../model/keys.ts';
+import type { PlanRecord } from '../model/plans.ts';
 import type { Records } from '../storage/port/records.ts';
 import type { Ledger } from '../storage/port/storage.ts';
 

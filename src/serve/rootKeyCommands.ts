@@ -1,4 +1,4 @@
-import type { RootKeyRecord } from '../core/records.ts';
+import type { RootKeyRecord } from '../model/access.ts';
 import { COMMAND_LINE } from '../engine/admin/change/actor.ts';
 import type { ServiceStatus } from '../engine/admin/status/serviceStatus.ts';
 import type { NewRootKey } from '../engine/admin/rootKeys/rootKeyAdmin.ts';

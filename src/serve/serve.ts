@@ -2,7 +2,7 @@ import type { Composed } from '../compose.ts';
 import { showConfig } from '../config/show.ts';
 import { exposures } from '../config/exposure.ts';
 import type { Config } from '../config/variables.ts';
-import type { RootKeyRecord } from '../core/records.ts';
+import type { RootKeyRecord } from '../model/access.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
 import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
 import { Demo } from './demo/demo.ts';

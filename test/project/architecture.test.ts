@@ -13,10 +13,12 @@ const ADAPTER = ['storage/port', 'storage/sql'];
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
-  'storage/port': ['core', 'storage/port'],
-  'storage/sql': ['core', 'storage/port', 'storage/sql'],
+  model: ['core', 'model'],
+  'storage/port': ['core', 'model', 'storage/port'],
+  'storage/sql': ['core', 'model', 'storage/port', 'storage/sql'],
   'storage/sqlite': [
     'core',
+    'model',
     ...ADAPTER,
     'storage/sqlite',
     'bun:sqlite',
@@ -25,10 +27,11 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:path',
     'programFiles.ts',
   ],
-  'storage/postgres': ['core', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs', 'node:net'],
-  engine: ['core', 'storage/port', 'engine'],
+  'storage/postgres': ['core', 'model', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs', 'node:net'],
+  engine: ['core', 'model', 'storage/port', 'engine'],
   http: [
     'core',
+    'model',
     'engine',
     'http',
     'type:config',
@@ -39,7 +42,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'typebox',
   ],
   config: ['core', 'config'],
-  doctor: ['core', 'config', 'doctor', 'http/answer/histogram.ts', 'type:engine', 'type:http', 'node:fs'],
+  doctor: ['core', 'model', 'config', 'doctor', 'http/answer/histogram.ts', 'type:engine', 'type:http', 'node:fs'],
   telemetry: ['telemetry', 'type:http/answer', 'type:log.ts', '@opentelemetry'],
   'log.ts': [],
   // Ciphers; randomness comes from the one file.

@@ -1,7 +1,9 @@
 import { addCredits, type VerificationCount, type CountColumns } from '../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
-import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../src/core/blankRecords.ts';
-import type { ApiRecord } from '../../src/core/records.ts';
+import { BLANK_API } from '../../src/model/apis.ts';
+import { BLANK_IDENTITY } from '../../src/model/identities.ts';
+import { BLANK_KEY } from '../../src/model/keys.ts';
+import type { ApiRecord } from '../../src/model/apis.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
 import { Identities } from '../../src/engine/cache/identities.ts';
 import type { IdentityEntry } from '../../src/engine/cache/identityEntry.ts';

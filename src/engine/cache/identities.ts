@@ -1,4 +1,4 @@
-import type { IdentityRecord } from '../../core/records.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { TextReader } from '../system.ts';
 import type { Sources } from './cachedEntry.ts';

@@ -1,6 +1,8 @@
 import { tellsBelow } from '../../core/alerts.ts';
 import { heldCredits } from '../../core/plan.ts';
-import type { Alerts, CreditsRecord, IdentityRecord, PlanRecord } from '../../core/records.ts';
+import type { Alerts, CreditsRecord } from '../../core/records.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import { asConfigured, orNone, withGiven } from './limitLists.ts';
 import type { EntryCredits, IdentityTraits, PlanSlot } from './planEntry.ts';
 

@@ -1,6 +1,7 @@
 import type { Fence } from '../../core/fence.ts';
 import type { Grant, HeldPermissions } from '../../core/permissions.ts';
-import type { HeldCredits, PlanRecord } from '../../core/records.ts';
+import type { HeldCredits } from '../../core/records.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
 
 /** Credits as verification needs them. */

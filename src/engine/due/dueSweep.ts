@@ -3,7 +3,8 @@ import type { AccountChange } from '../../core/accountChange.ts';
 import { type DueCredits, type DueStep, nextDue } from '../../core/due.ts';
 import { heldRefill } from '../../core/plan.ts';
 import { sooner } from '../../core/pockets.ts';
-import type { OnPlan, PlanRecord } from '../../core/records.ts';
+import type { OnPlan } from '../../core/records.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import { runningEpoch } from '../../core/refillPlan.ts';
 import type { Reservation } from '../../core/reservation.ts';
 import {

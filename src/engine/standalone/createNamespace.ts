@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import type { NamespaceRecord } from '../../core/records.ts';
+import type { NamespaceRecord } from '../../model/overrides.ts';
 import { ALL_RIGHTS, type Operation, holdsRight } from '../../core/rights.ts';
 import type { AuditEntry } from '../../storage/port/auditEntries.ts';
 import type { RecordWrite } from '../../storage/port/writes.ts';

@@ -1,7 +1,7 @@
 import { MAX_NAMESPACES } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { type IdentifierPattern, isPattern, matchesPattern, toPattern } from '../../core/identifierPattern.ts';
-import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../model/overrides.ts';
 import type { Records } from '../../storage/port/records.ts';
 
 /** Overrides kept in memory, of all namespaces together. */

@@ -2,7 +2,7 @@ import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../c
 import { AppError, notFound, repeatable } from '../../core/errors.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import type { NamespaceRecord, OverrideRecord } from '../../core/records.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../model/overrides.ts';
 import { type Operation, holdsRight } from '../../core/rights.ts';
 import type { Change } from '../../storage/port/storage.ts';
 import type { Page, PageQuery } from '../../storage/port/records.ts';

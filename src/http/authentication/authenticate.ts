@@ -1,4 +1,4 @@
-import type { RootKeyRecord } from '../../core/records.ts';
+import type { RootKeyRecord } from '../../model/access.ts';
 import type { Actor } from '../../engine/admin/change/actor.ts';
 import type { HeaderLookup, Peer, Service } from '../service.ts';
 import { isDashboardOn } from './isDashboardOn.ts';

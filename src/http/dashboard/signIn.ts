@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 
 import { AppError } from '../../core/errors.ts';
-import type { RootKeyRecord } from '../../core/records.ts';
+import type { RootKeyRecord } from '../../model/access.ts';
 import { VERSION } from '../../version.ts';
 import { jsonAnswer, notStored, withCookie } from '../answer/answer.ts';
 import { checkContentType, readJsonBody } from '../request/body.ts';

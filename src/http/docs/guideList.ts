@@ -72,6 +72,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'adr/0022-identities-are-rows',
     'adr/0023-what-is-due-comes-first',
     'adr/0024-clients-take-turns',
+    'adr/0025-records-are-declared-once',
   ],
 };
 

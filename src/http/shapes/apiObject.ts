@@ -1,4 +1,4 @@
-import type { ApiRecord } from '../../core/records.ts';
+import type { ApiRecord } from '../../model/apis.ts';
 import { component, field, optional } from './schema/described.ts';
 import { EXAMPLE } from './schema/examples.ts';
 import { ApiId, WorkspaceId } from './schema/idFields.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import type { RootKeyRecord } from '../../core/records.ts';
+import type { RootKeyRecord } from '../../model/access.ts';
 import { component, field, optional } from './schema/described.ts';
 import { EXAMPLE } from './schema/examples.ts';
 import { RootKeyId } from './schema/idFields.ts';

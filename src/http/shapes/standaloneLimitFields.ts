@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 
 import { MAX_IDENTIFIER_LENGTH, MAX_NAMESPACE_LENGTH, MAX_RESOURCES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import type { OverrideRecord } from '../../core/records.ts';
+import type { OverrideRecord } from '../../model/overrides.ts';
 import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.ts';
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
 import type { LimitResult } from '../../engine/standalone/limitDecider.ts';

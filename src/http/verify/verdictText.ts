@@ -1,4 +1,4 @@
-import type { IdentityRecord } from '../../core/records.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
 import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
 import type { IdentityEntry, IdentityWireText, KeptIdentity } from '../../engine/cache/identityEntry.ts';
 import type { KeyEntry, WireText } from '../../engine/cache/keyEntry.ts';

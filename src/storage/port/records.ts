@@ -1,15 +1,10 @@
-import type {
-  ApiRecord,
-  IdentityRecord,
-  KeyRecord,
-  NamespaceRecord,
-  OverrideRecord,
-  PermissionRecord,
-  PlanRecord,
-  RoleRecord,
-  RootKeyRecord,
-  SessionRecord,
-} from '../../core/records.ts';
+import type { SessionRecord } from '../../core/records.ts';
+import type { PermissionRecord, RoleRecord, RootKeyRecord } from '../../model/access.ts';
+import type { ApiRecord } from '../../model/apis.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
+import type { KeyRecord } from '../../model/keys.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../model/overrides.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import type { PortalSessionRecord } from '../../core/portalSession.ts';
 import type { Grant } from '../../core/permissions.ts';
 import type { EntryQuery, StoredEntry } from './auditEntries.ts';

@@ -1,6 +1,6 @@
 import { ABSENT, type Fence, noOverrideFence, patternsFence, permissionFence, recordFence } from '../../core/fence.ts';
 import { isPattern } from '../../core/identifierPattern.ts';
-import type { OverrideRecord } from '../../core/records.ts';
+import type { OverrideRecord } from '../../model/overrides.ts';
 import type { RecordChange } from './freshness.ts';
 import type { KeyToDelete, RecordWrite } from './writes.ts';
 

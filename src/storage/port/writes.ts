@@ -1,17 +1,10 @@
-import type {
-  ApiRecord,
-  CreditCall,
-  IdentityRecord,
-  KeyRecord,
-  NamespaceRecord,
-  OverrideRecord,
-  PermissionRecord,
-  PlanRecord,
-  RoleRecord,
-  RootKeyRecord,
-  SessionRecord,
-  WebhookRecord,
-} from '../../core/records.ts';
+import type { CreditCall, SessionRecord, WebhookRecord } from '../../core/records.ts';
+import type { PermissionRecord, RoleRecord, RootKeyRecord } from '../../model/access.ts';
+import type { ApiRecord } from '../../model/apis.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
+import type { KeyRecord } from '../../model/keys.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../model/overrides.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import type { PortalSessionRecord } from '../../core/portalSession.ts';
 import type { FinishedBatch, ImportBatch } from './imports.ts';
 import type { FormerSecret } from './records.ts';

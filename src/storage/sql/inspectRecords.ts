@@ -1,7 +1,8 @@
-import type { RootKeyRecord, WebhookRecord } from '../../core/records.ts';
+import type { WebhookRecord } from '../../core/records.ts';
+import type { RootKeyRecord } from '../../model/access.ts';
 import { SqlWebhooks } from './events/webhooks.ts';
 import { LIST_ROOT_KEYS } from './query/queries.ts';
-import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
+import { type RecordRow, toRootKey } from './query/recordRows.ts';
 import type { SqlReader, SqlWriter } from './query/statement.ts';
 
 /** What a look at a database from outside reads of its records. */
@@ -24,7 +25,7 @@ export async function inspectRecords(reader: SqlReader): Promise<InspectedRecord
   // By the primary key: entries are numbered in the order in which they were made.
   const newest = 'SELECT at_ms FROM audit_entries ORDER BY number DESC LIMIT 1';
   return {
-    rootKeys: (await reader.find<RootKeyRow>({ sql: LIST_ROOT_KEYS, params: [] })).map(toRootKey),
+    rootKeys: (await reader.find<RecordRow>({ sql: LIST_ROOT_KEYS, params: [] })).map(toRootKey),
     webhooks: await webhooks.list(),
     failing: await webhooks.listFailing(),
     newestChangeMs: (await reader.find<{ at_ms: number }>({ sql: newest, params: [] }))[0]?.at_ms ?? 0,

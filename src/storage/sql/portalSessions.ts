@@ -2,7 +2,7 @@ import type { PortalAction, PortalSessionRecord } from '../../core/portalSession
 import type { FoundPortalSession } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
 import { holdName } from './boundedRecords.ts';
-import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
+import { toRootKey } from './query/recordRows.ts';
 import { insert, type SqlReader, type WriteStatement } from './query/statement.ts';
 
 interface PortalSessionRow {
@@ -29,7 +29,7 @@ const FIND = `SELECT s.id AS session_id, s.digest, s.root_key_id, s.identity_id,
 
 /** It may have ended. */
 export async function findPortalSession(reader: SqlReader, digest: string): Promise<FoundPortalSession | null> {
-  type Found = PortalSessionRow & RootKeyRow & { session_id: string; made_at_ms: number };
+  type Found = PortalSessionRow & { session_id: string; made_at_ms: number };
   const [row] = await reader.find<Found>({ sql: FIND, params: [digest] });
   if (row === undefined) return null;
   return { session: toSession({ ...row, id: row.session_id, created_at_ms: row.made_at_ms }), rootKey: toRootKey(row) };

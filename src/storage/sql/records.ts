@@ -1,14 +1,9 @@
-import type {
-  ApiRecord,
-  IdentityRecord,
-  NamespaceRecord,
-  OverrideRecord,
-  PermissionRecord,
-  PlanRecord,
-  RoleRecord,
-  RootKeyRecord,
-  SessionRecord,
-} from '../../core/records.ts';
+import type { SessionRecord } from '../../core/records.ts';
+import type { PermissionRecord, RoleRecord, RootKeyRecord } from '../../model/access.ts';
+import type { ApiRecord } from '../../model/apis.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../model/overrides.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 import type { EntryQuery, StoredEntry } from '../port/auditEntries.ts';
 import type {
   ApiQuery,
@@ -35,21 +30,18 @@ import { listFormerSecrets } from './keys/formerSecrets.ts';
 import { countKeysOfIdentities } from './keys/keyCounts.ts';
 import * as queries from './query/queries.ts';
 import { findPermissions, findRoles } from './rolesAndPermissions.ts';
-import { type IdentityRow, type KeyRow, toIdentity, toReadKey } from './keys/keyRows.ts';
-import { findPlans, type PlanRow, toPlan } from './holders/plans.ts';
+import { type KeyRow, toReadKey } from './keys/keyRows.ts';
+import { findPlans } from './holders/plans.ts';
 import { findRootKeyByDigest } from './rootKeyByDigest.ts';
 import { findPortalSession, listPortalSessions } from './portalSessions.ts';
 import { findSession, findSessionById, listSessions } from './sessions.ts';
 import { readLastUses } from './analytics/lastUses.ts';
 import {
-  type ApiRow,
-  type NamespaceRow,
-  type OverrideRow,
-  type PermissionRow,
-  type RoleRow,
-  type RootKeyRow,
+  type RecordRow,
   readableOf,
   toApi,
+  toIdentity,
+  toPlan,
   toNamespace,
   toOverride,
   toPermission,
@@ -116,7 +108,10 @@ export class SqlRecords implements Records {
   }
 
   async listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]> {
-    const rows = await this.#find<Pick<ApiRow, 'id' | 'purges_below'>>(queries.APIS_WITH_KEYS_LEFT_BEHIND, []);
+    const rows = await this.#find<{ readonly id: string; readonly purges_below: number }>(
+      queries.APIS_WITH_KEYS_LEFT_BEHIND,
+      [],
+    );
     return rows.map(({ id, purges_below }) => ({ id, purgesBelow: purges_below }));
   }
 
@@ -151,33 +146,33 @@ export class SqlRecords implements Records {
   }
 
   async findApi(apiId: string): Promise<ApiRecord | null> {
-    return (await this.#find<ApiRow>(queries.FIND_API, [apiId])).map(toApi)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_API, [apiId])).map(toApi)[0] ?? null;
   }
 
   async listApis(query: ApiQuery): Promise<Page<ApiRecord>> {
-    const page = await this.#list<ApiRow>(queries.apiListing(query), query.limit);
+    const page = await this.#list<RecordRow>(queries.apiListing(query), query.limit);
     return { ...page, items: readableOf(page.items, toApi) };
   }
 
   async findIdentity(externalId: string): Promise<IdentityRecord | null> {
-    return (await this.#find<IdentityRow>(queries.FIND_IDENTITY, [externalId])).map(toIdentity)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_IDENTITY, [externalId])).map(toIdentity)[0] ?? null;
   }
 
   async findIdentityById(id: string): Promise<IdentityRecord | null> {
-    return (await this.#find<IdentityRow>(queries.FIND_IDENTITY_BY_ID, [id])).map(toIdentity)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_IDENTITY_BY_ID, [id])).map(toIdentity)[0] ?? null;
   }
 
   async listNeighbours(externalId: string, count: number): Promise<readonly IdentityRecord[]> {
     const [before, after] = await Promise.all(
       [queries.IDENTITIES_BEFORE, queries.IDENTITIES_AFTER].map((sql) =>
-        this.#find<IdentityRow>(sql, [externalId, count]),
+        this.#find<RecordRow>(sql, [externalId, count]),
       ),
     );
     return readableOf([...(before ?? []), ...(after ?? [])], toIdentity);
   }
 
   async listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>> {
-    const page = await this.#list<IdentityRow>(queries.identityListing(query), query.limit);
+    const page = await this.#list<RecordRow>(queries.identityListing(query), query.limit);
     return { ...page, items: readableOf(page.items, toIdentity) };
   }
 
@@ -190,11 +185,11 @@ export class SqlRecords implements Records {
   }
 
   async findPlan(planId: string): Promise<PlanRecord | null> {
-    return (await this.#find<PlanRow>(queries.FIND_PLAN, [planId])).map(toPlan)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_PLAN, [planId])).map(toPlan)[0] ?? null;
   }
 
   async findPlanByName(name: string): Promise<PlanRecord | null> {
-    return (await this.#find<PlanRow>(queries.FIND_PLAN_BY_NAME, [name])).map(toPlan)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_PLAN_BY_NAME, [name])).map(toPlan)[0] ?? null;
   }
 
   findPlans(planIds: readonly string[]): Promise<readonly PlanWithPermissions[]> {
@@ -202,7 +197,7 @@ export class SqlRecords implements Records {
   }
 
   async listPlans(query: PageQuery): Promise<Page<PlanRecord>> {
-    const page = await this.#list<PlanRow>(queries.planListing(query), query.limit);
+    const page = await this.#list<RecordRow>(queries.planListing(query), query.limit);
     return { ...page, items: readableOf(page.items, toPlan) };
   }
 
@@ -215,11 +210,11 @@ export class SqlRecords implements Records {
   }
 
   async listPermissions(): Promise<readonly PermissionRecord[]> {
-    return (await this.#find<PermissionRow>(queries.LIST_PERMISSIONS, [])).map(toPermission);
+    return (await this.#find<RecordRow>(queries.LIST_PERMISSIONS, [])).map(toPermission);
   }
 
   async listRoles(): Promise<readonly RoleRecord[]> {
-    return readableOf(await this.#find<RoleRow>(queries.LIST_ROLES, []), toRole);
+    return readableOf(await this.#find<RecordRow>(queries.LIST_ROLES, []), toRole);
   }
 
   findPermissions(named: NamedQuery): Promise<readonly PermissionRecord[]> {
@@ -239,23 +234,23 @@ export class SqlRecords implements Records {
   }
 
   async findNamespace(name: string): Promise<NamespaceRecord | null> {
-    return (await this.#find<NamespaceRow>(queries.FIND_NAMESPACE, [name])).map(toNamespace)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_NAMESPACE, [name])).map(toNamespace)[0] ?? null;
   }
 
   async findNamespaceById(id: string): Promise<NamespaceRecord | null> {
-    return (await this.#find<NamespaceRow>(queries.FIND_NAMESPACE_BY_ID, [id])).map(toNamespace)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_NAMESPACE_BY_ID, [id])).map(toNamespace)[0] ?? null;
   }
 
   async findOverride(namespaceId: string, identifier: string): Promise<OverrideRecord | null> {
-    return (await this.#find<OverrideRow>(queries.FIND_OVERRIDE, [namespaceId, identifier])).map(toOverride)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_OVERRIDE, [namespaceId, identifier])).map(toOverride)[0] ?? null;
   }
 
   async listAllOverrides(namespaceId: string): Promise<readonly OverrideRecord[]> {
-    return (await this.#find<OverrideRow>(queries.ALL_OVERRIDES, [namespaceId])).map(toOverride);
+    return (await this.#find<RecordRow>(queries.ALL_OVERRIDES, [namespaceId])).map(toOverride);
   }
 
   async listOverrides(namespaceId: string, query: PageQuery): Promise<Page<OverrideRecord>> {
-    const page = await this.#list<OverrideRow>(queries.overrideListing(namespaceId, query), query.limit);
+    const page = await this.#list<RecordRow>(queries.overrideListing(namespaceId, query), query.limit);
     return { ...page, items: page.items.map(toOverride) };
   }
 
@@ -264,11 +259,11 @@ export class SqlRecords implements Records {
   }
 
   async findRootKey(rootKeyId: string): Promise<RootKeyRecord | null> {
-    return (await this.#find<RootKeyRow>(queries.FIND_ROOT_KEY_BY_ID, [rootKeyId])).map(toRootKey)[0] ?? null;
+    return (await this.#find<RecordRow>(queries.FIND_ROOT_KEY_BY_ID, [rootKeyId])).map(toRootKey)[0] ?? null;
   }
 
   async listRootKeys(): Promise<readonly RootKeyRecord[]> {
-    return (await this.#find<RootKeyRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
+    return (await this.#find<RecordRow>(queries.LIST_ROOT_KEYS, [])).map(toRootKey);
   }
 
   listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]> {

@@ -1,19 +1,19 @@
-import type { PermissionRecord } from '../../core/records.ts';
+import type { PermissionRecord } from '../../model/access.ts';
 import type { FoundRole, NamedQuery } from '../port/records.ts';
-import { type PermissionRow, type RoleRow, toFoundRole, toPermission } from './query/recordRows.ts';
+import { type RecordRow, toFoundRole, toPermission } from './query/recordRows.ts';
 import { placeholders, type SqlReader, type Statement } from './query/statement.ts';
 
 /** Values in one statement. */
 const MAX_VALUES = 500;
 
 export async function findPermissions(reader: SqlReader, named: NamedQuery): Promise<readonly PermissionRecord[]> {
-  return (await readNamed<PermissionRow>(reader, named, { table: 'permissions', texts: ['name', 'slug'] })).map(
+  return (await readNamed<RecordRow>(reader, named, { table: 'permissions', texts: ['name', 'slug'] })).map(
     toPermission,
   );
 }
 
 export async function findRoles(reader: SqlReader, named: NamedQuery): Promise<readonly FoundRole[]> {
-  return (await readNamed<RoleRow>(reader, named, { table: 'roles', texts: ['name'] })).map(toFoundRole);
+  return (await readNamed<RecordRow>(reader, named, { table: 'roles', texts: ['name'] })).map(toFoundRole);
 }
 
 interface Named {

@@ -1,7 +1,7 @@
 import type { SessionRecord } from '../../core/records.ts';
 import type { FoundSession } from '../port/records.ts';
 import type { RecordWrite } from '../port/writes.ts';
-import { type RootKeyRow, toRootKey } from './query/recordRows.ts';
+import { toRootKey } from './query/recordRows.ts';
 import { insert, placeholders, remove, type SqlReader, type WriteStatement } from './query/statement.ts';
 
 interface SessionRow {
@@ -22,7 +22,7 @@ const FIND = `SELECT s.id AS session_id, s.digest, s.root_key_id, s.created_at_m
 
 /** The session with this secret, and the root key that signed in. It may have ended. */
 export async function findSession(reader: SqlReader, digest: string): Promise<FoundSession | null> {
-  type Found = SessionRow & RootKeyRow & { session_id: string; signed_in_at_ms: number };
+  type Found = SessionRow & { session_id: string; signed_in_at_ms: number };
   const [row] = await reader.find<Found>({ sql: FIND, params: [digest] });
   if (row === undefined) return null;
   const session = toSession({ ...row, id: row.session_id, created_at_ms: row.signed_in_at_ms });

@@ -4,8 +4,8 @@ import { Notices } from '../../../src/engine/alerts/notices.ts';
 import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
 import type { Verdict } from '../../../src/engine/verify/verdict.ts';
-import { BLANK_KEY } from '../../../src/core/blankRecords.ts';
-import type { KeyRecord } from '../../../src/core/records.ts';
+import { BLANK_KEY } from '../../../src/model/keys.ts';
+import type { KeyRecord } from '../../../src/model/keys.ts';
 
 const LIMIT = { name: 'a', limit: 1, durationMs: 60_000, async: true, account: null, notify: true } as const;
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { IdentityRecord, LimitRecord } from '../../../src/core/records.ts';
+import type { LimitRecord } from '../../../src/core/records.ts';
+import type { IdentityRecord } from '../../../src/model/identities.ts';
 import type { IdentityEntry } from '../../../src/engine/cache/identityEntry.ts';
 import { makeTraits } from '../../../src/engine/cache/identityTraits.ts';
 import { record, setup } from './identitySetup.ts';

@@ -1,5 +1,5 @@
-import { BLANK_IDENTITY } from '../../../src/core/blankRecords.ts';
-import type { IdentityRecord } from '../../../src/core/records.ts';
+import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
+import type { IdentityRecord } from '../../../src/model/identities.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';

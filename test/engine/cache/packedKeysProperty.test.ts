@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { BLANK_KEY } from '../../../src/core/blankRecords.ts';
-import type { KeyRecord } from '../../../src/core/records.ts';
+import { BLANK_KEY } from '../../../src/model/keys.ts';
+import type { KeyRecord } from '../../../src/model/keys.ts';
 import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
 import { type CachedEntry, NO_SOURCES } from '../../../src/engine/cache/cachedEntry.ts';
 import { accountOf } from '../../../src/engine/cache/accountOf.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { NamespaceRecord, OverrideRecord } from '../../../src/core/records.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../../src/model/overrides.ts';
 import { Namespaces, overrideFor } from '../../../src/engine/standalone/namespaces.ts';
 import type { Records } from '../../../src/storage/port/records.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { BLANK_IDENTITY } from '../../../src/core/blankRecords.ts';
+import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
 import type { StatementLine } from '../../../src/core/statement.ts';
 import { OpenHolders } from '../../../src/engine/admin/usage/openHolders.ts';
 import { RefillPlans } from '../../../src/engine/refill/refillPlans.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../../src/core/bounds.ts';
-import type { OverrideRecord } from '../../../src/core/records.ts';
+import type { OverrideRecord } from '../../../src/model/overrides.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
 import { overrideCalls } from './overrideCalls.ts';

@@ -2,18 +2,15 @@ import type { NewReservation } from '../../../src/core/reservation.ts';
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import type { AccountState, RefillPlan } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
-import { BLANK_API, BLANK_IDENTITY, BLANK_KEY } from '../../../src/core/blankRecords.ts';
-import type {
-  ApiRecord,
-  IdentityRecord,
-  KeyRecord,
-  NamespaceRecord,
-  OverrideRecord,
-  PermissionRecord,
-  PlanRecord,
-  RoleRecord,
-  RootKeyRecord,
-} from '../../../src/core/records.ts';
+import { BLANK_API } from '../../../src/model/apis.ts';
+import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
+import { BLANK_KEY } from '../../../src/model/keys.ts';
+import type { PermissionRecord, RoleRecord, RootKeyRecord } from '../../../src/model/access.ts';
+import type { ApiRecord } from '../../../src/model/apis.ts';
+import type { IdentityRecord } from '../../../src/model/identities.ts';
+import type { KeyRecord } from '../../../src/model/keys.ts';
+import type { NamespaceRecord, OverrideRecord } from '../../../src/model/overrides.ts';
+import type { PlanRecord } from '../../../src/model/plans.ts';
 import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';

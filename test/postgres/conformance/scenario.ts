@@ -4,7 +4,7 @@ import type { RefillPlan } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
 import { DAY_MS } from '../../../src/core/statement.ts';
 import { recordFence } from '../../../src/core/fence.ts';
-import type { RoleRecord } from '../../../src/core/records.ts';
+import type { RoleRecord } from '../../../src/model/access.ts';
 import type { Charge, Spend } from '../../../src/core/spend.ts';
 import type { Change } from '../../../src/storage/port/storage.ts';
 import type { ReferenceLedger } from './reference.ts';

@@ -218,7 +218,7 @@ describe('a schema that was changed by hand is refused, signed or not', () => {
     const file = files.join('commented');
     const commented = await changedByHand(original, (path) => {
       running('ANALYZE')(path);
-      patching('-- Deleting all keys of an api', '--\tdeleting some of the key\t s')(path);
+      patching('-- An event has told of the refill.', '--\tan event\thas told of the refill;')(path);
     });
     writeFileSync(file, commented);
     expect(await verify(file, null)).toMatchObject({ code: 0, err: '' });

@@ -1,7 +1,8 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { BLANK_API } from '../../../core/blankRecords.ts';
-import type { ApiRecord, DefaultLimit } from '../../../core/records.ts';
+import { BLANK_API } from '../../../model/apis.ts';
+import type { DefaultLimit } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
 import { type Operation, idsWithRight } from '../../../core/rights.ts';
 import type { Page } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn, requireSomewhere } from '../change/requireRight.ts';

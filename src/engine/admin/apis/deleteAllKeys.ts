@@ -1,4 +1,4 @@
-import type { ApiRecord } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { FormerSecret, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { KeyToDelete } from '../../../storage/port/writes.ts';

@@ -2,15 +2,8 @@ import type { AccountChange } from '../../../core/accountChange.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
 import { sooner } from '../../../core/pockets.ts';
-import type {
-  CreditsRecord,
-  LimitRecord,
-  OnPlan,
-  PlanMove,
-  PlanRecord,
-  RefillRule,
-  RefillRules,
-} from '../../../core/records.ts';
+import type { CreditsRecord, LimitRecord, OnPlan, PlanMove, RefillRule, RefillRules } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { runningEpoch } from '../../../core/refillPlan.ts';
 import type { RefillPlans } from '../../refill/refillPlans.ts';
 import {

@@ -1,4 +1,4 @@
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import { auditedCounters } from '../keys/auditedKey.ts';
 
 /** An identity as the audit log shows it. */

@@ -1,5 +1,5 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import { identityWords } from '../../../core/search.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';

@@ -2,8 +2,9 @@ import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { heldCredits } from '../../../core/plan.ts';
-import { BLANK_IDENTITY } from '../../../core/blankRecords.ts';
-import type { IdentityRecord, PlanRecord } from '../../../core/records.ts';
+import { BLANK_IDENTITY } from '../../../model/identities.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';

@@ -1,5 +1,5 @@
 import { notFound } from '../../../core/errors.ts';
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';

@@ -1,4 +1,5 @@
-import type { IdentityRecord, KeyRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';

@@ -1,5 +1,5 @@
 import { AppError, notFound } from '../../../core/errors.ts';
-import type { ApiRecord } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
 import { shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 import type { Actor } from '../change/actor.ts';

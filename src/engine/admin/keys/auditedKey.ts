@@ -1,10 +1,6 @@
-import {
-  DEFAULT_LIMIT_NAME,
-  type IdentityRecord,
-  type KeyRecord,
-  type LimitRecord,
-  type RefillRule,
-} from '../../../core/records.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 
 /**
  * A key as the audit log shows it. Fields have the names of the HTTP API; roles and permissions are ids. The secret is left out, and

@@ -1,7 +1,10 @@
 import { alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../core/alerts.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { BLANK_KEY } from '../../../core/blankRecords.ts';
-import { type ApiRecord, DEFAULT_LIMIT_NAME, type IdentityRecord, type KeyRecord } from '../../../core/records.ts';
+import { BLANK_KEY } from '../../../model/keys.ts';
+import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { OwnerOperation } from '../../../core/rights.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';

@@ -1,5 +1,5 @@
 import { notFound } from '../../../core/errors.ts';
-import type { ApiRecord } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
 import type { Actor } from '../change/actor.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { newAccountsNeeded } from '../change/counters.ts';

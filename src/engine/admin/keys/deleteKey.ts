@@ -1,5 +1,6 @@
 import { AppError, notFound } from '../../../core/errors.ts';
-import type { KeyRecord, PlanRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';

@@ -1,6 +1,6 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldMaxKeys } from '../../../core/plan.ts';
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import type { Draft } from '../change/draft.ts';

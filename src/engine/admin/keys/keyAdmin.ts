@@ -1,5 +1,6 @@
 import { AppError, notFound } from '../../../core/errors.ts';
-import type { ApiRecord, KeyRecord } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import { searchWords } from '../../../core/search.ts';
 import { heldCredits, heldRefill } from '../../../core/plan.ts';
 import type { FilteredKeyQuery } from '../../../storage/port/records.ts';

@@ -1,6 +1,6 @@
 import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import { requireEverywhere } from '../change/requireRight.ts';

@@ -1,7 +1,7 @@
 import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import { heldMaxKeys } from '../../../core/plan.ts';
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { Actor } from '../change/actor.ts';
 import type { Draft } from '../change/draft.ts';

@@ -1,7 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { idPattern } from '../../../core/ids.ts';
 import type { Operation } from '../../../core/rights.ts';
-import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { FilteredKeyQuery, FilteredPage, KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
 import { plansOf, readMoved } from '../../planOf.ts';
 import { readCredits } from '../change/readCredits.ts';

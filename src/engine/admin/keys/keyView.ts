@@ -1,6 +1,7 @@
 import { heldCredits } from '../../../core/plan.ts';
 import { type Grant, lastingOf, leftOf } from '../../../core/pockets.ts';
-import type { HeldCredits, PlanRecord } from '../../../core/records.ts';
+import type { HeldCredits } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
 import type { ReadAccount } from '../../../storage/port/storage.ts';
 import { versionAt } from '../../../core/refillPlan.ts';

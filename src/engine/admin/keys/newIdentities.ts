@@ -1,8 +1,9 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { nearestWord } from '../../../core/nearest.ts';
-import { BLANK_IDENTITY } from '../../../core/blankRecords.ts';
-import type { IdentityRecord, PlanRecord } from '../../../core/records.ts';
+import { BLANK_IDENTITY } from '../../../model/identities.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { holdsRight } from '../../../core/rights.ts';
 import { identityWords } from '../../../core/search.ts';
 import { auditEntry } from '../audit/auditEntry.ts';

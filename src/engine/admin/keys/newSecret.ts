@@ -1,5 +1,5 @@
 import { MIN_KEY_BYTES } from '../../../core/bounds.ts';
-import type { ApiRecord } from '../../../core/records.ts';
+import type { ApiRecord } from '../../../model/apis.ts';
 import { makeSecret, shownStart } from '../../../core/secret.ts';
 import type { System } from '../../system.ts';
 

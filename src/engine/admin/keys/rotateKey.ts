@@ -1,4 +1,4 @@
-import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
 import { auditEntry } from '../audit/auditEntry.ts';
 import type { Actor } from '../change/actor.ts';

@@ -1,4 +1,5 @@
-import type { LimitRecord, PlanLimit, PlanRecord } from '../../../core/records.ts';
+import type { LimitRecord, PlanLimit } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { rolled } from '../../../core/account.ts';
 import { windowEnd } from '../../../core/window.ts';
 import type { Ledger, LoadedCount, Storage } from '../../../storage/port/storage.ts';

@@ -1,7 +1,8 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { heldRefill } from '../../../core/plan.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { CreditCall, PlanBalance, PlanRecord } from '../../../core/records.ts';
+import type { CreditCall, PlanBalance } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 import { type PlanHolder, planOf } from '../../planOf.ts';
 import type { Actor } from '../change/actor.ts';

@@ -1,4 +1,4 @@
-import type { PlanRecord } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { auditedCounters } from '../keys/auditedKey.ts';
 
 /** A plan as the audit log shows it, with the rule that is in force. */

@@ -9,7 +9,8 @@ import {
 } from '../../../core/counterPatch.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { PlanLimit, PlanRecord, RefillVersion } from '../../../core/records.ts';
+import type { PlanLimit, RefillVersion } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { PageQuery } from '../../../storage/port/records.ts';
 import { auditEntry } from '../audit/auditEntry.ts';

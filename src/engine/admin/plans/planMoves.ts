@@ -1,6 +1,7 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
 import { heldRefill, isMoveDue } from '../../../core/plan.ts';
-import type { CreditsRecord, PlanBalance, PlanRecord, RefillRules } from '../../../core/records.ts';
+import type { CreditsRecord, PlanBalance, RefillRules } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { lastingOf, leftOf } from '../../../core/pockets.ts';
 import { planUntil, stepAt } from '../../../core/refillPlan.ts';
 import type { Change, Storage } from '../../../storage/port/storage.ts';

@@ -1,6 +1,6 @@
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { IdentityRecord } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import { ACTION_OPERATIONS, type PortalAction, type PortalSessionRecord } from '../../../core/portalSession.ts';
 import { makeSecret, OWN_PREFIXES } from '../../../core/secret.ts';
 import { PORTAL_LINK_MS, PORTAL_SESSION_MS } from '../../../core/sessionTimes.ts';

@@ -1,6 +1,7 @@
 import { MAX_EFFECTIVE_PERMISSIONS } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
-import type { KeyRecord, RoleRecord } from '../../../core/records.ts';
+import type { RoleRecord } from '../../../model/access.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { Records } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 

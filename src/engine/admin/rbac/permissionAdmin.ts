@@ -1,5 +1,5 @@
 import { notFound } from '../../../core/errors.ts';
-import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
+import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { FoundRole } from '../../../storage/port/records.ts';
 import { requireEverywhere, requireOn } from '../change/requireRight.ts';

@@ -1,7 +1,7 @@
 import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
+import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
 import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { FoundRole, NamedQuery } from '../../../storage/port/records.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';

@@ -1,7 +1,7 @@
 import { MAX_NAME_LENGTH, MIN_ROOT_KEY_LENGTH } from '../../../core/bounds.ts';
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { RootKeyRecord } from '../../../core/records.ts';
+import type { RootKeyRecord } from '../../../model/access.ts';
 import { coversRight, type Operation, idsWithRight, isRight, unknownRight } from '../../../core/rights.ts';
 import { isSecretShaped, makeSecret, OWN_PREFIXES, shownStart } from '../../../core/secret.ts';
 import type { Storage } from '../../../storage/port/storage.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../../core/errors.ts';
-import type { RootKeyRecord } from '../../../core/records.ts';
+import type { RootKeyRecord } from '../../../model/access.ts';
 import type { Freshness } from '../../../storage/port/freshness.ts';
 import type { Records } from '../../../storage/port/records.ts';
 

@@ -1,6 +1,7 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import type { RootKeyRecord, SessionRecord } from '../../../core/records.ts';
+import type { SessionRecord } from '../../../core/records.ts';
+import type { RootKeyRecord } from '../../../model/access.ts';
 import { idsWithRight } from '../../../core/rights.ts';
 import { makeSecret, OWN_PREFIXES } from '../../../core/secret.ts';
 import { sessionEnd } from '../../../core/sessionTimes.ts';

@@ -1,7 +1,8 @@
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import { heldRefill } from '../../../core/plan.ts';
 import { holdsExpired } from '../../../core/pockets.ts';
-import type { PlanRecord, RefillRules } from '../../../core/records.ts';
+import type { RefillRules } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { fitsAccount, runningLines } from '../../../core/runningLines.ts';
 import { type StatementLine } from '../../../core/statement.ts';
 import { isExact } from '../../../core/statementRows.ts';

@@ -1,4 +1,5 @@
-import type { KeyRecord, LimitRecord } from '../../../core/records.ts';
+import type { LimitRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 
 /** The first account of a key, and its limits with their accounts counted from there. */
 export interface CountedFrom {

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { TextReader } from '../../system.ts';
 import { COUNT_WORDS } from './packedCounts.ts';
 import { DIGEST_WORDS, readLong } from './packedWords.ts';

@@ -1,6 +1,7 @@
 import { alertsOf, tellsBelow } from '../../../core/alerts.ts';
 import { heldRefill } from '../../../core/plan.ts';
-import type { Alerts, KeyRecord, LimitRecord, RefillRule } from '../../../core/records.ts';
+import type { Alerts, LimitRecord, RefillRule } from '../../../core/records.ts';
+import type { KeyRecord } from '../../../model/keys.ts';
 import type { AppliedLimit } from '../appliedLimit.ts';
 import type { EntryCredits, PlanEntry } from '../planEntry.ts';
 import { asConfigured } from '../limitLists.ts';

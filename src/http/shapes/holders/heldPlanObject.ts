@@ -1,5 +1,6 @@
 import { notReplaced } from '../../../core/plan.ts';
-import type { CreditsRecord, PlanLimit, PlanRecord } from '../../../core/records.ts';
+import type { CreditsRecord, PlanLimit } from '../../../core/records.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import type { CreditsView } from '../../../engine/admin/keys/keyView.ts';
 import type { UsedLimit } from '../../../engine/admin/limits/usedLimits.ts';
 import { RefillObject } from '../counters/creditFields.ts';

@@ -1,12 +1,7 @@
 import { Type } from 'typebox';
 
-import {
-  DEFAULT_LIMIT_NAME,
-  type IdentityRecord,
-  type LimitRecord,
-  type PlanLimit,
-  type RefillRule,
-} from '../../../core/records.ts';
+import { DEFAULT_LIMIT_NAME, type LimitRecord, type PlanLimit, type RefillRule } from '../../../core/records.ts';
+import type { IdentityRecord } from '../../../model/identities.ts';
 import type { CreditsView, KeyView } from '../../../engine/admin/keys/keyView.ts';
 import { AlertsObject, showAlerts } from '../counters/alertFields.ts';
 import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { MAX_DESCRIPTION_LENGTH, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import type { Issue } from '../../../core/errors.ts';
-import type { PermissionRecord, RoleRecord } from '../../../core/records.ts';
+import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
 import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
 import { badFields, checkedReferences } from './keyFields.ts';
 import { component, field, listOf, optional } from '../schema/described.ts';

@@ -1,96 +1,34 @@
+import { PERMISSIONS, ROLES, ROOT_KEYS } from '../../../model/access.ts';
+import { APIS } from '../../../model/apis.ts';
+import { IDENTITIES } from '../../../model/identities.ts';
+import { KEYS } from '../../../model/keys.ts';
+import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
+import { PLANS } from '../../../model/plans.ts';
+import { type ColumnTypes, columnsText } from '../../../model/stored.ts';
 import { TEXT } from './textType.ts';
+
+const TYPES: ColumnTypes = { text: TEXT, number: 'bigint', small: 'integer' };
 
 /** What management reads and writes: apis, identities, plans, keys, root keys, roles, permissions, namespaces, imports, the audit log. */
 export const RECORD_TABLES = `
   CREATE TABLE apis (
-    id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL,
-    created_at_ms bigint NOT NULL,
-    default_prefix ${TEXT},
-    default_byte_length bigint,
-    default_limit ${TEXT},
-    delete_protected integer NOT NULL DEFAULT 0,
-    generation bigint NOT NULL DEFAULT 0,
-    purges_below bigint NOT NULL DEFAULT 0,
-    updated_at_ms bigint,
-    deleted_at_ms bigint,
-    revision bigint NOT NULL DEFAULT 0
+${columnsText(APIS, TYPES)}
   );
 
   CREATE TABLE identities (
-    id ${TEXT} PRIMARY KEY,
-    external_id ${TEXT} NOT NULL UNIQUE,
-    name ${TEXT},
-    meta ${TEXT},
-    enabled integer NOT NULL,
-    max_keys bigint,
-    plan_id ${TEXT},
-    plan_move ${TEXT},
-    next_plan_id ${TEXT},
-    expires_within_ms bigint,
-    credits_below bigint,
-    created_at_ms bigint NOT NULL,
-    credits ${TEXT},
-    credits_account bigint,
-    limits ${TEXT},
-    updated_at_ms bigint,
-    revision bigint NOT NULL DEFAULT 0
+${columnsText(IDENTITIES, TYPES)}
   );
   CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
 
-  -- What customers buy. Its holders refer to it.
   CREATE TABLE plans (
-    id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL UNIQUE,
-    meta ${TEXT},
-    remaining bigint,
-    metered integer NOT NULL,
-    refills ${TEXT} NOT NULL,
-    limits ${TEXT},
-    roles ${TEXT},
-    permissions ${TEXT},
-    max_keys bigint,
-    expires_within_ms bigint,
-    credits_below bigint,
-    created_at_ms bigint NOT NULL,
-    updated_at_ms bigint,
-    revision bigint NOT NULL
+${columnsText(PLANS, TYPES)}
   );
 
   CREATE TABLE keys (
-    id ${TEXT} PRIMARY KEY,
-    api_id ${TEXT} NOT NULL,
-    identity_id ${TEXT},
-    secret_digest ${TEXT} NOT NULL UNIQUE,
-    start ${TEXT} NOT NULL,
-    name ${TEXT},
-    meta ${TEXT},
-    environment ${TEXT},
-    enabled integer NOT NULL,
-    expires_at_ms bigint,
-    credits ${TEXT},
-    credits_account bigint,
-    limits ${TEXT},
-    plan_id ${TEXT},
-    plan_move ${TEXT},
-    next_plan_id ${TEXT},
-    -- How long before its expiry an event tells of it, and the expiry that was told of.
-    expires_within_ms bigint,
-    told_expiry_ms bigint,
-    -- An event tells of a balance below this one.
-    credits_below bigint,
-    ip_allowlist ${TEXT},
-    created_at_ms bigint NOT NULL,
-    updated_at_ms bigint,
-    deleted_at_ms bigint,
-    revision bigint NOT NULL,
-    byte_length bigint,
-    roles ${TEXT},
-    permissions ${TEXT},
-    generation bigint NOT NULL DEFAULT 0
+${columnsText(KEYS, TYPES)}
   );
   CREATE INDEX keys_of_api ON keys (api_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
@@ -113,14 +51,7 @@ export const RECORD_TABLES = `
   CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
   CREATE TABLE root_keys (
-    id ${TEXT} PRIMARY KEY,
-    secret_digest ${TEXT} NOT NULL UNIQUE,
-    start ${TEXT} NOT NULL,
-    name ${TEXT},
-    rights ${TEXT} NOT NULL,
-    created_at_ms bigint NOT NULL,
-    expires_at_ms bigint,
-    revoked_at_ms bigint
+${columnsText(ROOT_KEYS, TYPES)}
   );
 
   -- Browsers that are signed in to the dashboard.
@@ -155,39 +86,19 @@ export const RECORD_TABLES = `
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);
 
   CREATE TABLE permissions (
-    id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL UNIQUE,
-    slug ${TEXT} NOT NULL UNIQUE,
-    description ${TEXT},
-    created_at_ms bigint NOT NULL
+${columnsText(PERMISSIONS, TYPES)}
   );
 
   CREATE TABLE roles (
-    id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL UNIQUE,
-    description ${TEXT},
-    permissions ${TEXT},
-    created_at_ms bigint NOT NULL,
-    revision bigint NOT NULL
+${columnsText(ROLES, TYPES)}
   );
 
   CREATE TABLE namespaces (
-    id ${TEXT} PRIMARY KEY,
-    name ${TEXT} NOT NULL UNIQUE,
-    created_at_ms bigint NOT NULL,
-    patterns_revision bigint NOT NULL DEFAULT 0
+${columnsText(NAMESPACES, TYPES)}
   );
 
   CREATE TABLE overrides (
-    id ${TEXT} PRIMARY KEY,
-    namespace_id ${TEXT} NOT NULL,
-    identifier ${TEXT} NOT NULL,
-    max_count bigint NOT NULL,
-    duration_ms bigint NOT NULL,
-    async integer NOT NULL,
-    created_at_ms bigint NOT NULL,
-    updated_at_ms bigint,
-    revision bigint NOT NULL DEFAULT 0,
+${columnsText(OVERRIDES, TYPES)},
     UNIQUE (namespace_id, identifier)
   );
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);

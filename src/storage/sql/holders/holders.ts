@@ -1,6 +1,6 @@
 import type { CreditsRecord } from '../../../core/records.ts';
 import type { Holder, HolderQuery } from '../../port/statements.ts';
-import { readCredits, readPlanMove } from '../query/columns.ts';
+import { readCredits, readPlanMove } from '../../../model/values.ts';
 import { IS_LIVE } from '../query/queries.ts';
 import { placeholders, type SqlReader, type Statement } from '../query/statement.ts';
 

@@ -1,7 +1,5 @@
-import type { IdentityRecord } from '../../../core/records.ts';
-import { planColumnsOf } from '../query/planColumns.ts';
 import { IS_LIVE } from '../query/queries.ts';
-import { listText, type Params, type WriteStatement } from '../query/statement.ts';
+import type { WriteStatement } from '../query/statement.ts';
 
 /**
  * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that
@@ -28,24 +26,4 @@ export function identityWithKeys(id: string, wanted: string): WriteStatement {
   const keys = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE k.identity_id = i.id AND ${IS_LIVE}`;
   const sql = `UPDATE identities AS i SET revision = revision WHERE id = $1 AND (${keys}) ${wanted}`;
   return { sql, params: [id], expects: 1 };
-}
-
-export function identityColumns(identity: IdentityRecord): Record<string, Params[number]> {
-  return {
-    id: identity.id,
-    external_id: identity.externalId,
-    name: identity.name,
-    meta: identity.meta,
-    enabled: identity.enabled ? 1 : 0,
-    max_keys: identity.maxKeys,
-    ...planColumnsOf(identity),
-    expires_within_ms: identity.alerts?.expiresWithinMs ?? null,
-    credits_below: identity.alerts?.creditsBelow ?? null,
-    credits: identity.credits === null ? null : JSON.stringify(identity.credits),
-    credits_account: identity.credits?.account ?? null,
-    limits: listText(identity.limits),
-    created_at_ms: identity.createdAtMs,
-    updated_at_ms: identity.updatedAtMs,
-    revision: identity.revision,
-  };
 }

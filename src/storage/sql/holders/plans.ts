@@ -1,84 +1,18 @@
-import { alertsOf } from '../../../core/alerts.ts';
-import type { PlanRecord } from '../../../core/records.ts';
+import { PLANS } from '../../../model/plans.ts';
+import { toRow } from '../../../model/stored.ts';
 import type { PlanWithPermissions } from '../../port/records.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import { readMeta, readPlanLimits, readTexts, readVersions } from '../query/columns.ts';
 import { findAny } from '../query/findAny.ts';
 import { readPermissions } from '../keys/keyPermissions.ts';
-import { readableOf } from '../query/recordRows.ts';
+import { type RecordRow, readableOf, toPlan } from '../query/recordRows.ts';
 import { COUNT_HOLDERS } from '../query/queries.ts';
-import {
-  insert,
-  listText,
-  type Params,
-  remove,
-  type SqlReader,
-  update,
-  type WriteStatement,
-} from '../query/statement.ts';
+import { insert, remove, type SqlReader, update, type WriteStatement } from '../query/statement.ts';
 
-const PLANS = { select: 'SELECT * FROM plans', column: 'id' };
-
-export interface PlanRow {
-  id: string;
-  name: string;
-  meta: string | null;
-  remaining: number | null;
-  metered: number;
-  refills: string;
-  limits: string | null;
-  roles: string | null;
-  permissions: string | null;
-  max_keys: number | null;
-  expires_within_ms: number | null;
-  credits_below: number | null;
-  created_at_ms: number;
-  updated_at_ms: number | null;
-  revision: number;
-}
-
-export function toPlan(row: PlanRow): PlanRecord {
-  return {
-    id: row.id,
-    name: row.name,
-    meta: readMeta(row.meta),
-    remaining: row.remaining,
-    metered: row.metered !== 0,
-    refills: readVersions(row.refills),
-    limits: readPlanLimits(row.limits),
-    roleIds: readTexts(row.roles, 'roles'),
-    permissionIds: readTexts(row.permissions, 'permissions'),
-    maxKeys: row.max_keys,
-    alerts: alertsOf(row.expires_within_ms, row.credits_below),
-    createdAtMs: row.created_at_ms,
-    updatedAtMs: row.updated_at_ms,
-    revision: row.revision,
-  };
-}
-
-function planColumns(plan: PlanRecord): Record<string, Params[number]> {
-  return {
-    id: plan.id,
-    name: plan.name,
-    meta: plan.meta,
-    remaining: plan.remaining,
-    metered: plan.metered ? 1 : 0,
-    refills: JSON.stringify(plan.refills),
-    limits: listText(plan.limits),
-    roles: listText(plan.roleIds),
-    permissions: listText(plan.permissionIds),
-    max_keys: plan.maxKeys,
-    expires_within_ms: plan.alerts?.expiresWithinMs ?? null,
-    credits_below: plan.alerts?.creditsBelow ?? null,
-    created_at_ms: plan.createdAtMs,
-    updated_at_ms: plan.updatedAtMs,
-    revision: plan.revision,
-  };
-}
+const BY_ID = { select: 'SELECT * FROM plans', column: 'id' };
 
 /** The plans that exist and can be read, each once, with their roles and permissions. */
 export async function findPlans(reader: SqlReader, ids: readonly string[]): Promise<readonly PlanWithPermissions[]> {
-  const plans = readableOf(await findAny<PlanRow>(reader, PLANS, [...ids]), toPlan);
+  const plans = readableOf(await findAny<RecordRow>(reader, BY_ID, [...ids]), toPlan);
   const permissions = await readPermissions(reader, plans);
   return plans.map((plan, i) => ({ plan, permissions: permissions[i] ?? null }));
 }
@@ -88,9 +22,9 @@ type PlanWrite = Extract<RecordWrite, { kind: 'insertPlan' | 'updatePlan' | 'rem
 export function planStatements(write: PlanWrite): readonly WriteStatement[] {
   switch (write.kind) {
     case 'insertPlan':
-      return [insert('plans', planColumns(write.plan))];
+      return [insert('plans', toRow(PLANS, write.plan))];
     case 'updatePlan':
-      return [update('plans', planColumns(write.plan), { id: write.plan.id, revision: write.expect })];
+      return [update('plans', toRow(PLANS, write.plan), { id: write.plan.id, revision: write.expect })];
     case 'removePlan':
       return [
         lockPlan(write.planId, write.expect),

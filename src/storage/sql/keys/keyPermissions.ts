@@ -2,7 +2,7 @@ import type { Grant } from '../../../core/permissions.ts';
 import type { KeyPermissions, KeyWithIdentity, PoisonedKey } from '../../port/records.ts';
 import { findAny } from '../query/findAny.ts';
 import type { ReadKey } from './keyRows.ts';
-import { type PermissionRow, type RoleRow, toFoundRole } from '../query/recordRows.ts';
+import { type RecordRow, toPermission, toFoundRole } from '../query/recordRows.ts';
 import type { SqlReader } from '../query/statement.ts';
 
 const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
@@ -37,11 +37,11 @@ export async function readPermissions(
   holders: readonly Holder[],
 ): Promise<(KeyPermissions | null)[]> {
   const roleIds = new Set(holders.flatMap((holder) => holder.roleIds));
-  const roleRows = await findAny<RoleRow>(reader, ROLES, [...roleIds]);
+  const roleRows = await findAny<RecordRow>(reader, ROLES, [...roleIds]);
   const roles = new Map(roleRows.map((row) => [row.id, toFoundRole(row)]));
   const permissionIds = new Set(holders.flatMap((holder) => holder.permissionIds));
   for (const role of roles.values()) for (const id of role.permissionIds) permissionIds.add(id);
-  const rows = await findAny<PermissionRow>(reader, PERMISSIONS, [...permissionIds]);
+  const rows = (await findAny<RecordRow>(reader, PERMISSIONS, [...permissionIds])).map(toPermission);
   const permissionById = new Map(rows.map(({ id, name, slug }) => [id, { id, name, slug }]));
   return holders.map((holder) => {
     const held = holder.roleIds.flatMap((id) => roles.get(id) ?? []);

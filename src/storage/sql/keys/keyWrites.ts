@@ -1,8 +1,6 @@
-import type { KeyRecord } from '../../../core/records.ts';
 import type { KeyToDelete } from '../../port/writes.ts';
 import { removeAllWords } from '../query/searchIndex.ts';
-import { planColumnsOf } from '../query/planColumns.ts';
-import { listText, type Params, placeholders, type WriteStatement } from '../query/statement.ts';
+import { type Params, placeholders, type WriteStatement } from '../query/statement.ts';
 
 /** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL takes a parameter in VALUES for text. */
 function among(keys: readonly KeyToDelete[], first: number): { sql: string; params: Params } {
@@ -30,35 +28,4 @@ export function removeKeys(apiId: string, keys: readonly KeyToDelete[]): WriteSt
     { sql: `DELETE FROM former_secrets WHERE owner IN (${placeholders(ids.length)})`, params: ids, expects: null },
     ...removeAllWords(apiId, keys),
   ];
-}
-
-export function keyColumns(key: KeyRecord): Record<string, Params[number]> {
-  return {
-    id: key.id,
-    api_id: key.apiId,
-    identity_id: key.identityId,
-    secret_digest: key.secretDigest,
-    start: key.start,
-    byte_length: key.byteLength,
-    name: key.name,
-    meta: key.meta,
-    environment: key.environment,
-    enabled: key.enabled ? 1 : 0,
-    expires_at_ms: key.expiresAtMs,
-    credits: key.credits === null ? null : JSON.stringify(key.credits),
-    credits_account: key.credits?.account ?? null,
-    limits: listText(key.limits),
-    ip_allowlist: listText(key.ipAllowlist),
-    ...planColumnsOf(key),
-    expires_within_ms: key.alerts?.expiresWithinMs ?? null,
-    told_expiry_ms: key.toldExpiryMs,
-    credits_below: key.alerts?.creditsBelow ?? null,
-    roles: listText(key.roleIds),
-    permissions: listText(key.permissionIds),
-    generation: key.generation,
-    created_at_ms: key.createdAtMs,
-    updated_at_ms: key.updatedAtMs,
-    deleted_at_ms: key.deletedAtMs,
-    revision: key.revision,
-  };
 }

@@ -1,3 +1,10 @@
+import { PERMISSIONS, ROLES, ROOT_KEYS } from '../../../model/access.ts';
+import { APIS } from '../../../model/apis.ts';
+import { IDENTITIES } from '../../../model/identities.ts';
+import { KEYS } from '../../../model/keys.ts';
+import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
+import { PLANS } from '../../../model/plans.ts';
+import type { Column, RecordTable } from '../../../model/stored.ts';
 import { SUMS } from '../analytics/countColumns.ts';
 
 /**
@@ -48,61 +55,32 @@ function table(name: string, key: string, columns: Columns): DataTable {
   };
 }
 
+function ofRecords({ name, columns }: Pick<RecordTable, 'name' | 'columns'>): DataTable {
+  const kindOf = ({ kind }: Column): ColumnKind => (kind === 'text' ? 'text' : 'number');
+  return {
+    name,
+    key: ['id'],
+    columns: new Map(columns.map((each) => [each.name, { kind: kindOf(each), isOptional: each.isOptional }])),
+    isAnalytics: false,
+  };
+}
+
 function words(text = ''): string[] {
   return text.split(' ').filter((word) => word !== '');
 }
 
 const RECORDS: readonly DataTable[] = [
-  table('apis', 'id', {
-    text: 'id name',
-    optionalText: 'default_prefix default_limit',
-    number: 'delete_protected generation purges_below created_at_ms revision',
-    optionalNumber: 'default_byte_length updated_at_ms deleted_at_ms',
-  }),
-  table('permissions', 'id', {
-    text: 'id name slug',
-    optionalText: 'description',
-    number: 'created_at_ms',
-  }),
-  table('roles', 'id', {
-    text: 'id name',
-    optionalText: 'description permissions',
-    number: 'created_at_ms revision',
-  }),
-  table('plans', 'id', {
-    text: 'id name refills',
-    optionalText: 'meta limits roles permissions',
-    number: 'metered created_at_ms revision',
-    optionalNumber: 'remaining max_keys expires_within_ms credits_below updated_at_ms',
-  }),
-  table('identities', 'id', {
-    text: 'id external_id',
-    optionalText: 'name meta plan_id plan_move next_plan_id credits limits',
-    number: 'enabled created_at_ms revision',
-    optionalNumber: 'max_keys expires_within_ms credits_below credits_account updated_at_ms',
-  }),
-  table('keys', 'id', {
-    text: 'id api_id secret_digest start',
-    optionalText:
-      'identity_id name meta environment credits limits plan_id plan_move next_plan_id ip_allowlist roles permissions',
-    number: 'generation enabled created_at_ms revision',
-    optionalNumber:
-      'byte_length expires_at_ms credits_account expires_within_ms told_expiry_ms credits_below updated_at_ms deleted_at_ms',
-  }),
+  ofRecords(APIS),
+  ofRecords(PERMISSIONS),
+  ofRecords(ROLES),
+  ofRecords(PLANS),
+  ofRecords(IDENTITIES),
+  ofRecords(KEYS),
   table('search_words', 'scope word id', { text: 'scope word id' }),
   table('former_secrets', 'digest', { text: 'digest owner', number: 'until_ms' }),
-  table('root_keys', 'id', {
-    text: 'id secret_digest start rights',
-    optionalText: 'name',
-    number: 'created_at_ms',
-    optionalNumber: 'expires_at_ms revoked_at_ms',
-  }),
-  table('namespaces', 'id', { text: 'id name', number: 'created_at_ms patterns_revision' }),
-  table('overrides', 'id', {
-    text: 'id namespace_id identifier',
-    number: 'max_count duration_ms async created_at_ms revision',
-    optionalNumber: 'updated_at_ms',
-  }),
+  ofRecords(ROOT_KEYS),
+  ofRecords(NAMESPACES),
+  ofRecords(OVERRIDES),
   table('audit_entries', 'number', {
     text: 'actor action target',
     optionalText: 'before_json after_json origin request_id via',

@@ -1,15 +1,15 @@
+import { IDENTITIES } from '../../../model/identities.ts';
+import { joinedColumns } from '../../../model/stored.ts';
 import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../../core/search.ts';
 import type { EntryQuery } from '../../port/auditEntries.ts';
 import type { ApiQuery, IdentityQuery, KeyQuery, Page, PageQuery } from '../../port/records.ts';
 import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type Statement } from './statement.ts';
 
-export const KEY_SELECT = `SELECT k.*, i.external_id, i.name AS identity_name, i.meta AS identity_meta,
-    i.enabled AS identity_enabled, i.max_keys AS identity_max_keys, i.plan_id AS identity_plan_id,
-    i.plan_move AS identity_plan_move, i.expires_within_ms AS identity_expires_within_ms,
-    i.credits_below AS identity_credits_below, i.credits AS identity_credits,
-    i.limits AS identity_limits, i.created_at_ms AS identity_created_at_ms, i.updated_at_ms AS identity_updated_at_ms,
-    i.revision AS identity_revision, NULL AS secret_until_ms
+/** The columns of a key's identity stand behind this in a row of the key. */
+export const IDENTITY_PREFIX = 'i_';
+
+export const KEY_SELECT = `SELECT k.*, ${joinedColumns(IDENTITIES, 'i', IDENTITY_PREFIX)}, NULL AS secret_until_ms
   FROM keys k LEFT JOIN identities i ON i.id = k.identity_id LEFT JOIN apis a ON a.id = k.api_id`;
 
 /** The same for a former secret, whose row is `f`. */

@@ -47,9 +47,27 @@ function nameOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-function meaningOf({ tbl_name, sql }: SchemaObject): string {
-  const tokens = (sql ?? '').match(TOKEN) ?? [];
-  return [tbl_name, ...tokens.filter((token) => !MEANS_NOTHING.test(token))].join('\n');
+/** Statements read columns by their names, so two tables are the same when only the order of their columns differs. */
+function meaningOf({ type, tbl_name, sql }: SchemaObject): string {
+  const tokens = ((sql ?? '').match(TOKEN) ?? []).filter((token) => !MEANS_NOTHING.test(token));
+  return [tbl_name, ...(type === 'table' ? inAnyOrder(tokens) : tokens)].join('\n');
+}
+
+/** A statement with what stands between its outer brackets, separated by commas, in alphabetical order. */
+function inAnyOrder(tokens: readonly string[]): string[] {
+  const parts: string[] = [];
+  const around: string[] = [];
+  let depth = 0;
+  const part: string[] = [];
+  for (const token of tokens) {
+    if (token === ')') depth--;
+    const endsPart = (token === ')' && depth === 0) || (token === ',' && depth === 1);
+    if (endsPart) parts.push(part.splice(0).join('\n'));
+    if (depth === 0) around.push(token);
+    else if (!endsPart) part.push(token);
+    if (token === '(') depth++;
+  }
+  return [...around, ...parts.toSorted()];
 }
 
 /** Of a file that is not ours, anything can stand there. */

@@ -1,100 +1,37 @@
+import { PERMISSIONS, ROLES, ROOT_KEYS } from '../../../model/access.ts';
+import { APIS } from '../../../model/apis.ts';
+import { IDENTITIES } from '../../../model/identities.ts';
+import { KEYS } from '../../../model/keys.ts';
+import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
+import { PLANS } from '../../../model/plans.ts';
+import { type ColumnTypes, columnsText } from '../../../model/stored.ts';
 import { CREDIT_TABLES } from './creditTables.ts';
 import { EVENT_TABLES } from './eventTables.ts';
+
+const TYPES: ColumnTypes = { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' };
 
 /** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
 export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE apis (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    default_prefix TEXT,
-    default_byte_length INTEGER,
-    default_limit TEXT,
-    delete_protected INTEGER NOT NULL DEFAULT 0,
-    -- Deleting all keys of an api raises its generation. Keys of older generations are removed afterwards.
-    generation INTEGER NOT NULL DEFAULT 0,
-    purges_below INTEGER NOT NULL DEFAULT 0,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER,
-    deleted_at_ms INTEGER,
-    revision INTEGER NOT NULL DEFAULT 0
+${columnsText(APIS, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE identities (
-    id TEXT PRIMARY KEY,
-    external_id TEXT NOT NULL UNIQUE,
-    name TEXT,
-    meta TEXT,
-    enabled INTEGER NOT NULL,
-    max_keys INTEGER,
-    plan_id TEXT,
-    plan_move TEXT,
-    next_plan_id TEXT,
-    expires_within_ms INTEGER,
-    credits_below INTEGER,
-    credits TEXT,
-    credits_account INTEGER,
-    limits TEXT,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER,
-    revision INTEGER NOT NULL DEFAULT 0
+${columnsText(IDENTITIES, TYPES)}
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
   CREATE INDEX identities_of_plan ON identities (plan_id, id) WHERE plan_id IS NOT NULL;
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
 
-  -- What customers buy. Its holders refer to it.
   CREATE TABLE plans (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    meta TEXT,
-    remaining INTEGER,
-    metered INTEGER NOT NULL,
-    refills TEXT NOT NULL,
-    limits TEXT,
-    roles TEXT,
-    permissions TEXT,
-    max_keys INTEGER,
-    expires_within_ms INTEGER,
-    credits_below INTEGER,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER,
-    revision INTEGER NOT NULL
+${columnsText(PLANS, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE keys (
-    id TEXT PRIMARY KEY,
-    api_id TEXT NOT NULL,
-    generation INTEGER NOT NULL DEFAULT 0,
-    identity_id TEXT,
-    secret_digest TEXT NOT NULL UNIQUE,
-    start TEXT NOT NULL,
-    byte_length INTEGER,
-    name TEXT,
-    meta TEXT,
-    environment TEXT,
-    enabled INTEGER NOT NULL,
-    expires_at_ms INTEGER,
-    credits TEXT,
-    credits_account INTEGER,
-    limits TEXT,
-    plan_id TEXT,
-    plan_move TEXT,
-    next_plan_id TEXT,
-    -- How long before its expiry an event tells of it, and the expiry that was told of.
-    expires_within_ms INTEGER,
-    told_expiry_ms INTEGER,
-    -- An event tells of a balance below this one.
-    credits_below INTEGER,
-    ip_allowlist TEXT,
-    roles TEXT,
-    permissions TEXT,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER,
-    deleted_at_ms INTEGER,
-    revision INTEGER NOT NULL
+${columnsText(KEYS, TYPES)}
   ) STRICT;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id, enabled, expires_at_ms) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id, enabled, expires_at_ms) WHERE deleted_at_ms IS NULL;
@@ -116,14 +53,7 @@ export const SCHEMA = `
   CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
   CREATE TABLE root_keys (
-    id TEXT PRIMARY KEY,
-    secret_digest TEXT NOT NULL UNIQUE,
-    start TEXT NOT NULL,
-    name TEXT,
-    rights TEXT NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    expires_at_ms INTEGER,
-    revoked_at_ms INTEGER
+${columnsText(ROOT_KEYS, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
   -- Browsers that are signed in to the dashboard.
@@ -158,40 +88,19 @@ export const SCHEMA = `
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);
 
   CREATE TABLE permissions (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    slug TEXT NOT NULL UNIQUE,
-    description TEXT,
-    created_at_ms INTEGER NOT NULL
+${columnsText(PERMISSIONS, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE roles (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    description TEXT,
-    permissions TEXT,
-    created_at_ms INTEGER NOT NULL,
-    revision INTEGER NOT NULL
+${columnsText(ROLES, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
-  -- patterns_revision grows with every change of an override whose identifier is a pattern (core/fence.ts).
   CREATE TABLE namespaces (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE,
-    created_at_ms INTEGER NOT NULL,
-    patterns_revision INTEGER NOT NULL DEFAULT 0
+${columnsText(NAMESPACES, TYPES)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE overrides (
-    id TEXT PRIMARY KEY,
-    namespace_id TEXT NOT NULL,
-    identifier TEXT NOT NULL,
-    max_count INTEGER NOT NULL,
-    duration_ms INTEGER NOT NULL,
-    async INTEGER NOT NULL,
-    created_at_ms INTEGER NOT NULL,
-    updated_at_ms INTEGER,
-    revision INTEGER NOT NULL DEFAULT 0,
+${columnsText(OVERRIDES, TYPES)},
     UNIQUE (namespace_id, identifier)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);

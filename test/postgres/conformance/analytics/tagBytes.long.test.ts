@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_TAG_LENGTH, MAX_TAG_LIST_BYTES } from '../../../../src/core/bounds.ts';
-import { BLANK_IDENTITY, BLANK_KEY } from '../../../../src/core/blankRecords.ts';
+import { BLANK_IDENTITY } from '../../../../src/model/identities.ts';
+import { BLANK_KEY } from '../../../../src/model/keys.ts';
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { ApiRecord } from '../../../../src/core/records.ts';
+import type { ApiRecord } from '../../../../src/model/apis.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../../src/storage/port/records.ts';
 import { describePort } from '../adapters.ts';

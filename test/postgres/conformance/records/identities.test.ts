@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { IdentityRecord } from '../../../../src/core/records.ts';
+import type { IdentityRecord } from '../../../../src/model/identities.ts';
 import { ApplyChange } from '../../../../src/engine/admin/change/applyChange.ts';
 import { EventMaker } from '../../../../src/engine/admin/change/eventMaker.ts';
 import { SendChange } from '../../../../src/engine/admin/change/sendChange.ts';

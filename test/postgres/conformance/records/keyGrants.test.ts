@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { KeyRecord } from '../../../../src/core/records.ts';
+import type { KeyRecord } from '../../../../src/model/keys.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { KeyPermissions } from '../../../../src/storage/port/records.ts';
 import { describePort } from '../adapters.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { OverrideRecord } from '../../../../src/core/records.ts';
+import type { OverrideRecord } from '../../../../src/model/overrides.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { namespace, override, write } from '../samples.ts';

@@ -10,7 +10,7 @@ import {
   MAX_ROLES,
   MAX_WEBHOOKS,
 } from '../../../../src/core/bounds.ts';
-import type { RootKeyRecord } from '../../../../src/core/records.ts';
+import type { RootKeyRecord } from '../../../../src/model/access.ts';
 import { COMMAND_LINE } from '../../../../src/engine/admin/change/actor.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';

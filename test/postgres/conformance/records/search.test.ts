@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { KeyRecord } from '../../../../src/core/records.ts';
+import type { KeyRecord } from '../../../../src/model/keys.ts';
 import { searchWords } from '../../../../src/core/search.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { KeyQuery } from '../../../../src/storage/port/records.ts';

@@ -1,0 +1,79 @@
+import {
+  flag,
+  key,
+  number,
+  numberFrom0,
+  optionalNumber,
+  optionalText,
+  type RecordOf,
+  recordTable,
+  text,
+  texts,
+  uniqueText,
+} from './stored.ts';
+import { alertsField, creditsField, expiryField, limitsField, metaField, ON_PLAN } from './values.ts';
+
+export const KEYS = recordTable('keys', {
+  id: key('id'),
+  apiId: text('api_id'),
+  /** A key of an identity is on no plan: its identity is. */
+  identityId: optionalText('identity_id'),
+  secretDigest: uniqueText('secret_digest'),
+  start: text('start'),
+  /** Random bytes of the secret. A rotated secret has as many. null = the key was imported. */
+  byteLength: optionalNumber('byte_length'),
+  name: optionalText('name'),
+  meta: metaField,
+  environment: optionalText('environment'),
+  enabled: flag('enabled'),
+  expiresAtMs: expiryField,
+  credits: creditsField,
+  limits: limitsField,
+  ipAllowlist: texts('ip_allowlist', 'ipAllowlist'),
+  ...ON_PLAN,
+  /** null = those of its identity, or of the plan of that. */
+  alerts: alertsField,
+  /** The expiry that `key.expiring` has told of; null = it has not yet. */
+  toldExpiryMs: optionalNumber('told_expiry_ms'),
+  /** May still contain ids of deleted roles and permissions. Such an id has no effect. */
+  roleIds: texts('roles'),
+  permissionIds: texts('permissions'),
+  /** The generation that its api had when the key was made or restored. Deleting all keys of an api begins a new generation. */
+  generation: numberFrom0('generation'),
+  createdAtMs: number('created_at_ms'),
+  updatedAtMs: optionalNumber('updated_at_ms'),
+  deletedAtMs: optionalNumber('deleted_at_ms'),
+  /** Grows with every change. A spend names the revision that it was decided under. */
+  revision: number('revision'),
+});
+
+export interface KeyRecord extends RecordOf<typeof KEYS> {}
+
+/** A key without any settings. */
+export const BLANK_KEY: KeyRecord = {
+  id: '',
+  apiId: '',
+  identityId: null,
+  secretDigest: '',
+  start: '',
+  byteLength: null,
+  name: null,
+  meta: null,
+  environment: null,
+  enabled: true,
+  expiresAtMs: null,
+  credits: null,
+  limits: [],
+  ipAllowlist: [],
+  planId: null,
+  planMove: null,
+  alerts: null,
+  toldExpiryMs: null,
+  roleIds: [],
+  permissionIds: [],
+  generation: 0,
+  createdAtMs: 0,
+  updatedAtMs: null,
+  deletedAtMs: null,
+  revision: 0,
+};
