@@ -1,24 +1,23 @@
-import {
-  flag,
-  key,
-  number,
-  numberFrom0,
-  optionalNumber,
-  optionalText,
-  type RecordOf,
-  recordTable,
-  uniqueText,
-} from './stored.ts';
-import { alertsField, creditsField, limitsField, metaField, ON_PLAN } from './values.ts';
+import { MAX_NAME_LENGTH } from '../core/bounds.ts';
+import { line, metadata, onUnlessSaid, part } from './plain.ts';
+import { key, number, numberFrom0, optionalNumber, type RecordOf, recordTable, uniqueText } from './stored.ts';
+import { alertsField, creditsField, limitsField, ON_PLAN } from './values.ts';
+
+/** What a caller sets and sees of an identity, and what decides nothing but what its words say. */
+export const IDENTITY_PLAIN = {
+  name: line('name', { words: 'A name for people', min: 1, max: MAX_NAME_LENGTH, example: 'Acme Inc.' }),
+  meta: metadata({
+    words: 'Metadata of the identity, which verdicts of its keys repeat',
+    example: { plan: 'pro' },
+  }),
+  enabled: onUnlessSaid('enabled', { off: 'verifications of all keys of the identity answer DISABLED' }),
+};
 
 /** A user, customer or organisation that keys belong to, with the credits and limits that its keys share. */
 export const IDENTITIES = recordTable('identities', {
   id: key('id'),
   externalId: uniqueText('external_id'),
-  name: optionalText('name'),
-  meta: metaField,
-  /** False: none of its keys is valid. */
-  enabled: flag('enabled'),
+  ...part(IDENTITY_PLAIN, 'stored'),
   /** How many keys it may have; null = any number. */
   maxKeys: optionalNumber('max_keys'),
   ...ON_PLAN,

@@ -1,5 +1,6 @@
+import { MAX_ENVIRONMENT_LENGTH, MAX_NAME_LENGTH } from '../core/bounds.ts';
+import { line, metadata, onUnlessSaid, part } from './plain.ts';
 import {
-  flag,
   key,
   number,
   numberFrom0,
@@ -11,7 +12,26 @@ import {
   texts,
   uniqueText,
 } from './stored.ts';
-import { alertsField, creditsField, expiryField, limitsField, metaField, ON_PLAN } from './values.ts';
+import { alertsField, creditsField, expiryField, limitsField, ON_PLAN } from './values.ts';
+
+/** What a caller sets and sees of a key, and what decides nothing but what its words say. */
+export const KEY_PLAIN = {
+  name: line('name', {
+    words: 'A name for people',
+    min: 0,
+    max: MAX_NAME_LENGTH,
+    more: 'It need not be unique.',
+    example: 'Ann, production',
+  }),
+  meta: metadata({ words: 'Metadata of the key, which every verdict repeats', example: { plan: 'free' } }),
+  environment: line('environment', {
+    words: 'A text that every verdict repeats, such as the stage that the key is for',
+    min: 0,
+    max: MAX_ENVIRONMENT_LENGTH,
+    example: 'production',
+  }),
+  enabled: onUnlessSaid('enabled', { off: 'verifications of the key answer DISABLED' }),
+};
 
 export const KEYS = recordTable('keys', {
   id: key('id'),
@@ -22,10 +42,7 @@ export const KEYS = recordTable('keys', {
   start: text('start'),
   /** Random bytes of the secret. A rotated secret has as many. null = the key was imported. */
   byteLength: optionalNumber('byte_length'),
-  name: optionalText('name'),
-  meta: metaField,
-  environment: optionalText('environment'),
-  enabled: flag('enabled'),
+  ...part(KEY_PLAIN, 'stored'),
   expiresAtMs: expiryField,
   credits: creditsField,
   limits: limitsField,

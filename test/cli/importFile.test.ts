@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test';
 
 import type { Io } from '../../src/cli/io.ts';
 import { type Line, readLines } from '../../src/cli/import/lines.ts';
+import columns from '../../src/cli/import/columns.json';
 import { Progress } from '../../src/cli/import/progress.ts';
+import { importColumns } from '../../tools/scripts/importColumns.ts';
 import { type Format, readRows, type Row } from '../../src/cli/import/rows.ts';
 
 /** The text in chunks of this many bytes. */
@@ -268,4 +270,8 @@ describe('the progress', () => {
     for (let i = 0; i <= 250_000; i += 100) progress.show(counts(i), i);
     expect(written).toEqual(['100000 imported\n', '200000 imported\n']);
   });
+});
+
+test('src/cli/import/columns.json equals the fields of an import; if not, run `npm run docs`', () => {
+  expect(columns as unknown).toEqual(importColumns());
 });

@@ -223,7 +223,7 @@ test('an unknown field of --clear lists all fields and suggests the nearest', as
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear must be one of name, owner, meta, role, permission, expires, remaining, refill, limit, ratelimit, ip, alerts, environment, got "expire". Did you mean expires?\n',
+    '--clear must be one of name, meta, environment, owner, role, permission, expires, remaining, refill, limit, ratelimit, ip, alerts, got "expire". Did you mean expires?\n',
   ]);
 });
 

@@ -13,7 +13,7 @@ const ADAPTER = ['storage/port', 'storage/sql'];
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: ['core'],
-  model: ['core', 'model'],
+  model: ['core', 'model', 'typebox'],
   'storage/port': ['core', 'model', 'storage/port'],
   'storage/sql': ['core', 'model', 'storage/port', 'storage/sql'],
   'storage/sqlite': [

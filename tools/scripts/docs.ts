@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 
+import { importColumns } from './importColumns.ts';
 import { endpointTable } from './endpointTable.ts';
 import { sdkDeclarations } from './sdkDeclarations.ts';
 import { sdkTypes, sdkValues } from './sdkTypes.ts';
@@ -20,6 +21,7 @@ const FORMATTED = {
   'sdk/src/generated/api.ts': sdkTypes(),
   'sdk/src/generated/values.ts': sdkValues(),
   'src/cli/endpoint/endpoints.json': JSON.stringify(endpointTable()),
+  'src/cli/import/columns.json': JSON.stringify(importColumns()),
 };
 for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
 // From what was just written.

@@ -1,5 +1,6 @@
 import { commandsTable } from './commandsTable.ts';
 import { configurationTable } from './configurationTable.ts';
+import { importColumnsTable } from './importColumns.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { grantsTo } from '../../src/storage/postgres/schema/tableRights.ts';
 import { drawSpeed } from '../bench/plotSpeed.ts';
@@ -9,6 +10,7 @@ import { readSpeed, speedTable } from '../bench/speed.ts';
 export const GENERATED: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationTable,
   'docs/cli.md': commandsTable,
+  'docs/imports.md': importColumnsTable,
   'docs/errors.md': errorsTable,
   'docs/scaling.md': () => ['```', ...grantsTo('keystile'), '```'].join('\n'),
   'README.md': () => speedTable(readSpeed()),

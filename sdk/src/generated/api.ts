@@ -507,10 +507,10 @@ export type IdentitiesCreateIdentityAnswer = {
 export type IdentitiesCreateIdentityRequest = {
   /** Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409. */
   readonly externalId: string;
-  /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
-  readonly meta?: Meta | undefined;
   /** A name for people, 1 to 256 characters. */
   readonly name?: string | undefined;
+  /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
   /** false: verifications of all keys of the identity answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Any number when absent. */
@@ -574,16 +574,16 @@ export type IdentitiesUpdateIdentityRequest = {
   readonly externalId?: string | undefined;
   /** Accepted for older programs. It has no effect. */
   readonly environment?: string | undefined;
-  /** A new name. null removes it. It stays when absent. */
+  /** A name for people, 1 to 256 characters. null removes it. It stays when absent. */
   readonly name?: string | null | undefined;
-  /** false: verifications of all keys of the identity answer DISABLED. It stays as it is when absent. */
+  /** Metadata of the identity, which verdicts of its keys repeat. It replaces the old as a whole. null removes it. It stays when absent. */
+  readonly meta?: Meta | null | undefined;
+  /** false: verifications of all keys of the identity answer DISABLED. It stays when absent. */
   readonly enabled?: boolean | undefined;
   /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
   readonly maxKeys?: number | null | undefined;
   /** When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
-  readonly meta?: Meta | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
   /** true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no longer counted. It stays as it is when absent. */
@@ -600,9 +600,9 @@ export type Identity = {
   readonly id: string;
   /** Your own id of the owner. */
   readonly externalId: string;
-  /** The name of the identity, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** Metadata of the identity. `{}` when none is set. */
+  /** Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set. */
   readonly meta: Meta;
   /** false: verifications of all keys of the identity answer DISABLED. */
   readonly enabled: boolean;
@@ -634,9 +634,9 @@ export type IdentityDetails = {
   readonly id: string;
   /** Your own id of the owner. */
   readonly externalId: string;
-  /** The name of the identity, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** Metadata of the identity. `{}` when none is set. */
+  /** Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set. */
   readonly meta: Meta;
   /** false: verifications of all keys of the identity answer DISABLED. */
   readonly enabled: boolean;
@@ -702,12 +702,16 @@ export type Key = {
   readonly apiId: string;
   /** The id of this installation. It is the same in every answer. */
   readonly workspaceId: string;
-  /** The name of the key, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
+  readonly meta: Meta;
+  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
   /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key. `{}` when none is set. */
-  readonly meta: Meta;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
   /** When the key was last changed, in unix milliseconds. Absent when it was never changed. */
@@ -732,10 +736,6 @@ export type Key = {
   readonly roles: readonly string[];
   /** The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none. */
   readonly permissions: readonly string[];
-  /** false: verifications of the key answer DISABLED. */
-  readonly enabled: boolean;
-  /** The text that was set as the environment of the key. Absent when none is set. */
-  readonly environment?: string | undefined;
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
   /** The plan that the identity, or a key without one, is on. Absent when there is none. */
@@ -756,10 +756,14 @@ export type KeyDefaults = {
   readonly prefix?: string | undefined;
   /** The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16. */
   readonly byteLength?: number | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
-  readonly mustExist?: boolean | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
+  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  readonly mustExist?: boolean | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
   /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -779,10 +783,6 @@ export type KeyDefaults = {
   readonly ipAllowlist?: readonly string[] | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
   readonly alerts?: AlertsInput | undefined;
-  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
-  readonly environment?: string | undefined;
 };
 
 /** A key, without its secret. Fields that are not set are absent. */
@@ -795,12 +795,16 @@ export type KeyDetails = {
   readonly apiId: string;
   /** The id of this installation. It is the same in every answer. */
   readonly workspaceId: string;
-  /** The name of the key, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
+  readonly meta: Meta;
+  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
   /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key. `{}` when none is set. */
-  readonly meta: Meta;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
   /** When the key was last changed, in unix milliseconds. Absent when it was never changed. */
@@ -825,10 +829,6 @@ export type KeyDetails = {
   readonly roles: readonly string[];
   /** The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none. */
   readonly permissions: readonly string[];
-  /** false: verifications of the key answer DISABLED. */
-  readonly enabled: boolean;
-  /** The text that was set as the environment of the key. Absent when none is set. */
-  readonly environment?: string | undefined;
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
   /** The plan that the identity, or a key without one, is on. Absent when there is none. */
@@ -865,14 +865,18 @@ export type KeyToCreate = {
   readonly byteLength?: number | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
   /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
   /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
-  readonly meta?: Meta | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
   /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -892,10 +896,6 @@ export type KeyToCreate = {
   readonly ipAllowlist?: readonly string[] | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
   readonly alerts?: AlertsInput | undefined;
-  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
-  readonly environment?: string | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
 };
@@ -914,14 +914,18 @@ export type KeyToImport = {
   readonly start?: string | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
   /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
   /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
-  readonly meta?: Meta | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
   /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -941,10 +945,6 @@ export type KeyToImport = {
   readonly ipAllowlist?: readonly string[] | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
   readonly alerts?: AlertsInput | undefined;
-  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
-  readonly environment?: string | undefined;
 };
 
 /** How many verifications of a key there were with each verdict, and the credits that they took. */
@@ -995,14 +995,18 @@ export type KeysCreateKeyRequest = {
   readonly byteLength?: number | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
   /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
   /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
-  readonly meta?: Meta | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
   /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -1022,10 +1026,6 @@ export type KeysCreateKeyRequest = {
   readonly ipAllowlist?: readonly string[] | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
   readonly alerts?: AlertsInput | undefined;
-  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
-  readonly environment?: string | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
 };
@@ -1141,16 +1141,20 @@ export type KeysSetRolesRequest = {
 export type KeysUpdateKeyRequest = {
   /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** A new name for people, at most 256 characters. null or an empty text removes it. It stays when absent. */
+  /** A name for people, at most 256 characters. It need not be unique. null or an empty text removes it. It stays when absent. */
   readonly name?: string | null | undefined;
+  /** Metadata of the key, which every verdict repeats. It replaces the old as a whole. null removes it. It stays when absent. */
+  readonly meta?: Meta | null | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. null or an empty text removes it. It stays when absent. */
+  readonly environment?: string | null | undefined;
+  /** false: verifications of the key answer DISABLED. It stays when absent. */
+  readonly enabled?: boolean | undefined;
   /** The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent. */
   readonly externalId?: string | null | undefined;
   /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | null | undefined;
-  /** New metadata, which replaces the old as a whole. null removes it. It stays when absent. */
-  readonly meta?: Meta | null | undefined;
   /** The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
   /** The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when absent. */
@@ -1171,10 +1175,6 @@ export type KeysUpdateKeyRequest = {
   readonly ipAllowlist?: readonly string[] | null | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of that decide when it is told that the key expires. It stays when absent. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** false: verifications of the key answer DISABLED from now on. It stays when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent. */
-  readonly environment?: string | null | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
 };
@@ -1211,20 +1211,20 @@ export type KeysVerifyKeysRequest = {
 export type KeysWhoamiAnswer = {
   /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
   readonly id: string;
-  /** The name of the key, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
+  readonly meta: Meta;
+  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. */
+  readonly enabled: boolean;
   /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
   readonly remaining?: number | undefined;
   /** The identity that the key belongs to. Absent when the key has no owner. */
   readonly identity?: IdentityReference | undefined;
-  /** Metadata of the key. `{}` when none is set. */
-  readonly meta: Meta;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
-  /** false: verifications of the key answer DISABLED. */
-  readonly enabled: boolean;
-  /** The text that was set as the environment of the key. Absent when none is set. */
-  readonly environment?: string | undefined;
 };
 
 /** The fields of `keys.whoami`. */
@@ -1789,14 +1789,18 @@ export type QueuedKey = {
   readonly start?: string | undefined;
   /** A name for people, at most 256 characters. It need not be unique. An empty text counts as absent. */
   readonly name?: string | undefined;
+  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  readonly meta?: Meta | undefined;
+  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  readonly environment?: string | undefined;
+  /** false: verifications of the key answer DISABLED. true when absent. */
+  readonly enabled?: boolean | undefined;
   /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
   /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
-  readonly meta?: Meta | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
   /** The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
@@ -1816,10 +1820,6 @@ export type QueuedKey = {
   readonly ipAllowlist?: readonly string[] | undefined;
   /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
   readonly alerts?: AlertsInput | undefined;
-  /** false: the key is DISABLED until `keys.updateKey` enables it. true when absent. */
-  readonly enabled?: boolean | undefined;
-  /** A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent. */
-  readonly environment?: string | undefined;
 };
 
 /** The rate limit of a key, which has the name `default`. It applies to every verification. */
@@ -2124,17 +2124,17 @@ export type ReservedVerdict = {
   readonly requestId: string;
   /** The id of the key. Absent with the code NOT_FOUND. */
   readonly keyId?: string | undefined;
-  /** The name of the key, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
   /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key. `{}` when none is set. */
+  /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
   /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
   readonly expires?: number | undefined;
   /** false: the key is not enabled. Absent with the code NOT_FOUND. */
   readonly enabled?: boolean | undefined;
-  /** The text that was set as the environment of the key. Absent when none is set. */
+  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
   readonly permissions?: readonly string[] | undefined;
@@ -2471,17 +2471,17 @@ export type Verdict = {
   readonly requestId: string;
   /** The id of the key. Absent with the code NOT_FOUND. */
   readonly keyId?: string | undefined;
-  /** The name of the key, for people. Absent when none is set. */
+  /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
   /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
   readonly ownerId?: string | undefined;
-  /** Metadata of the key. `{}` when none is set. */
+  /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
   /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
   readonly expires?: number | undefined;
   /** false: the key is not enabled. Absent with the code NOT_FOUND. */
   readonly enabled?: boolean | undefined;
-  /** The text that was set as the environment of the key. Absent when none is set. */
+  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
   readonly permissions?: readonly string[] | undefined;

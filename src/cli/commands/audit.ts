@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 
 import { csvLine } from '../../core/csv.ts';
+import { looksLikeId } from '../../core/ids.ts';
 import { describeLongValue } from '../../core/longValue.ts';
 import type { EntryObject } from '../../http/routes/audit.listEntries.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
@@ -84,6 +85,11 @@ export const audit: Command = {
       flags.has('all') ? listAll(ask, query) : ask<Page>('audit.listEntries', query),
     );
     io.out(isJson ? jsonLine(page) : pageText(page));
+    const target = flags.text('target');
+    if (target !== undefined && page.entries.length === 0 && !looksLikeId(target))
+      io.err(
+        '--target takes an id. keystile identity get NAME shows the id of a customer, and keystile plan get NAME that of a plan.\n',
+      );
     return EXIT.OK;
   },
 };

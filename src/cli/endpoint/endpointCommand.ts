@@ -13,6 +13,7 @@ import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { answerText, recordsOf } from './answerText.ts';
 import { isClearable, toBody, valueName } from './body.ts';
 import type { Endpoint, EndpointField, FieldKind } from './endpoint.ts';
+import { withIds } from './namedRecords.ts';
 import { nameOf } from './values.ts';
 
 /** The command of an endpoint, made from its fields. */
@@ -66,9 +67,11 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   if (secret !== undefined) body[secret.member] = await loadKey(io, { command: endpoint.command, ...key });
   const rootKey = endpoint.needsNoRootKey === true ? config.rootKey : await loadRootKey(io, config);
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
-  const answer = await usingService(await findService(config), rootKey, (ask) =>
-    isAll ? askAll(ask, endpoint, body) : ask(endpoint.path, body),
-  );
+  const answer = await usingService(await findService(config), rootKey, async (ask) => {
+    // Whoever verifies needs no root key, which reading names would need.
+    const request = endpoint.needsNoRootKey === true ? body : await withIds(ask, body);
+    return isAll ? askAll(ask, endpoint, request) : ask<object>(endpoint.path, request);
+  });
   io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));
   if (!isJson && endpoint.answer.secret !== undefined) io.err('This secret is shown only once. Store it now.\n');
   return isRefusal(endpoint, answer) ? EXIT.NOT_VALID : EXIT.OK;

@@ -1,6 +1,11 @@
 import { nearestName } from '../../core/nearest.ts';
 import { failed } from '../cliError.ts';
+// Made by `npm run docs` from the fields of an import.
+import columns from './columns.json';
 import { parseTime, TIME_WORDS } from '../flagValues.ts';
+
+export type ColumnKind = 'text' | 'count' | 'time' | 'flag' | 'list' | 'json';
+export type ColumnKinds = Readonly<Record<string, ColumnKind>>;
 
 /** How the text of a cell is read. `read` returns the value, or null for wrong text. `words` describes right text. */
 interface Kind {
@@ -8,67 +13,38 @@ interface Kind {
   read(text: string): unknown;
 }
 
-const text: Kind = { words: 'text', read: (cell) => cell };
-const count: Kind = {
-  words: 'a whole number of at least 0',
-  read: (cell) => (/^\d{1,16}$/.test(cell) && Number.isSafeInteger(Number(cell)) ? Number(cell) : null),
-};
-const time: Kind = { words: TIME_WORDS, read: parseTime };
-const flag: Kind = {
-  words: 'true or false',
-  read(cell) {
-    const word = cell.toLowerCase();
-    if (word === 'true' || word === '1') return true;
-    return word === 'false' || word === '0' ? false : null;
+const KINDS: Readonly<Record<ColumnKind, Kind>> = {
+  text: { words: 'text', read: (cell) => cell },
+  count: {
+    words: 'a whole number of at least 0',
+    read: (cell) => (/^\d{1,16}$/.test(cell) && Number.isSafeInteger(Number(cell)) ? Number(cell) : null),
   },
-};
-const list: Kind = { words: 'words', read: (cell) => cell.split(/[\s;]+/).filter((word) => word !== '') };
-const json: Kind = {
-  words: 'JSON',
-  read(cell) {
-    try {
-      return JSON.parse(cell) as unknown;
-    } catch {
-      return null;
-    }
+  time: { words: TIME_WORDS, read: parseTime },
+  flag: {
+    words: 'true or false',
+    read(cell) {
+      const word = cell.toLowerCase();
+      if (word === 'true' || word === '1') return true;
+      return word === 'false' || word === '0' ? false : null;
+    },
+  },
+  list: { words: 'words', read: (cell) => cell.split(/[\s;]+/).filter((word) => word !== '') },
+  json: {
+    words: 'JSON',
+    read(cell) {
+      try {
+        return JSON.parse(cell) as unknown;
+      } catch {
+        return null;
+      }
+    },
   },
 };
 
 const VARIANT = 'sha256_base64';
 
-/** Columns have the names of fields. A dot separates a field from a field inside it. */
-const COLUMNS: Readonly<Record<string, Kind>> = {
-  apiId: text,
-  plaintext: text,
-  hash: text,
-  'hash.value': text,
-  'hash.variant': text,
-  prefix: text,
-  start: text,
-  name: text,
-  externalId: text,
-  ownerId: text,
-  mustExist: flag,
-  meta: json,
-  roles: list,
-  permissions: list,
-  expires: time,
-  remaining: count,
-  'refill.interval': text,
-  'refill.amount': count,
-  'refill.refillDay': count,
-  'refill.refillWeekday': count,
-  'refill.timezone': text,
-  'refill.mode': text,
-  'refill.max': count,
-  'ratelimit.limit': count,
-  'ratelimit.duration': count,
-  'ratelimit.async': flag,
-  ratelimits: json,
-  ipAllowlist: list,
-  enabled: flag,
-  environment: text,
-};
+/** Columns have the names of fields. A dot separates a field from a field inside it. `hash` is short for `hash.value`. */
+const COLUMNS: ColumnKinds = { hash: 'text', ...(columns as ColumnKinds) };
 
 /** Refuses a wrong header before anything is sent. */
 export function checkHeader(names: readonly string[], hasApi: boolean): void {
@@ -89,7 +65,7 @@ export function checkHeader(names: readonly string[], hasApi: boolean): void {
 /** A file without a header begins with a key. So an unknown name is shown only when it cannot be a key. */
 function unknownColumn(name: string): string {
   const near = nearestName(name, Object.keys(COLUMNS));
-  const isWord = /^[A-Za-z][A-Za-z. ]{0,30}$/.test(name);
+  const isWord = name.length <= 30 && /^[A-Za-z][A-Za-z. ]*$|^[a-z]{1,12}(?:[_-][a-z]{1,12})+$/.test(name);
   const shown = isWord ? `Unknown column ${JSON.stringify(name)}.` : 'The header has an unknown column name.';
   if (near !== null) return `${shown} Did you mean ${near}?`;
   return `${shown} The first line must name columns. Known columns: ${Object.keys(COLUMNS).join(', ')}.`;
@@ -105,7 +81,7 @@ export function toFields(names: readonly string[], cells: readonly string[]): ob
   for (const [i, name] of names.entries()) {
     const cell = cells[i]?.trim() ?? '';
     if (cell === '') continue;
-    const kind = COLUMNS[name] ?? text;
+    const kind = KINDS[COLUMNS[name] ?? 'text'];
     const value = kind.read(cell);
     if (value === null) problems.push(`${name} must be ${kind.words}`);
     else put(fields, name === 'hash' ? 'hash.value' : name, value);

@@ -1,7 +1,7 @@
 import { type ErrorCode, ERRORS } from '../../core/errors.ts';
 import { headersOfStatus } from '../answer/answer.ts';
 import { ANSWER_HEADERS, type AnswerHeader } from '../shapes/schema/answerHeaders.ts';
-import { componentOf, EXPECTED, shownFor } from '../shapes/schema/described.ts';
+import { componentOf, EXPECTED, shownFor } from '../../model/schema/described.ts';
 import { ErrorObject, errorExample } from '../shapes/schema/errorObject.ts';
 
 /** The parts of a schema that the document shows in another form. */

@@ -1,4 +1,4 @@
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { isSdkList, sdkMethod } from './sdkNames.ts';
 
 /** One way to make a call, in the form that viewers of OpenAPI documents show (`x-codeSamples`). */

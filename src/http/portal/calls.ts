@@ -11,7 +11,7 @@ import type { KeyDefaults } from '../shapes/keys/keyDefaults.ts';
 import { toNewKey } from '../shapes/keys/newKeyFields.ts';
 import { OverlapMs } from '../shapes/keys/secretFields.ts';
 import { toKeyObject } from '../shapes/keys/keyObject.ts';
-import { cursorAt, strict, words } from '../shapes/schema/schemas.ts';
+import { cursorAt, strict, words } from '../../model/schema/schemas.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 
 const PAGE_SIZE = 50;

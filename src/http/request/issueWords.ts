@@ -1,6 +1,6 @@
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { nearestName } from '../../core/nearest.ts';
-import { lengthOf, textFault } from './textRules.ts';
+import { lengthOf, textFault } from '../../model/schema/textRules.ts';
 
 /** The parts of JSON Schema that our schemas use. */
 export interface SchemaNode {
@@ -90,6 +90,9 @@ const SECRET_PATH = /^(?:.*\.)?(?:key|keys(?:\[\d+\])?|plaintext|start|authoriza
 const MAX_SHOWN = 64;
 const MAX_COUNTED = 10_000;
 
+/** The name of a kind of digest is no secret, where a digest or its kind belongs. */
+const DIGEST_NAME = /^(?:md5|sha|bcrypt|scrypt|argon|pbkdf)[\w-]{0,12}$/i;
+
 /** The value that was sent, as a message may show it. */
 export function given(path: string, value: unknown): string {
   if (Array.isArray(value)) return `a list of ${counted(value.length, 'item')}`;
@@ -103,6 +106,7 @@ export function given(path: string, value: unknown): string {
 }
 
 function givenSecret(value: unknown): string {
+  if (typeof value === 'string' && DIGEST_NAME.test(value)) return repeatable(value);
   if (typeof value === 'string') return `a string of ${lengthShown(value)} (not shown)`;
   return typeof value === 'number' ? 'a number (not shown)' : String(value);
 }

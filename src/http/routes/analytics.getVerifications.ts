@@ -17,11 +17,11 @@ import {
   REFUSAL_COLUMNS,
   toPeriod,
 } from '../shapes/analyticsFields.ts';
-import { component, field, listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, field, listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId, IdentityId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { ExternalId, Id, strict, Text, Whole, words } from '../shapes/schema/schemas.ts';
+import { ExternalId, Id, strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
 /** The largest number of keys, and of tags, in one request. */
 const MAX_FILTERED = 100;

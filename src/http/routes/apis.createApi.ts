@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
-import { strict, Text } from '../shapes/schema/schemas.ts';
+import { strict, Text } from '../../model/schema/schemas.ts';
 
 export const createApi = defineRoute({
   path: '/v1/apis.createApi',

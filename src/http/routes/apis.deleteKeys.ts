@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
-import { Flag, strict, Whole } from '../shapes/schema/schemas.ts';
+import { Flag, strict, Whole } from '../../model/schema/schemas.ts';
 
 export const deleteKeys = defineRoute({
   path: '/v1/apis.deleteKeys',

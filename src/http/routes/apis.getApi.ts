@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getApi = defineRoute({
   path: '/v1/apis.getApi',

@@ -3,13 +3,13 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
-import { listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyObject, toKeyObject } from '../shapes/keys/keyObject.ts';
 import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
-import { cursorAt, ExternalId, Flag, Id, strict, Whole, words } from '../shapes/schema/schemas.ts';
+import { cursorAt, ExternalId, Flag, Id, strict, Whole, words } from '../../model/schema/schemas.ts';
 
 export const listKeys = defineRoute({
   path: '/v1/apis.listKeys',

@@ -1,10 +1,10 @@
 import { defineRoute } from './route.ts';
 import { badFields, reservedPrefix } from '../shapes/keys/keyFields.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { DefaultRatelimit } from '../shapes/counters/keyLimitFields.ts';
-import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../shapes/schema/schemas.ts';
+import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../../model/schema/schemas.ts';
 
 export const updateApi = defineRoute({
   path: '/v1/apis.updateApi',

@@ -5,11 +5,11 @@ import { type Issue, repeatable } from '../../core/errors.ts';
 import type { AuditLog } from '../../engine/admin/audit/auditLog.ts';
 import { defineRoute } from './route.ts';
 import { periodIssues } from '../shapes/analyticsFields.ts';
-import { component, field, listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, field, listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
-import { Id, strict, Text, UnixMs, Whole } from '../shapes/schema/schemas.ts';
+import { Id, strict, Text, UnixMs, Whole } from '../../model/schema/schemas.ts';
 
 const ChangedFields = component(
   'ChangedFields',

@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
 import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditCallFields.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../shapes/schema/schemas.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../../model/schema/schemas.ts';
 
 export const grantCredits = defineRoute({
   path: '/v1/credits.grant',

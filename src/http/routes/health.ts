@@ -2,8 +2,8 @@ import { type Static, Type } from 'typebox';
 
 import type { Service } from '../service.ts';
 import { type AnswerContext, jsonAnswer } from '../answer/answer.ts';
-import { field, optional } from '../shapes/schema/described.ts';
-import { Flag, strict, Text } from '../shapes/schema/schemas.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { Flag, strict, Text } from '../../model/schema/schemas.ts';
 
 const Reasons = Type.Array(Text);
 const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');

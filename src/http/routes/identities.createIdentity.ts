@@ -1,13 +1,15 @@
+import { IDENTITY_PLAIN } from '../../model/identities.ts';
+import { part } from '../../model/plain.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { AlertsInput } from '../shapes/counters/alertFields.ts';
 import { NewMetered, Refill } from '../shapes/counters/creditFields.ts';
-import { field, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { IdentityId } from '../shapes/schema/idFields.ts';
 import { toIdentityPatch } from '../shapes/holders/identityObject.ts';
 import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
-import { Count, ExternalId, Flag, Meta, Name, strict } from '../shapes/schema/schemas.ts';
+import { Count, ExternalId, strict } from '../../model/schema/schemas.ts';
 
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
@@ -22,16 +24,7 @@ export const createIdentity = defineRoute({
       'Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409.',
       EXAMPLE.externalId,
     ),
-    meta: optional(
-      Meta,
-      'Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.',
-    ),
-    name: optional(Name, 'A name for people, 1 to 256 characters.', 'Acme Inc.'),
-    enabled: optional(
-      Flag,
-      'false: verifications of all keys of the identity answer DISABLED. true when absent.',
-      true,
-    ),
+    ...part(IDENTITY_PLAIN, 'created'),
     maxKeys: optional(Count, 'How many keys the identity may have. Any number when absent.', 5),
     alerts: optional(
       AlertsInput,

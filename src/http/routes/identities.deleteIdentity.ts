@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const deleteIdentity = defineRoute({
   path: '/v1/identities.deleteIdentity',

@@ -6,7 +6,7 @@ import {
   toIdentityReference,
 } from '../shapes/holders/identityObject.ts';
 import { USED_EXAMPLE } from '../shapes/counters/keyLimitFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',

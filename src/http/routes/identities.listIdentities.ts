@@ -1,10 +1,10 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { FullIdentityObject, toFullIdentity } from '../shapes/holders/identityObject.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
-import { cursorAt, Environment, Name, strict } from '../shapes/schema/schemas.ts';
+import { cursorAt, Environment, Name, strict } from '../../model/schema/schemas.ts';
 
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',

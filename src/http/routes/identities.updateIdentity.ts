@@ -1,7 +1,9 @@
+import { IDENTITY_PLAIN } from '../../model/identities.ts';
+import { part } from '../../model/plain.ts';
 import { AlertsInput } from '../shapes/counters/alertFields.ts';
 import { defineRoute } from './route.ts';
 import { ChangedMetered, Refill } from '../shapes/counters/creditFields.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import {
   FullIdentityObject,
   IDENTITY_REFERENCE,
@@ -10,7 +12,7 @@ import {
   toIdentityReference,
 } from '../shapes/holders/identityObject.ts';
 import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
-import { Count, EnvironmentOrNone, Flag, Meta, Name, orNull, strict } from '../shapes/schema/schemas.ts';
+import { Count, EnvironmentOrNone, orNull, strict } from '../../model/schema/schemas.ts';
 
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
@@ -23,12 +25,7 @@ export const updateIdentity = defineRoute({
   request: strict({
     ...IDENTITY_REFERENCE,
     environment: optional(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),
-    name: optional(orNull(Name), 'A new name. null removes it. It stays when absent.', 'Acme Inc.'),
-    enabled: optional(
-      Flag,
-      'false: verifications of all keys of the identity answer DISABLED. It stays as it is when absent.',
-      false,
-    ),
+    ...part(IDENTITY_PLAIN, 'changed'),
     maxKeys: optional(
       orNull(Count),
       'How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent.',
@@ -38,11 +35,6 @@ export const updateIdentity = defineRoute({
       orNull(AlertsInput),
       'When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent.',
       { expiresWithinMs: 604800000 },
-    ),
-    meta: optional(
-      orNull(Meta),
-      'New metadata, which replaces the old as a whole. null removes it. It stays when absent.',
-      { plan: 'free' },
     ),
     ratelimits: optional(
       orNull(SharedRatelimits),

@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { HeldRoles, RoleReferences, toReferences } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const addRoles = defineRoute({
   path: '/v1/keys.addRoles',

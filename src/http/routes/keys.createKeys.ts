@@ -1,11 +1,11 @@
 import { MAX_KEYS_BODY_BYTES, MAX_KEYS_PER_CALL } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { component, listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { NEW_KEY_FIELDS, toNewKeys } from '../shapes/keys/newKeyFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { NewSecret } from '../shapes/keys/secretFields.ts';
 
 const KEY_EXAMPLE = { prefix: 'demo', ownerId: EXAMPLE.externalId, remaining: 100 };

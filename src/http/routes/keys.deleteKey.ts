@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
-import { Empty, Flag, strict } from '../shapes/schema/schemas.ts';
+import { Empty, Flag, strict } from '../../model/schema/schemas.ts';
 
 export const deleteKey = defineRoute({
   path: '/v1/keys.deleteKey',

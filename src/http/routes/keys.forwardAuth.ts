@@ -4,8 +4,8 @@ import { type AnswerContext, CHALLENGE, expected, jsonAnswer } from '../answer/a
 import { failedRequest } from '../answer/reportFailure.ts';
 import type { Peer, Service } from '../service.ts';
 import type { AnswerHeader, AnswerHeaders } from '../shapes/schema/answerHeaders.ts';
-import { optional } from '../shapes/schema/described.ts';
-import { Flag, strict } from '../shapes/schema/schemas.ts';
+import { optional } from '../../model/schema/described.ts';
+import { Flag, strict } from '../../model/schema/schemas.ts';
 import { VerdictObject } from '../shapes/keys/verdictObject.ts';
 import { clientKey, forwardBody, gatewayAsking, gatewayFailure } from '../verify/forwardedRequest.ts';
 import { ForwardQuery, readForwardQuery } from '../verify/forwardQuery.ts';

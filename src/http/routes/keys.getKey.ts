@@ -1,10 +1,10 @@
 import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/keyDetailsObject.ts';
-import { Flag, strict } from '../shapes/schema/schemas.ts';
+import { Flag, strict } from '../../model/schema/schemas.ts';
 
 export const Decrypt = optional(
   Flag,

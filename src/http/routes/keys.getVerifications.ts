@@ -11,11 +11,11 @@ import {
   REFUSAL_COLUMNS,
   toPeriod,
 } from '../shapes/analyticsFields.ts';
-import { component, field, listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, field, listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { ExternalId, strict, Whole } from '../shapes/schema/schemas.ts';
+import { ExternalId, strict, Whole } from '../../model/schema/schemas.ts';
 
 const Request = strict({
   keyId: optional(KeyId, 'The id of the key. Give either `keyId` or `ownerId`.'),

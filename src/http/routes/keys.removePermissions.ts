@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { PermissionReferencesToRemove, toReferences } from '../shapes/keys/permissionObject.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const removePermissions = defineRoute({
   path: '/v1/keys.removePermissions',

@@ -4,7 +4,7 @@ import { Recoverable } from '../shapes/keys/creationFields.ts';
 import { CHANGED_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { FORMER_KEY_FLAGS, KEY_FLAGS, refuseRecoverable, toKeyPatch } from '../shapes/keys/keyFields.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const updateKey = defineRoute({
   path: '/v1/keys.updateKey',

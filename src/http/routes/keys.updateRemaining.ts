@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { Count, orNull, strict, Whole } from '../shapes/schema/schemas.ts';
+import { Count, orNull, strict, Whole } from '../../model/schema/schemas.ts';
 
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',

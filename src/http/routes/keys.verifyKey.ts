@@ -1,6 +1,6 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';

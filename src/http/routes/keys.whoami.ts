@@ -1,12 +1,14 @@
 import { Type } from 'typebox';
 
 import { isSecretShaped } from '../../core/secret.ts';
+import { KEY_PLAIN } from '../../model/keys.ts';
+import { part, showPlain } from '../../model/plain.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
-import { SHOWN_KEY_FIELDS, toIdentityObject, toMeta } from '../shapes/keys/keyObject.ts';
-import { Flag, strict, Whole } from '../shapes/schema/schemas.ts';
+import { SHOWN_KEY_FIELDS, toIdentityObject } from '../shapes/keys/keyObject.ts';
+import { strict, Whole } from '../../model/schema/schemas.ts';
 
 export const whoami = defineRoute({
   path: '/v1/keys.whoami',
@@ -22,17 +24,14 @@ export const whoami = defineRoute({
   }),
   response: strict({
     id: KeyId,
-    name: SHOWN_KEY_FIELDS.name,
+    ...part(KEY_PLAIN, 'shown'),
     remaining: optional(
       Whole,
       'The credits that the key has left. Refills that are due are included. Absent when the key is unlimited.',
       97,
     ),
     identity: SHOWN_KEY_FIELDS.identity,
-    meta: SHOWN_KEY_FIELDS.meta,
     createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
-    enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
-    environment: SHOWN_KEY_FIELDS.environment,
   }),
   example: {
     request: { key: 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J' },
@@ -46,13 +45,10 @@ export const whoami = defineRoute({
     const { key, identity, remaining } = await engine.keys.whoami(actor, digests);
     return {
       id: key.id,
-      ...(key.name === null ? {} : { name: key.name }),
+      ...showPlain(KEY_PLAIN, key),
       ...(remaining === null ? {} : { remaining }),
       ...(identity === null ? {} : { identity: toIdentityObject(identity) }),
-      meta: toMeta(key.meta),
       createdAt: key.createdAtMs,
-      enabled: key.enabled,
-      ...(key.environment === null ? {} : { environment: key.environment }),
     };
   },
 });

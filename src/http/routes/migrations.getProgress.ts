@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { component, field, listOf } from '../shapes/schema/described.ts';
+import { component, field, listOf } from '../../model/schema/described.ts';
 import { MigrationId } from '../shapes/schema/idFields.ts';
-import { strict, Text, Whole } from '../shapes/schema/schemas.ts';
+import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 const ImportFailure = component(
   'ImportFailure',

@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { PermissionId } from '../shapes/schema/idFields.ts';
 import { Description, toDescription } from '../shapes/keys/permissionObject.ts';
-import { PermissionName, strict } from '../shapes/schema/schemas.ts';
+import { PermissionName, strict } from '../../model/schema/schemas.ts';
 
 export const createPermission = defineRoute({
   path: '/v1/permissions.createPermission',

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { RoleId } from '../shapes/schema/idFields.ts';
 import { Description, RoleName, toDescription } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const createRole = defineRoute({
   path: '/v1/permissions.createRole',

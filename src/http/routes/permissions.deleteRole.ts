@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { RoleId } from '../shapes/schema/idFields.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const deleteRole = defineRoute({
   path: '/v1/permissions.deleteRole',

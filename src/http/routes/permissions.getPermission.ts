@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { PermissionId } from '../shapes/schema/idFields.ts';
 import { PermissionObject, toPermissionObject } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getPermission = defineRoute({
   path: '/v1/permissions.getPermission',

@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { RoleId } from '../shapes/schema/idFields.ts';
 import { HeldPermissions, RoleObject, toRoleObject } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getRole = defineRoute({
   path: '/v1/permissions.getRole',

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/schema/described.ts';
+import { listOf } from '../../model/schema/described.ts';
 import { PermissionObject, toPermissionObject } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const listPermissions = defineRoute({
   path: '/v1/permissions.listPermissions',

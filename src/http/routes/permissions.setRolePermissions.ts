@@ -1,10 +1,10 @@
 import type { Issue } from '../../core/errors.ts';
 import type { RoleReference } from '../../engine/admin/rbac/permissionAdmin.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { RoleId } from '../shapes/schema/idFields.ts';
 import { HeldPermissions, PermissionReferences, RoleName, toReferences } from '../shapes/keys/permissionObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const setRolePermissions = defineRoute({
   path: '/v1/permissions.setRolePermissions',

@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { NEW_PLAN_RIGHTS } from '../shapes/schema/fieldRights.ts';
 import { PlanId } from '../shapes/schema/idFields.ts';
 import { PLAN_FIELDS, toPlanPatch } from '../shapes/holders/planObject.ts';
-import { Name, strict } from '../shapes/schema/schemas.ts';
+import { Name, strict } from '../../model/schema/schemas.ts';
 
 export const createPlan = defineRoute({
   path: '/v1/plans.createPlan',

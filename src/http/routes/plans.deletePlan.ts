@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { PlanId } from '../shapes/schema/idFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const deletePlan = defineRoute({
   path: '/v1/plans.deletePlan',

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { PlanId } from '../shapes/schema/idFields.ts';
 import { PlanObject, toPlanObject } from '../shapes/holders/planObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getPlan = defineRoute({
   path: '/v1/plans.getPlan',

@@ -1,10 +1,10 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
 import { PlanObject, toPlanObject } from '../shapes/holders/planObject.ts';
-import { cursorAt, strict } from '../shapes/schema/schemas.ts';
+import { cursorAt, strict } from '../../model/schema/schemas.ts';
 
 export const listPlans = defineRoute({
   path: '/v1/plans.listPlans',

@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
+import { optional } from '../../model/schema/described.ts';
 import { CHANGED_PLAN_RIGHTS } from '../shapes/schema/fieldRights.ts';
 import { PlanId } from '../shapes/schema/idFields.ts';
 import { PLAN_FIELDS, PlanObject, toPlanObject, toPlanPatch } from '../shapes/holders/planObject.ts';
-import { Name, strict } from '../shapes/schema/schemas.ts';
+import { Name, strict } from '../../model/schema/schemas.ts';
 
 export const updatePlan = defineRoute({
   path: '/v1/plans.updatePlan',

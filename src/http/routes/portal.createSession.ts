@@ -8,10 +8,10 @@ import { badFields } from '../shapes/keys/keyFields.ts';
 import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
 import { KeyDefaults } from '../shapes/keys/keyDefaults.ts';
 import { toNewKey } from '../shapes/keys/newKeyFields.ts';
-import { field, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
-import { strict, Text, Whole, words } from '../shapes/schema/schemas.ts';
+import { strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
 const ID = 'portal_1Jm8ZtXg3kPp5FhJ9sQw2R';
 const LINK = 'https://keys.example.com/portal#open=portal_9Wd4XbZe2RpVcT7uNqKs5F6hJg3M';

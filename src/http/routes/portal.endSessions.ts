@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
-import { strict, Whole } from '../shapes/schema/schemas.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { strict, Whole } from '../../model/schema/schemas.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 
 export const endPortalSessions = defineRoute({
   path: '/v1/portal.endSessions',

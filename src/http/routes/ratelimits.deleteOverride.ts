@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const deleteOverride = defineRoute({
   path: '/v1/ratelimits.deleteOverride',

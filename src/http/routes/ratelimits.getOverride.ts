@@ -6,7 +6,7 @@ import {
   toNamespaceReference,
   toOverrideObject,
 } from '../shapes/standaloneLimitFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getOverride = defineRoute({
   path: '/v1/ratelimits.getOverride',

@@ -1,7 +1,7 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { NamespaceId } from '../shapes/schema/idFields.ts';
 import {
   NamespaceFields,
@@ -10,7 +10,7 @@ import {
   toOverrideObject,
 } from '../shapes/standaloneLimitFields.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
-import { cursorAt, strict } from '../shapes/schema/schemas.ts';
+import { cursorAt, strict } from '../../model/schema/schemas.ts';
 
 export const listOverrides = defineRoute({
   path: '/v1/ratelimits.listOverrides',

@@ -1,10 +1,10 @@
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { field, listOf } from '../shapes/schema/described.ts';
+import { field, listOf } from '../../model/schema/described.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/standaloneLimitFields.ts';
-import { Flag, strict } from '../shapes/schema/schemas.ts';
+import { Flag, strict } from '../../model/schema/schemas.ts';
 
 export const multiLimit = defineRoute({
   path: '/v1/ratelimits.multiLimit',

@@ -1,12 +1,12 @@
 import { MAX_STARS_PER_PATTERN } from '../../core/bounds.ts';
 import { hasTooManyStars } from '../../core/identifierPattern.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { NamespaceId, OverrideId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
 import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/counters/keyLimitFields.ts';
-import { Count, DurationMs, Flag, strict } from '../shapes/schema/schemas.ts';
+import { Count, DurationMs, Flag, strict } from '../../model/schema/schemas.ts';
 
 export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',

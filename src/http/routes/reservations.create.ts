@@ -1,9 +1,9 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
-import { component, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ReservationId } from '../shapes/schema/idFields.ts';
-import { strict, Whole } from '../shapes/schema/schemas.ts';
+import { strict, Whole } from '../../model/schema/schemas.ts';
 import { VERDICT_EXAMPLE, VERDICT_FIELDS } from '../shapes/keys/verdictObject.ts';
 import type { Peer, Service } from '../service.ts';
 import { ReserveBody } from '../verify/reserveBody.ts';

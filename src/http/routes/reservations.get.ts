@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ReservationId } from '../shapes/schema/idFields.ts';
 import { RESERVATION_EXAMPLE, ReservationObject, toReservationObject } from '../shapes/counters/reservationObject.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 
 export const getReservation = defineRoute({
   path: '/v1/reservations.get',

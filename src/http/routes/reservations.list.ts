@@ -1,7 +1,7 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
 import {
@@ -10,7 +10,7 @@ import {
   ReservationStateName,
   toReservationObject,
 } from '../shapes/counters/reservationObject.ts';
-import { cursorAt, strict } from '../shapes/schema/schemas.ts';
+import { cursorAt, strict } from '../../model/schema/schemas.ts';
 
 export const listReservations = defineRoute({
   path: '/v1/reservations.list',

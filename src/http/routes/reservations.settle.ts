@@ -1,9 +1,9 @@
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ReservationId } from '../shapes/schema/idFields.ts';
 import { EndedReservation, toEndedReservation } from '../shapes/counters/reservationObject.ts';
-import { Count, Flag, strict } from '../shapes/schema/schemas.ts';
+import { Count, Flag, strict } from '../../model/schema/schemas.ts';
 
 export const settleReservation = defineRoute({
   path: '/v1/reservations.settle',

@@ -6,9 +6,9 @@ import { nearestName } from '../../core/nearest.ts';
 import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
 import { MAX_ISSUES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { field, optional } from '../shapes/schema/described.ts';
+import { field, optional } from '../../model/schema/described.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { Name, strict, UnixMs, words } from '../shapes/schema/schemas.ts';
+import { Name, strict, UnixMs, words } from '../../model/schema/schemas.ts';
 import { NewRootSecret } from '../shapes/keys/secretFields.ts';
 
 const MAX_RIGHT_LENGTH = 256;

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { RootKeyId } from '../shapes/schema/idFields.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { NewRootSecret, OverlapMs } from '../shapes/keys/secretFields.ts';
 
 export const rotateRootKey = defineRoute({

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { STATUS_EXAMPLE, StatusObject, toStatusObject } from '../shapes/statusObject.ts';
 
 export const getStatus = defineRoute({

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { field } from '../shapes/schema/described.ts';
+import { field } from '../../model/schema/described.ts';
 import { SESSION_EXAMPLE } from '../shapes/sessionObject.ts';
-import { Empty, Id, strict } from '../shapes/schema/schemas.ts';
+import { Empty, Id, strict } from '../../model/schema/schemas.ts';
 
 export const endSession = defineRoute({
   path: '/v1/sessions.endSession',

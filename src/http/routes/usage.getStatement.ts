@@ -15,12 +15,12 @@ import {
   statementText,
 } from '../answer/statementText.ts';
 import { Instant, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
-import { listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { IdentityId, KeyId, PlanId } from '../shapes/schema/idFields.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { nextCursor, pageCursor } from '../shapes/schema/pageFields.ts';
-import { ExternalId, Flag, Id, strict } from '../shapes/schema/schemas.ts';
+import { ExternalId, Flag, Id, strict } from '../../model/schema/schemas.ts';
 import { ROW_EXAMPLE, StatementRowObject, toRowObject } from '../shapes/counters/statementObject.ts';
 import { defineRoute } from './route.ts';
 

@@ -1,8 +1,8 @@
 import { MAX_PENDING_DELIVERIES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { component, field } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { strict, Whole } from '../shapes/schema/schemas.ts';
+import { component, field } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { strict, Whole } from '../../model/schema/schemas.ts';
 import { toWebhookObject, WebhookId, WebhookObject } from '../shapes/webhookObject.ts';
 
 const WebhookDetails = component(

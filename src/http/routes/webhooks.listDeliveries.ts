@@ -1,9 +1,9 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
-import { Id, strict } from '../shapes/schema/schemas.ts';
+import { Id, strict } from '../../model/schema/schemas.ts';
 import { toSequence } from '../shapes/sequence.ts';
 import {
   DELIVERY_EXAMPLE,

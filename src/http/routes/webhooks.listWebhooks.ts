@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { listOf } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { listOf } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { toWebhookObject, WebhookObject } from '../shapes/webhookObject.ts';
 
 export const listWebhooks = defineRoute({

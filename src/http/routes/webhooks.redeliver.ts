@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { Empty, strict } from '../shapes/schema/schemas.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { Empty, strict } from '../../model/schema/schemas.ts';
 import { BOUND_IS_ENOUGH, EventId, READING_RIGHT, WebhookId } from '../shapes/webhookObject.ts';
 
 export const redeliver = defineRoute({

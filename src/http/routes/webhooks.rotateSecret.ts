@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 
 import { MAX_OVERLAP_MS } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { BOUND_IS_ENOUGH, READING_RIGHT, SigningSecret, WebhookId } from '../shapes/webhookObject.ts';
 
 const DEFAULT_OVERLAP_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { strict } from '../shapes/schema/schemas.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { strict } from '../../model/schema/schemas.ts';
 import { EventId, WebhookId } from '../shapes/webhookObject.ts';
 
 export const sendTest = defineRoute({

@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
-import { Empty, Flag, strict } from '../shapes/schema/schemas.ts';
+import { optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { Empty, Flag, strict } from '../../model/schema/schemas.ts';
 import {
   BOUND_IS_ENOUGH,
   BoundApis,

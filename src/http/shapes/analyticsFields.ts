@@ -3,9 +3,9 @@ import { Type } from 'typebox';
 import type { Issue } from '../../core/errors.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import { type Period, MAX_INSTANT_MS } from '../../engine/admin/analytics/timeRange.ts';
-import { field, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
-import { orNull, Whole } from './schema/schemas.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { orNull, Whole } from '../../model/schema/schemas.ts';
 
 export const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS }));
 

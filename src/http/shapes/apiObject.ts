@@ -1,9 +1,9 @@
 import type { ApiRecord } from '../../model/apis.ts';
-import { component, field, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId, WorkspaceId } from './schema/idFields.ts';
 import { DefaultRatelimitObject } from './counters/keyLimitFields.ts';
-import { ApiName, Flag, strict, Text, Whole } from './schema/schemas.ts';
+import { ApiName, Flag, strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 export const ApiNameField = field(
   ApiName,

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { EVENT_TYPE_NAMES, EVENT_TYPES } from '../../core/events.ts';
-import { component, field } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
-import { strict, Text, Whole } from './schema/schemas.ts';
+import { component, field } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 /** The type of an event in a request. */
 export const EventTypeName = component(

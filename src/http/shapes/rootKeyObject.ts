@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import type { RootKeyRecord } from '../../model/access.ts';
-import { component, field, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { RootKeyId } from './schema/idFields.ts';
-import { strict, Text, Whole } from './schema/schemas.ts';
+import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 export const RootKeyObject = component(
   'RootKey',

@@ -1,8 +1,8 @@
 import type { SessionRecord } from '../../core/records.ts';
-import { component, field, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { RootKeyId } from './schema/idFields.ts';
-import { strict, Text, Whole } from './schema/schemas.ts';
+import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 export const SESSION_EXAMPLE = {
   id: 'ses_1Jm8ZtXg3kPp5FhJ9sQw2R',

@@ -6,12 +6,24 @@ import type { OverrideRecord } from '../../model/overrides.ts';
 import type { NamespaceReference } from '../../engine/standalone/overrideAdmin.ts';
 import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits.ts';
 import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
-import { badFields, toMetaText } from './keys/keyFields.ts';
-import { component, field, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
+import { toMetaText } from '../../model/plain.ts';
+import { badFields, told } from './keys/keyFields.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { NamespaceId, OverrideId } from './schema/idFields.ts';
 import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './counters/keyLimitFields.ts';
-import { Count, DurationMs, Flag, Meta, Name, Positive, strict, Text, Whole, words } from './schema/schemas.ts';
+import {
+  Count,
+  DurationMs,
+  Flag,
+  Meta,
+  Name,
+  Positive,
+  strict,
+  Text,
+  Whole,
+  words,
+} from '../../model/schema/schemas.ts';
 
 const IdentifierText = words(1, MAX_IDENTIFIER_LENGTH);
 const NamespaceName = words(1, MAX_NAMESPACE_LENGTH);
@@ -114,10 +126,7 @@ export function toStandaloneRequest(
 ): StandaloneRequest {
   const { namespace = DEFAULT_NAMESPACE, identifier, limit, duration, cost = 1, async = false, resources = [] } = body;
   for (const [i, { meta }] of resources.entries()) {
-    const found: Issue[] = [];
-    toMetaText(meta ?? null, found);
-    const prefix = `${path}resources[${i}].`;
-    issues.push(...found.map((issue) => ({ path: prefix + issue.path, message: prefix + issue.message })));
+    toMetaText(meta ?? null, (problem) => told(issues)(`${path}resources[${i}].meta`, problem));
   }
   return { namespace, identifier, limit, durationMs: duration, cost, async, resources };
 }

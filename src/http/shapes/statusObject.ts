@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import type { ServiceStatus } from '../../engine/admin/status/serviceStatus.ts';
-import { component, field, listOf, optional } from './schema/described.ts';
-import { EXAMPLE } from './schema/examples.ts';
-import { Flag, strict, Text, Whole } from './schema/schemas.ts';
+import { component, field, listOf, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { Flag, strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 const Milliseconds = Type.Number();
 

@@ -4,10 +4,10 @@ import { MAX_APIS_PER_WEBHOOK, MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.
 import { EVENT_TYPE_NAMES } from '../../core/events.ts';
 import type { WebhookRecord } from '../../core/records.ts';
 import type { WebhookDeliveries } from '../../engine/admin/webhooks/webhookDeliveries.ts';
-import { component, field, optional } from './schema/described.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
 import { EVENT_EXAMPLE, EventTypeName } from './eventObject.ts';
-import { EXAMPLE } from './schema/examples.ts';
-import { Flag, Id, orNull, strict, Text, Whole, words } from './schema/schemas.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { Flag, Id, orNull, strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
 export const WebhookId = field(Id, 'The id of a webhook, as `webhooks.createWebhook` answers it.', EXAMPLE.webhookId);
 

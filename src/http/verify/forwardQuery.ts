@@ -4,10 +4,10 @@ import { type Static, Type } from 'typebox';
 import { MAX_QUERY_PARTS, MAX_TAG_LENGTH, MAX_TAGS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
 import { explain } from '../request/explain.ts';
-import { optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { Count, Id, PermissionName, strict, words } from '../shapes/schema/schemas.ts';
+import { Count, Id, PermissionName, strict, words } from '../../model/schema/schemas.ts';
 
 /** The whole list is one more part of a permission query. */
 const MAX_PERMISSIONS_ASKED = MAX_QUERY_PARTS - 1;

@@ -4,7 +4,7 @@ import type { PermissionQuery } from '../../core/permissions.ts';
 import { MAX_ISSUES } from '../../core/bounds.ts';
 import { given } from '../request/issueWords.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
-import { lengthOf } from '../request/textRules.ts';
+import { lengthOf } from '../../model/schema/textRules.ts';
 
 const PATH = 'authorization.permissions';
 

@@ -4,11 +4,11 @@ import { type Static, Type } from 'typebox';
 import { MAX_RESERVATION_MS, MIN_RESERVATION_MS } from '../../core/bounds.ts';
 import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
-import { component, field, optional } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, field, optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { OnExpiryName } from '../shapes/counters/reservationObject.ts';
-import { Positive, strict } from '../shapes/schema/schemas.ts';
+import { Positive, strict } from '../../model/schema/schemas.ts';
 import { ASKED_FIELDS, COUNTED_FIELDS } from './verifyBody.ts';
 
 export const ReserveBody = component(

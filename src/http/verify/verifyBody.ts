@@ -12,8 +12,8 @@ import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { QUERY_WORDS } from './permissionQuery.ts';
-import { component, EXPECTED, field, optional, recursive, recursiveReference } from '../shapes/schema/described.ts';
-import { EXAMPLE } from '../shapes/schema/examples.ts';
+import { component, EXPECTED, field, optional, recursive, recursiveReference } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import {
   Count,
@@ -24,7 +24,7 @@ import {
   Positive,
   strict,
   words,
-} from '../shapes/schema/schemas.ts';
+} from '../../model/schema/schemas.ts';
 
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 

@@ -9,7 +9,7 @@ import { badFields } from '../shapes/keys/keyFields.ts';
 import { toPermissionQuery } from './permissionQuery.ts';
 import type { Service } from '../service.ts';
 import type { Asker } from './asker.ts';
-import { IDEMPOTENCY_WORDS } from '../shapes/schema/schemas.ts';
+import { IDEMPOTENCY_WORDS } from '../../model/schema/schemas.ts';
 import { parseReserveBody, type ReserveBody } from './reserveBody.ts';
 import { isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
 

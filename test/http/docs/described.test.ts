@@ -5,7 +5,7 @@ import { ERRORS } from '../../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { openApi } from '../../../src/http/docs/openApi.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
-import { componentOf } from '../../../src/http/shapes/schema/described.ts';
+import { componentOf } from '../../../src/model/schema/described.ts';
 import {
   type Document,
   followed,

@@ -9,7 +9,7 @@ import { openApi } from '../../../src/http/docs/openApi.ts';
 import { queryToBody } from '../../../src/http/request/queryString.ts';
 import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
-import { EXAMPLE } from '../../../src/http/shapes/schema/examples.ts';
+import { EXAMPLE } from '../../../src/model/schema/examples.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
 /** The samples of /openapi.json: every one is run, and the request that arrives is the example of its operation. */

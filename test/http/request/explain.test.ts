@@ -4,7 +4,7 @@ import { Compile } from 'typebox/compile';
 
 import { makeSecret } from '../../../src/core/secret.ts';
 import { explain, isValid } from '../../../src/http/request/explain.ts';
-import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/http/shapes/schema/schemas.ts';
+import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/model/schema/schemas.ts';
 import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
 import { NamedRatelimits } from '../../../src/http/shapes/counters/keyLimitFields.ts';
 import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
@@ -146,6 +146,10 @@ describe('explain', () => {
       ...explain(Type.Array(wrong), [secret]),
     ];
     expect(explain(VerifyBody, { key: 5 })[0]?.message).toEndWith('got a number (not shown)');
+    const [kind] = explain(wrong, { hash: { value: 1, variant: 'bcrypt' } }).filter(
+      ({ path }) => path === 'hash.variant',
+    );
+    expect(kind?.message).toEndWith('got "bcrypt"');
     expect(issues.map(({ path }) => path)).toEqual([
       'key',
       'plaintext',

@@ -296,3 +296,32 @@ describe('what takes something away asks first', () => {
     expect(await line('root-key list')).not.toContain('none');
   });
 });
+
+describe('an api and a plan can be named by their names', () => {
+  test('as an argument and in a flag; a name that nothing or several have is refused', async () => {
+    const { planId } = await json('plan create named-plan --remaining 5');
+    const { apiId: named } = await json('api create named-api');
+    expect(await json('plan get named-plan')).toMatchObject({ id: planId });
+    const { keyId } = await json('key create --api named-api');
+    await line(`plan assign named-plan --key ${String(keyId)}`);
+    const listed = (await json('key list --api named-api --plan named-plan')) as { keys: { id: string }[] };
+    expect(listed.keys.map(({ id }) => id)).toEqual([String(keyId)]);
+    expect(await run('plan get named')).toEqual({
+      code: 1,
+      out: '',
+      err: 'There is no plan with the id or name "named".\n',
+    });
+    const { apiId: second } = await json('api create named-api');
+    expect(await run('api get named-api')).toEqual({
+      code: 1,
+      out: '',
+      err: `2 apis have the name "named-api": ${String(named)}, ${String(second)}. Give the id of one.\n`,
+    });
+  });
+
+  test('the audit log is asked by ids, and a name that finds nothing says so', async () => {
+    const { out, err } = await run('audit --target acme');
+    expect([out.split('\n').length, err]).toEqual([2, expect.stringContaining('--target takes an id.')]);
+    expect((await run(`audit --target ${apiId}`)).err).toBe('');
+  });
+});

@@ -1,14 +1,13 @@
-import type { IdentityRecord } from '../../../model/identities.ts';
+import { IDENTITY_PLAIN, type IdentityRecord } from '../../../model/identities.ts';
+import { auditPlain } from '../../../model/plain.ts';
 import { auditedCounters } from '../keys/auditedKey.ts';
 
 /** An identity as the audit log shows it. */
 export function auditedIdentity(identity: IdentityRecord): Record<string, unknown> {
-  const { externalId, name, meta, enabled, maxKeys, alerts } = identity;
+  const { externalId, maxKeys, alerts } = identity;
   return {
     externalId,
-    name,
-    meta: meta === null ? {} : (JSON.parse(meta) as object),
-    enabled,
+    ...auditPlain(IDENTITY_PLAIN, identity),
     maxKeys,
     alerts,
     ...auditedCounters(identity),

@@ -3,7 +3,8 @@ import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import { heldCredits } from '../../../core/plan.ts';
 import { BLANK_IDENTITY } from '../../../model/identities.ts';
-import type { IdentityRecord } from '../../../model/identities.ts';
+import { IDENTITY_PLAIN, type IdentityRecord } from '../../../model/identities.ts';
+import { plainOf } from '../../../model/plain.ts';
 import type { PlanRecord } from '../../../model/plans.ts';
 import { identityWords } from '../../../core/search.ts';
 import type { IdentityQuery } from '../../../storage/port/records.ts';
@@ -24,10 +25,7 @@ import { NewIdentities } from '../keys/newIdentities.ts';
 import { planOf, plansOf, readMoved } from '../../planOf.ts';
 import { readPlanLimits, readUsedLimits, type UsedLimit } from '../limits/usedLimits.ts';
 
-export interface IdentityPatch extends CounterPatch {
-  readonly name?: string | null;
-  readonly meta?: string | null;
-  readonly enabled?: boolean;
+export interface IdentityPatch extends CounterPatch, Partial<Pick<IdentityRecord, keyof typeof IDENTITY_PLAIN>> {
   readonly maxKeys?: number | null;
   readonly alerts?: AlertsPatch | null;
 }
@@ -170,9 +168,7 @@ export class IdentityAdmin {
 function patched(before: IdentityRecord, patch: IdentityPatch): IdentityRecord {
   return {
     ...before,
-    name: patch.name === undefined ? before.name : patch.name,
-    meta: patch.meta === undefined ? before.meta : patch.meta,
-    enabled: patch.enabled ?? before.enabled,
+    ...plainOf(IDENTITY_PLAIN, patch),
     maxKeys: patch.maxKeys === undefined ? before.maxKeys : patch.maxKeys,
     alerts: patchedAlerts(patch.remaining === null ? alertsWithoutCredits(before.alerts) : before.alerts, patch.alerts),
   };

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../core/records.ts';
 import type { IdentityRecord } from '../../../model/identities.ts';
-import type { KeyRecord } from '../../../model/keys.ts';
+import { KEY_PLAIN, type KeyRecord } from '../../../model/keys.ts';
+import { auditPlain } from '../../../model/plain.ts';
 
 /**
  * A key as the audit log shows it. Fields have the names of the HTTP API; roles and permissions are ids. The secret is left out, and
@@ -10,11 +11,8 @@ export function auditedKey(key: KeyRecord, identity: IdentityRecord | null): Rec
   return {
     apiId: key.apiId,
     start: key.start,
-    name: key.name,
+    ...auditPlain(KEY_PLAIN, key),
     ownerId: identity?.externalId ?? null,
-    meta: key.meta === null ? {} : (JSON.parse(key.meta) as object),
-    environment: key.environment,
-    enabled: key.enabled,
     expires: key.expiresAtMs,
     ...auditedCounters(key),
     ipAllowlist: key.ipAllowlist,

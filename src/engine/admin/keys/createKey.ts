@@ -4,7 +4,8 @@ import { BLANK_KEY } from '../../../model/keys.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
 import type { ApiRecord } from '../../../model/apis.ts';
 import type { IdentityRecord } from '../../../model/identities.ts';
-import type { KeyRecord } from '../../../model/keys.ts';
+import { KEY_PLAIN, type KeyRecord } from '../../../model/keys.ts';
+import { plainOf } from '../../../model/plain.ts';
 import type { OwnerOperation } from '../../../core/rights.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { Draft } from '../change/draft.ts';
@@ -198,10 +199,7 @@ export class CreateKey {
 export function patched(before: KeyRecord, patch: KeyPatch): KeyRecord {
   return {
     ...before,
-    name: patch.name === undefined ? before.name : patch.name,
-    meta: patch.meta === undefined ? before.meta : patch.meta,
-    environment: patch.environment === undefined ? before.environment : patch.environment,
-    enabled: patch.enabled ?? before.enabled,
+    ...plainOf(KEY_PLAIN, patch),
     expiresAtMs: patch.expiresAtMs === undefined ? before.expiresAtMs : patch.expiresAtMs,
     ipAllowlist: patch.ipAllowlist === undefined ? before.ipAllowlist : (patch.ipAllowlist ?? []),
     alerts: patchedAlerts(patch.remaining === null ? alertsWithoutCredits(before.alerts) : before.alerts, patch.alerts),

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 
 import { MAX_ALERT_MS, MIN_ALERT_MS } from '../../../core/bounds.ts';
 import type { Alerts } from '../../../core/records.ts';
-import { component, optional } from '../schema/described.ts';
-import { orNull, Positive, strict } from '../schema/schemas.ts';
+import { component, optional } from '../../../model/schema/described.ts';
+import { orNull, Positive, strict } from '../../../model/schema/schemas.ts';
 
 const EXAMPLE = { expiresWithinMs: 604_800_000, creditsBelow: 100 };
 const WITHIN_WORDS =

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import type { CreditsView } from '../../../engine/admin/keys/keyView.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
-import { strict, Whole } from '../schema/schemas.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { strict, Whole } from '../../../model/schema/schemas.ts';
 
 const GrantObject = component(
   'Grant',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 
 import { MAX_REASON_LENGTH } from '../../../core/bounds.ts';
-import { EXPECTED, field, optional } from '../schema/described.ts';
-import { Flag, IDEMPOTENCY_PATTERN, IDEMPOTENCY_WORDS, Whole, words } from '../schema/schemas.ts';
+import { EXPECTED, field, optional } from '../../../model/schema/described.ts';
+import { Flag, IDEMPOTENCY_PATTERN, IDEMPOTENCY_WORDS, Whole, words } from '../../../model/schema/schemas.ts';
 
 export const CallIdempotencyKey = Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS });
 

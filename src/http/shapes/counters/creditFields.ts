@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { REFILL_INTERVALS } from '../../../core/calendar.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
-import { Flag, orNull, Positive, strict, Text, Whole, words } from '../schema/schemas.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { Flag, orNull, Positive, strict, Text, Whole, words } from '../../../model/schema/schemas.ts';
 
 /** The refill of credits, as a request sets it and as an answer shows it. */
 

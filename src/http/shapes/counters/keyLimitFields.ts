@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { MAX_LIMITS_PER_KEY } from '../../../core/bounds.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
-import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../schema/schemas.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 /** Rate limits, as requests set them and as answers show them. */
 

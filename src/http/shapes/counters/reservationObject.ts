@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 
 import type { Reservation } from '../../../core/reservation.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { ApiId, IdentityId, KeyId, ReservationId } from '../schema/idFields.ts';
-import { strict, Whole } from '../schema/schemas.ts';
+import { strict, Whole } from '../../../model/schema/schemas.ts';
 
 export const OnExpiryName = component(
   'OnExpiry',

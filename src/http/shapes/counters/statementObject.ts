@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 
 import { isKeyId } from '../../../engine/admin/usage/usageAdmin.ts';
 import type { HolderRow } from '../../../engine/admin/usage/statementReader.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
-import { strict, Text, Whole } from '../schema/schemas.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 export const ROW_EXAMPLE = {
   identityId: EXAMPLE.identityId,

@@ -4,12 +4,12 @@ import type { PlanRecord } from '../../../model/plans.ts';
 import type { CreditsView } from '../../../engine/admin/keys/keyView.ts';
 import type { UsedLimit } from '../../../engine/admin/limits/usedLimits.ts';
 import { RefillObject } from '../counters/creditFields.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { PlanId } from '../schema/idFields.ts';
 import { toNamedRatelimit, toRefillObject } from '../keys/keyObject.ts';
 import { UsedRatelimitObject } from '../counters/keyLimitFields.ts';
-import { strict, Text, Whole } from '../schema/schemas.ts';
+import { strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 export const HeldPlanObject = component(
   'HeldPlan',

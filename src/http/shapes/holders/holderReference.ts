@@ -1,9 +1,9 @@
 import type { HolderReference } from '../../../engine/admin/plans/assignPlan.ts';
-import { optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { IdentityId, KeyId } from '../schema/idFields.ts';
 import { badFields } from '../keys/keyFields.ts';
-import { ExternalId } from '../schema/schemas.ts';
+import { ExternalId } from '../../../model/schema/schemas.ts';
 
 const ONE_OF = 'Give one of `keyId`, `identityId` and `externalId`.';
 

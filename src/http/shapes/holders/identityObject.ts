@@ -7,16 +7,18 @@ import type { IdentityDetails, IdentityPatch, IdentityView } from '../../../engi
 import type { IdentityReference } from '../../../engine/admin/identities/loadIdentity.ts';
 import { type AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
 import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
-import { badFields, toMetaText, toNamedLimits, toRefill } from '../keys/keyFields.ts';
+import { badFields, told, toNamedLimits, toRefill } from '../keys/keyFields.ts';
 import { type Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { IDENTITY_PLAIN, type IdentityRecord } from '../../../model/identities.ts';
+import { parsePlain, part, showPlain } from '../../../model/plain.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from './heldPlanObject.ts';
 import { IdentityId } from '../schema/idFields.ts';
-import { ExternalIdObject, toMeta, toRefillObject } from '../keys/keyObject.ts';
+import { ExternalIdObject, toRefillObject } from '../keys/keyObject.ts';
 import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
 import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/keyLimitFields.ts';
-import { ExternalId, Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
+import { ExternalId, strict, Whole } from '../../../model/schema/schemas.ts';
 
 /** An identity is named by one of these two. */
 export const IDENTITY_REFERENCE = {
@@ -33,9 +35,7 @@ const SHOWN_LIMITS = 'The rate limits that the keys of the identity share. `[]` 
 const SHOWN_FIELDS = {
   id: IdentityId,
   externalId: ExternalIdObject,
-  name: optional(Text, 'The name of the identity, for people. Absent when none is set.', 'Acme Inc.'),
-  meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
-  enabled: field(Flag, 'false: verifications of all keys of the identity answer DISABLED.', true),
+  ...part(IDENTITY_PLAIN, 'shown'),
   maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
   ...SHOWN_PLAN_FIELDS,
   alerts: optional(
@@ -90,9 +90,7 @@ export function toFullIdentity(view: IdentityView): object {
   return {
     id: identity.id,
     externalId: identity.externalId,
-    ...(identity.name === null ? {} : { name: identity.name }),
-    meta: toMeta(identity.meta),
-    enabled: identity.enabled,
+    ...showPlain(IDENTITY_PLAIN, identity),
     ...(identity.maxKeys === null ? {} : { maxKeys: identity.maxKeys }),
     ...toPlanFields(identity),
     ...showAlerts(identity.alerts),
@@ -104,10 +102,7 @@ export function toFullIdentity(view: IdentityView): object {
 }
 
 /** The fields of an identity that a request can set. */
-export interface IdentityFields extends SharedCounterFields {
-  readonly name?: string | null;
-  readonly meta?: object | null;
-  readonly enabled?: boolean;
+export interface IdentityFields extends SharedCounterFields, Partial<Record<keyof typeof IDENTITY_PLAIN, unknown>> {
   readonly maxKeys?: number | null;
   readonly alerts?: Static<typeof AlertsInput> | null;
 }
@@ -123,11 +118,9 @@ export interface SharedCounterFields {
 export function toIdentityPatch(fields: IdentityFields, before: readonly Issue[] = []): IdentityPatch {
   const issues = [...before];
   const patch: IdentityPatch = {
-    ...(fields.name === undefined ? {} : { name: fields.name }),
-    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
+    ...parsePlain<IdentityRecord>(IDENTITY_PLAIN, fields, told(issues)),
     ...(fields.maxKeys === undefined ? {} : { maxKeys: fields.maxKeys }),
     ...(fields.alerts === undefined ? {} : { alerts: fields.alerts }),
-    ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
     ...toSharedCounters(fields, issues),
   };
   if (issues.length > 0) throw badFields(issues);

@@ -3,10 +3,10 @@ import { Type } from 'typebox';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
 import type { KeyDetails } from '../../../engine/admin/keys/keyView.ts';
 import { UsedDefaultRatelimit, UsedNamedRatelimit } from '../counters/keyLimitFields.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { HeldPlanObject, toHeldPlan } from './heldPlanObject.ts';
 import { KEY_EXAMPLE, KEY_FIELDS, toKeyObject, toNamedRatelimit, toRatelimit } from '../keys/keyObject.ts';
-import { strict, Text } from '../schema/schemas.ts';
+import { strict, Text } from '../../../model/schema/schemas.ts';
 
 /** A key by itself: with what it has used of its limits and of those of its plan. */
 export const KeyDetailsObject = component(

@@ -4,16 +4,17 @@ import type { Issue } from '../../../core/errors.ts';
 import type { PlanPatch, PlanView } from '../../../engine/admin/plans/planAdmin.ts';
 import { AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
 import { Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { PermissionId, PlanId, RoleId } from '../schema/idFields.ts';
 import { toSharedRatelimit } from './heldPlanObject.ts';
 import { toSharedCounters } from './identityObject.ts';
-import { badFields, checkedReferences, toMetaText } from '../keys/keyFields.ts';
-import { toMeta, toRefillObject } from '../keys/keyObject.ts';
+import { badFields, checkedReferences, told } from '../keys/keyFields.ts';
+import { toMeta, toMetaText } from '../../../model/plain.ts';
+import { toRefillObject } from '../keys/keyObject.ts';
 import { PermissionReferences, RoleReferences } from '../keys/permissionObject.ts';
 import { SharedRatelimitObject, SharedRatelimits } from '../counters/keyLimitFields.ts';
-import { Count, Flag, Meta, orNull, strict, Text, Whole } from '../schema/schemas.ts';
+import { Count, Flag, Meta, orNull, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 export const PlanObject = component(
   'Plan',
@@ -129,7 +130,7 @@ export function toPlanPatch(fields: PlanFields): PlanPatch {
     ...(name === undefined ? {} : { name }),
     ...(maxKeys === undefined ? {} : { maxKeys }),
     ...(alerts === undefined ? {} : { alerts }),
-    ...(meta === undefined ? {} : { meta: toMetaText(meta, issues) }),
+    ...(meta === undefined ? {} : { meta: toMetaText(meta, (problem) => told(issues)('meta', problem)) }),
     ...(roles === undefined ? {} : { roles: checkedReferences(roles ?? [], 'roles', issues) }),
     ...(permissions === undefined ? {} : { permissions: checkedReferences(permissions ?? [], 'permissions', issues) }),
     ...toSharedCounters(fields, issues),

@@ -1,28 +1,17 @@
+import { KEY_PLAIN } from '../../../model/keys.ts';
+import { part } from '../../../model/plain.ts';
 import { AlertsInput } from '../counters/alertFields.ts';
 import { IpAllowlist } from './creationFields.ts';
 import { ChangedMetered, Refill } from '../counters/creditFields.ts';
-import { optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { PermissionReferences, RoleReferences } from './permissionObject.ts';
 import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
-import {
-  Count,
-  EnvironmentOrNone,
-  ExternalIdOrNone,
-  Flag,
-  Meta,
-  NameOrNone,
-  orNull,
-  UnixMs,
-} from '../schema/schemas.ts';
+import { Count, ExternalIdOrNone, Flag, orNull, UnixMs } from '../../../model/schema/schemas.ts';
 
 /** The fields of an existing key that a request can change. null clears a field; a field that is absent stays as it is. */
 export const CHANGED_FIELDS = {
-  name: optional(
-    orNull(NameOrNone),
-    'A new name for people, at most 256 characters. null or an empty text removes it. It stays when absent.',
-    'Ann, production',
-  ),
+  ...part(KEY_PLAIN, 'changed'),
   externalId: optional(
     orNull(ExternalIdOrNone),
     'The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent.',
@@ -37,11 +26,6 @@ export const CHANGED_FIELDS = {
     orNull(ExternalIdOrNone),
     'Older name of `externalId`, which takes precedence.',
     EXAMPLE.externalId,
-  ),
-  meta: optional(
-    orNull(Meta),
-    'New metadata, which replaces the old as a whole. null removes it. It stays when absent.',
-    { plan: 'pro' },
   ),
   roles: optional(
     orNull(RoleReferences),
@@ -88,11 +72,5 @@ export const CHANGED_FIELDS = {
     orNull(AlertsInput),
     'When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of that decide when it is told that the key expires. It stays when absent.',
     { expiresWithinMs: 604800000 },
-  ),
-  enabled: optional(Flag, 'false: verifications of the key answer DISABLED from now on. It stays when absent.', false),
-  environment: optional(
-    orNull(EnvironmentOrNone),
-    'A text of at most 256 characters that every verdict repeats. null or an empty text removes it. It stays when absent.',
-    'production',
   ),
 };

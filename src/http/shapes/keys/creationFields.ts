@@ -1,13 +1,15 @@
+import { KEY_PLAIN } from '../../../model/keys.ts';
+import { part } from '../../../model/plain.ts';
 import { Type } from 'typebox';
 
 import { MAX_ALLOWLIST_ENTRIES, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import { AlertsInput } from '../counters/alertFields.ts';
 import { NewMetered, Refill } from '../counters/creditFields.ts';
-import { optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
-import { Count, EnvironmentOrNone, ExternalIdOrNone, Flag, Meta, NameOrNone } from '../schema/schemas.ts';
-import { PermissionName, Prefix, UnixMs, words } from '../schema/schemas.ts';
+import { Count, ExternalIdOrNone, Flag } from '../../../model/schema/schemas.ts';
+import { PermissionName, Prefix, UnixMs, words } from '../../../model/schema/schemas.ts';
 
 export const IpAllowlist = Type.Array(words(1, 64, 'address-block'), { maxItems: MAX_ALLOWLIST_ENTRIES });
 const RoleNames = Type.Array(PermissionName, { maxItems: MAX_ROLES_PER_KEY });
@@ -28,11 +30,7 @@ export const Recoverable = optional(
 
 /** The fields of a new key, created here or imported. */
 export const CREATION_FIELDS = {
-  name: optional(
-    NameOrNone,
-    'A name for people, at most 256 characters. It need not be unique. An empty text counts as absent.',
-    'Ann, production',
-  ),
+  ...part(KEY_PLAIN, 'created'),
   externalId: optional(
     ExternalIdOrNone,
     'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent.',
@@ -44,11 +42,6 @@ export const CREATION_FIELDS = {
     true,
   ),
   ownerId: optional(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
-  meta: optional(
-    Meta,
-    'Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.',
-    { plan: 'free' },
-  ),
   roles: optional(
     RoleNames,
     'The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',
@@ -88,11 +81,5 @@ export const CREATION_FIELDS = {
   alerts: optional(
     AlertsInput,
     'When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires.',
-  ),
-  enabled: optional(Flag, 'false: the key is DISABLED until `keys.updateKey` enables it. true when absent.', true),
-  environment: optional(
-    EnvironmentOrNone,
-    'A text of at most 256 characters that every verdict repeats, such as the stage that the key is for. An empty text counts as absent.',
-    'production',
   ),
 };

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
 
 import type { ExplainedCheck } from '../../../engine/verify/explainedCheck.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
-import { strict, Text, Whole } from '../schema/schemas.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Counter = component(
   'ExplainedCounter',

@@ -9,10 +9,10 @@ import type { Engine } from '../../../engine/engine.ts';
 import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { badFields, placed, toKeyPatch, withoutEmpty } from './keyFields.ts';
 import { CREATION_FIELDS } from './creationFields.ts';
-import { component, EXPECTED, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, EXPECTED, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import type { Ratelimit } from '../counters/keyLimitFields.ts';
-import { Prefix, strict, words } from '../schema/schemas.ts';
+import { Prefix, strict, words } from '../../../model/schema/schemas.ts';
 
 const MAX_START_LENGTH = 64;
 
@@ -127,7 +127,10 @@ function toSecret(
   }
   if (sha256 === undefined) return { plaintext: plaintext ?? '' };
   if (SHA256_PATTERN.test(sha256)) return { sha256 };
-  issues.push({ path: 'hash.value', message: 'hash.value must be the 32 bytes of a SHA-256 in base64, 44 characters' });
+  const isHex = /^[0-9a-f]{64}$/i.test(sha256);
+  const hint = isHex ? '; these are hexadecimal digits: send the same bytes in base64' : '';
+  const message = `hash.value must be the 32 bytes of a SHA-256 in base64, 44 characters${hint}`;
+  issues.push({ path: 'hash.value', message });
   return null;
 }
 

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 
-import { component } from '../schema/described.ts';
-import { strict } from '../schema/schemas.ts';
+import { component } from '../../../model/schema/described.ts';
+import { strict } from '../../../model/schema/schemas.ts';
 import { NEW_KEY_FIELDS } from './newKeyFields.ts';
 
 const {

@@ -1,9 +1,10 @@
 import type { Static } from 'typebox';
 
-import { MAX_META_BYTES, MAX_META_MEMBERS } from '../../../core/bounds.ts';
 import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
 import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
+import { KEY_PLAIN, type KeyRecord } from '../../../model/keys.ts';
+import { parsePlain } from '../../../model/plain.ts';
 import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
 import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
 import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
@@ -42,14 +43,10 @@ export const FORMER_KEY_FLAGS = {
 } as const;
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
-export interface KeyFields {
-  readonly name?: string | null;
+export interface KeyFields extends Partial<Record<keyof typeof KEY_PLAIN, unknown>> {
   readonly externalId?: string | null;
   readonly ownerId?: string | null;
   readonly mustExist?: boolean;
-  readonly meta?: object | null;
-  readonly environment?: string | null;
-  readonly enabled?: boolean;
   readonly expires?: number | null;
   readonly remaining?: number | null;
   readonly metered?: boolean;
@@ -67,12 +64,9 @@ export function toKeyPatch(fields: KeyFields, before: readonly Issue[] = []): Ke
   const issues = [...before];
   const externalId = fields.externalId === undefined ? fields.ownerId : fields.externalId;
   const patch: KeyPatch = {
-    ...(fields.name === undefined ? {} : { name: fields.name || null }),
+    ...parsePlain<KeyRecord>(KEY_PLAIN, fields, told(issues)),
     ...(externalId === undefined ? {} : { externalId: externalId || null }),
     ...(externalId && fields.mustExist === true ? { mustExist: true } : {}),
-    ...(fields.meta === undefined ? {} : { meta: toMetaText(fields.meta, issues) }),
-    ...(fields.environment === undefined ? {} : { environment: fields.environment || null }),
-    ...(fields.enabled === undefined ? {} : { enabled: fields.enabled }),
     ...(fields.expires === undefined ? {} : { expiresAtMs: fields.expires }),
     ...(fields.remaining === undefined ? {} : { remaining: fields.remaining }),
     ...(fields.metered === undefined ? {} : { metered: fields.metered }),
@@ -114,41 +108,18 @@ export function reservedPrefix(path: string, prefix: string): Issue[] {
 }
 
 export function badFields(issues: readonly Issue[]): AppError {
-  const told = issues.slice(0, MAX_ISSUES);
-  return new AppError('BAD_REQUEST', told.map(({ message }) => message).join('; '), told);
+  const shown = issues.slice(0, MAX_ISSUES);
+  return new AppError('BAD_REQUEST', shown.map(({ message }) => message).join('; '), shown);
+}
+
+/** Adds problems of plain fields to these. */
+export function told(issues: Issue[]): (name: string, problem: string) => void {
+  return (name, problem) => void issues.push({ path: name, message: `${name} ${problem}` });
 }
 
 /** A problem of one item of a list. */
 export function placed(item: string, path: string, message: string): Issue {
   return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
-}
-
-/** `{}` counts as no metadata. */
-export function toMetaText(meta: object | null, issues: Issue[]): string | null {
-  if (meta === null || Object.keys(meta).length === 0) return null;
-  const text = JSON.stringify(meta);
-  const bytes = new TextEncoder().encode(text).length;
-  const add = (message: string): void => void issues.push({ path: 'meta', message });
-  if (bytes > MAX_META_BYTES) add(`meta must be at most ${MAX_META_BYTES} bytes of JSON, got ${bytes}`);
-  const found = { members: 0, isInexact: false, isBroken: false };
-  inspect(meta, found);
-  if (found.members > MAX_META_MEMBERS) add(`meta must have at most ${MAX_META_MEMBERS} members, got ${found.members}`);
-  if (found.isInexact) add('meta contains a number that cannot be stored exactly; send it as a string');
-  if (found.isBroken) add('meta contains text that is not valid Unicode (a lone surrogate)');
-  return text;
-}
-
-function inspect(value: unknown, found: { members: number; isInexact: boolean; isBroken: boolean }): void {
-  if (typeof value === 'number') {
-    found.isInexact ||= !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value));
-  } else if (typeof value === 'string') found.isBroken ||= !value.isWellFormed();
-  else if (typeof value === 'object' && value !== null) {
-    for (const [name, member] of Object.entries(value)) {
-      found.members++;
-      found.isBroken ||= !name.isWellFormed();
-      inspect(member, found);
-    }
-  }
 }
 
 export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {

@@ -6,12 +6,14 @@ import type { CreditsView, KeyView } from '../../../engine/admin/keys/keyView.ts
 import { AlertsObject, showAlerts } from '../counters/alertFields.ts';
 import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
 import { RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { KEY_PLAIN } from '../../../model/keys.ts';
+import { part, showPlain, toMeta } from '../../../model/plain.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { ApiId, IdentityId, KeyId, WorkspaceId } from '../schema/idFields.ts';
 import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
 import { RatelimitObject, ShownRatelimits } from '../counters/keyLimitFields.ts';
-import { Flag, Meta, strict, Text, Whole } from '../schema/schemas.ts';
+import { Meta, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Texts = Type.Array(Text);
 
@@ -28,25 +30,23 @@ export const IdentityObject = component(
   { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: { plan: 'pro' } },
 );
 
+const PLAIN = part(KEY_PLAIN, 'shown');
+
 /** The fields of a key that getKey and a verdict show alike. */
 export const SHOWN_KEY_FIELDS = {
-  name: optional(Text, 'The name of the key, for people. Absent when none is set.', 'Ann, production'),
+  name: PLAIN.name,
   ownerId: optional(
     Text,
     'The `externalId` of the identity that the key belongs to. Absent when the key has no owner.',
     EXAMPLE.externalId,
   ),
-  meta: field(Meta, 'Metadata of the key. `{}` when none is set.', { plan: 'free' }),
   expires: optional(
     Whole,
     'When the key stops being valid, in unix milliseconds. Absent when it does not expire.',
     1798761600000,
   ),
-  environment: optional(
-    Text,
-    'The text that was set as the environment of the key. Absent when none is set.',
-    'production',
-  ),
+  meta: PLAIN.meta,
+  environment: PLAIN.environment,
   identity: optional(IdentityObject, 'The identity that the key belongs to. Absent when the key has no owner.'),
 };
 
@@ -62,9 +62,8 @@ export const KEY_FIELDS = {
   start: KeyStart,
   apiId: ApiId,
   workspaceId: WorkspaceId,
-  name: SHOWN_KEY_FIELDS.name,
+  ...PLAIN,
   ownerId: SHOWN_KEY_FIELDS.ownerId,
-  meta: SHOWN_KEY_FIELDS.meta,
   createdAt: field(Whole, 'When the key was created, in unix milliseconds.', EXAMPLE.midnight),
   updatedAt: optional(
     Whole,
@@ -91,8 +90,6 @@ export const KEY_FIELDS = {
     'The slugs of all permissions of the key, its own and those of its roles, sorted. `[]` when it has none.',
     ['documents.read'],
   ),
-  enabled: field(Flag, 'false: verifications of the key answer DISABLED.', true),
-  environment: SHOWN_KEY_FIELDS.environment,
   ipAllowlist: optional(
     Texts,
     'The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.',
@@ -141,9 +138,8 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     start: key.start,
     apiId: key.apiId,
     workspaceId,
-    ...(key.name === null ? {} : { name: key.name }),
+    ...showPlain(KEY_PLAIN, key),
     ...(identity === null ? {} : { ownerId: identity.externalId }),
-    meta: toMeta(key.meta),
     createdAt: key.createdAtMs,
     ...(key.updatedAtMs === null ? {} : { updatedAt: key.updatedAtMs }),
     ...(key.expiresAtMs === null ? {} : { expires: key.expiresAtMs }),
@@ -154,8 +150,6 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
     ...(others.length === 0 ? {} : { ratelimits: others.map(toNamedRatelimit) }),
     roles: permissions?.roles.map(({ name }) => name) ?? [],
     permissions: permissions?.grants.map(({ slug }) => slug) ?? [],
-    enabled: key.enabled,
-    ...(key.environment === null ? {} : { environment: key.environment }),
     ...(key.ipAllowlist.length === 0 ? {} : { ipAllowlist: key.ipAllowlist }),
     ...toPlanFields(key),
     ...showAlerts(key.alerts),
@@ -166,10 +160,6 @@ export function toKeyObject(view: KeyView, workspaceId: string): object {
 
 export function toIdentityObject({ id, externalId, meta }: Pick<IdentityRecord, 'id' | 'externalId' | 'meta'>): object {
   return { id, externalId, meta: toMeta(meta) };
-}
-
-export function toMeta(text: string | null): object {
-  return text === null ? {} : (JSON.parse(text) as object);
 }
 
 type RefillTimes = Pick<CreditsView, 'lastRefillAtMs' | 'nextRefillAtMs'>;

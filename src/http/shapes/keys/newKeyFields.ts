@@ -7,9 +7,9 @@ import type { NewKey } from '../../../engine/admin/keys/keyInput.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { CREATION_FIELDS, KeyPrefix, Recoverable } from './creationFields.ts';
-import { optional } from '../schema/described.ts';
+import { optional } from '../../../model/schema/described.ts';
 import { badFields, placed, refuseRecoverable, reservedPrefix, toKeyPatch, withoutEmpty } from './keyFields.ts';
-import { ByteLength, type strict } from '../schema/schemas.ts';
+import { ByteLength, type strict } from '../../../model/schema/schemas.ts';
 
 /** The fields of a key that is created here, without its api. */
 export const NEW_KEY_FIELDS = {

@@ -5,10 +5,10 @@ import type { Issue } from '../../../core/errors.ts';
 import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
 import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
 import { badFields, checkedReferences } from './keyFields.ts';
-import { component, field, listOf, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { PermissionId, RoleId } from '../schema/idFields.ts';
-import { Id, PermissionName, strict, Text, words } from '../schema/schemas.ts';
+import { Id, PermissionName, strict, Text, words } from '../../../model/schema/schemas.ts';
 
 /** An empty description counts as none. */
 export const Description = optional(

@@ -1,13 +1,13 @@
 import { Type } from 'typebox';
 
 import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
-import { component, field, optional } from '../schema/described.ts';
-import { EXAMPLE } from '../schema/examples.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { KeyId, RequestId } from '../schema/idFields.ts';
 import { ExplainedCheckObject } from './explanationObject.ts';
 import { SHOWN_KEY_FIELDS } from './keyObject.ts';
 import { NamedRatelimitResult, RatelimitResult } from '../counters/keyLimitFields.ts';
-import { Flag, strict, Text, Whole } from '../schema/schemas.ts';
+import { Flag, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Texts = Type.Array(Text);
 

@@ -1,5 +1,5 @@
 import { MAX_SHOWN_POLICIES } from '../../../core/bounds.ts';
-import { EXAMPLE } from './examples.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
 
 interface DescribedHeader {
   readonly name: string;

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { type ErrorCode, ERRORS } from '../../../core/errors.ts';
-import { component, field, listOf, optional } from './described.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { RequestId } from './idFields.ts';
-import { strict, Text } from './schemas.ts';
+import { strict, Text } from '../../../model/schema/schemas.ts';
 
 /** The answer to a request that failed. */
 

@@ -1,6 +1,6 @@
-import { EXAMPLE } from './examples.ts';
-import { field } from './described.ts';
-import { Id } from './schemas.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { field } from '../../../model/schema/described.ts';
+import { Id } from '../../../model/schema/schemas.ts';
 
 /** The ids of records, wherever a request or an answer has one. */
 

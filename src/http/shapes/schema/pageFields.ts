@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 
 import { MAX_PAGE_SIZE } from '../../../core/bounds.ts';
 
-import { field, optional } from './described.ts';
-import { Text, Whole } from './schemas.ts';
+import { field, optional } from '../../../model/schema/described.ts';
+import { Text, Whole } from '../../../model/schema/schemas.ts';
 
 /** The fields of requests and answers that come in pages. */
 

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 
 import { type OnPlan, PLAN_BALANCES } from '../../../core/records.ts';
-import { component, field, optional } from './described.ts';
-import { EXAMPLE } from './examples.ts';
-import { orNull, strict, Text, Whole } from './schemas.ts';
+import { component, field, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { orNull, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const PlanMoveObject = component(
   'PlanMove',

@@ -15,10 +15,10 @@ import {
   MIN_IDEMPOTENCY_KEY_LENGTH,
   MIN_KEY_BYTES,
   MIN_WINDOW_MS,
-} from '../../../core/bounds.ts';
-import { idPattern } from '../../../core/ids.ts';
-import { PREFIX_PATTERN } from '../../../core/secret.ts';
-import { READABLE_PATTERN, TEXT_PATTERN, type TextFormat } from '../../request/textRules.ts';
+} from '../../core/bounds.ts';
+import { idPattern } from '../../core/ids.ts';
+import { PREFIX_PATTERN } from '../../core/secret.ts';
+import { READABLE_PATTERN, TEXT_PATTERN, type TextFormat } from './textRules.ts';
 import { component, EXPECTED } from './described.ts';
 
 /** The pieces that schemas are made of. They validate, and they are what /openapi.json shows. */
