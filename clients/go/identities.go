@@ -18,6 +18,10 @@ type CreateIdentityRequest struct {
 	Ratelimits []Ratelimit `json:"ratelimits,omitempty"`
 	Remaining  *int64      `json:"remaining,omitempty"`
 	Refill     *Refill     `json:"refill,omitempty"`
+	// Metered counts what is spent exactly, without a balance.
+	Metered bool `json:"metered,omitempty"`
+	// Alerts says when events tell in advance.
+	Alerts *Alerts `json:"alerts,omitempty"`
 }
 
 // CreatedIdentity has the id of a new identity.
@@ -38,6 +42,8 @@ type Identity struct {
 	Ratelimits []Ratelimit    `json:"ratelimits"`
 	Remaining  *int64         `json:"remaining"`
 	Refill     *RefillState   `json:"refill"`
+	Metered    bool           `json:"metered"`
+	Alerts     *Alerts        `json:"alerts"`
 	// Keys is how many keys it has. Only GetIdentity says it.
 	Keys *int64 `json:"keys"`
 }
@@ -61,6 +67,8 @@ type UpdateIdentityRequest struct {
 	Ratelimits *Change[[]Ratelimit]    `json:"ratelimits,omitempty"`
 	Remaining  *Change[int64]          `json:"remaining,omitempty"`
 	Refill     *Change[Refill]         `json:"refill,omitempty"`
+	Metered    *bool                   `json:"metered,omitempty"`
+	Alerts     *Change[Alerts]         `json:"alerts,omitempty"`
 }
 
 // ListIdentitiesRequest says how to list identities.

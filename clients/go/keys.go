@@ -24,6 +24,10 @@ type CreateKeyRequest struct {
 	// Remaining is the credits. Default: a key without credits passes without a count.
 	Remaining *int64  `json:"remaining,omitempty"`
 	Refill    *Refill `json:"refill,omitempty"`
+	// Metered counts what is spent exactly, without a balance.
+	Metered bool `json:"metered,omitempty"`
+	// Alerts says when events tell in advance.
+	Alerts *Alerts `json:"alerts,omitempty"`
 	// Ratelimit is the limit named "default". Ratelimits adds more, by name.
 	Ratelimit   *Ratelimit  `json:"ratelimit,omitempty"`
 	Ratelimits  []Ratelimit `json:"ratelimits,omitempty"`
@@ -70,6 +74,8 @@ type Key struct {
 	LastUsedAt  Time           `json:"lastUsedAt"`
 	Remaining   *int64         `json:"remaining"`
 	Refill      *RefillState   `json:"refill"`
+	Metered     bool           `json:"metered"`
+	Alerts      *Alerts        `json:"alerts"`
 	Ratelimit   *Ratelimit     `json:"ratelimit"`
 	Ratelimits  []Ratelimit    `json:"ratelimits"`
 	Roles       []string       `json:"roles"`
@@ -94,6 +100,8 @@ type UpdateKeyRequest struct {
 	Expires     *Change[Time]           `json:"expires,omitempty"`
 	Remaining   *Change[int64]          `json:"remaining,omitempty"`
 	Refill      *Change[Refill]         `json:"refill,omitempty"`
+	Metered     *bool                   `json:"metered,omitempty"`
+	Alerts      *Change[Alerts]         `json:"alerts,omitempty"`
 	Ratelimit   *Change[Ratelimit]      `json:"ratelimit,omitempty"`
 	Ratelimits  *Change[[]Ratelimit]    `json:"ratelimits,omitempty"`
 	IPAllowlist *Change[[]string]       `json:"ipAllowlist,omitempty"`

@@ -47,6 +47,14 @@ type Refill struct {
 	Max  *int64 `json:"max,omitempty"`
 }
 
+// Alerts says when events tell in advance. A field that is zero is that of the identity or the plan.
+type Alerts struct {
+	// ExpiresWithinMs is how long before its expiry key.expiring tells of a key, in milliseconds.
+	ExpiresWithinMs int64 `json:"expiresWithinMs,omitempty"`
+	// CreditsBelow: credits.low tells of a balance below it.
+	CreditsBelow int64 `json:"creditsBelow,omitempty"`
+}
+
 // RefillState is a refill as the service shows it.
 type RefillState struct {
 	Refill

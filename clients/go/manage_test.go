@@ -17,6 +17,7 @@ func TestKeyIsMadeReadChangedAndDeleted(t *testing.T) {
 	made := newKey(t, client, keystile.CreateKeyRequest{
 		Prefix: "demo", Name: "Ann", ExternalID: "user_go", Meta: map[string]any{"plan": "pro"}, Expires: keystile.At(expires),
 		Remaining: keystile.Int(10), Refill: &keystile.Refill{Interval: "daily", Amount: 10},
+		Alerts:      &keystile.Alerts{CreditsBelow: 2, ExpiresWithinMs: 60000},
 		Ratelimit:   &keystile.Ratelimit{Limit: 5, Duration: time.Minute, Async: keystile.Bool(false)},
 		Ratelimits:  []keystile.Ratelimit{{Name: "exports", Limit: 7, Duration: time.Hour}},
 		Permissions: []string{"doc.read"}, IPAllowlist: []string{"198.51.100.0/24"}, Environment: "test", Enabled: keystile.Bool(true),
@@ -27,7 +28,8 @@ func TestKeyIsMadeReadChangedAndDeleted(t *testing.T) {
 	}
 	if !strings.HasPrefix(made.Key, key.Start) || key.Name != "Ann" || key.Meta["plan"] != "pro" || !key.Expires.Equal(expires) || *key.Remaining != 10 ||
 		key.Refill.Amount != 10 || key.Refill.NextRefillAt.IsZero() || key.Ratelimit.Duration != time.Minute || *key.Ratelimit.Async ||
-		key.Identity.ExternalID != "user_go" || key.CreatedAt.IsZero() || !key.Enabled || key.Environment != "test" || len(key.Ratelimits) == 0 {
+		key.Identity.ExternalID != "user_go" || key.CreatedAt.IsZero() || !key.Enabled || key.Environment != "test" || len(key.Ratelimits) == 0 ||
+		key.Metered || *key.Alerts != (keystile.Alerts{CreditsBelow: 2, ExpiresWithinMs: 60000}) {
 		t.Fatalf("got %+v", key)
 	}
 	err = client.UpdateKey(ctx, keystile.UpdateKeyRequest{

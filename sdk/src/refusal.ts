@@ -1,5 +1,5 @@
 import type { NamedRatelimitResult } from './generated/api.ts';
-import { MAX_SHOWN_POLICIES, VERDICT_STATUS } from './generated/values.ts';
+import { MAX_SHOWN_POLICIES, VERDICT_STATUS, VERDICT_TOLD } from './generated/values.ts';
 import type { KeyState, Verdict } from './verdict.ts';
 
 /** What a refused request is answered, over any framework. */
@@ -27,14 +27,8 @@ const STATUS: Readonly<Record<RefusedCode, RefusalResponse['status']>> = { ...VE
 const TITLE = { 401: 'Unauthorized', 403: 'Forbidden', 429: 'Too Many Requests', 503: 'Service Unavailable' } as const;
 
 const DETAIL: Readonly<Record<RefusedCode, string>> = {
-  NOT_FOUND: 'The API key is missing or unknown.',
-  DISABLED: 'The API key is disabled.',
-  EXPIRED: 'The API key has expired.',
-  FORBIDDEN: 'The API key may not be used here.',
-  INSUFFICIENT_PERMISSIONS: 'The API key lacks a permission that this request needs.',
+  ...VERDICT_TOLD,
   UNKNOWN: 'The API key was refused.',
-  RATE_LIMITED: 'The API key has reached its rate limit.',
-  USAGE_EXCEEDED: 'The API key has no credits left for this request.',
   UNAVAILABLE: 'The API key could not be checked. Try again later.',
 };
 

@@ -41,6 +41,10 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
   return { ...input, timezone: input.timezone ?? defaultTimezone, sinceMs: nowMs };
 }
 
+export function meteredHasNoBalance(): AppError {
+  return new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+}
+
 export function refillNeedsCredits(): AppError {
   return new AppError('BAD_REQUEST', 'A refill needs credits: send `remaining` too.');
 }

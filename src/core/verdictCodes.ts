@@ -1,13 +1,87 @@
-/** The codes of a verdict, in the order of the columns in which analytics counts them. */
-export const VERDICT_CODES = [
+/** What is said of a code of a verdict, wherever it is shown. */
+interface VerdictFacts {
+  /** The HTTP status that the caller of a protected route gets. keys.verifyKey answers every verdict with 200. */
+  readonly status: number;
+  /** What it says of a key, as a half sentence. */
+  readonly means: string;
+  /** What the caller of a protected route is told. */
+  readonly told: string;
+  /** Its name and its colour in charts. */
+  readonly label: string;
+  readonly color: string;
+}
+
+/** All codes, in the order of the columns in which analytics counts them. */
+export const VERDICTS = {
+  VALID: { status: 200, means: 'the request may pass', told: '', label: 'Valid', color: 'good' },
+  NOT_FOUND: {
+    status: 401,
+    means: 'there is no such key',
+    told: 'The API key is missing or unknown.',
+    label: 'Unknown key',
+    color: 'dark',
+  },
+  FORBIDDEN: {
+    status: 403,
+    means: 'the key belongs to another api, or the address is not allowed',
+    told: 'The API key may not be used here.',
+    label: 'Forbidden',
+    color: 'bad',
+  },
+  DISABLED: {
+    status: 401,
+    means: 'the key or its identity is not enabled',
+    told: 'The API key is disabled.',
+    label: 'Disabled',
+    color: 'grey',
+  },
+  EXPIRED: {
+    status: 401,
+    means: 'its time is over',
+    told: 'The API key has expired.',
+    label: 'Expired',
+    color: 'violet',
+  },
+  INSUFFICIENT_PERMISSIONS: {
+    status: 403,
+    means: 'it lacks a permission that the request asks for',
+    told: 'The API key lacks a permission that this request needs.',
+    label: 'Lacks permissions',
+    color: 'blue',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    means: 'a rate limit is used up',
+    told: 'The API key has reached its rate limit.',
+    label: 'Rate limited',
+    color: 'amber',
+  },
+  USAGE_EXCEEDED: {
+    status: 429,
+    means: 'the credits do not suffice',
+    told: 'The API key has no credits left for this request.',
+    label: 'Out of credits',
+    color: 'orange',
+  },
+} as const satisfies Readonly<Record<string, VerdictFacts>>;
+
+export type VerdictCode = keyof typeof VERDICTS;
+
+export const VERDICT_CODES = Object.keys(VERDICTS) as readonly VerdictCode[];
+
+/** As charts and tables show them: the most frequent first. */
+export const SHOWN_VERDICTS: readonly VerdictCode[] = [
   'VALID',
-  'NOT_FOUND',
-  'FORBIDDEN',
-  'DISABLED',
-  'EXPIRED',
-  'INSUFFICIENT_PERMISSIONS',
   'RATE_LIMITED',
   'USAGE_EXCEEDED',
-] as const;
+  'EXPIRED',
+  'DISABLED',
+  'INSUFFICIENT_PERMISSIONS',
+  'FORBIDDEN',
+  'NOT_FOUND',
+];
 
-export type VerdictCode = (typeof VERDICT_CODES)[number];
+/** The field of its count in an answer: `rateLimited`. */
+export function countField(code: VerdictCode): string {
+  return code.toLowerCase().replaceAll(/_[a-z]/g, (letter) => letter.charAt(1).toUpperCase());
+}

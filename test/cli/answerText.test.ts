@@ -40,9 +40,9 @@ function shown(...rows: readonly object[]): string[] {
 describe('rows of counts', () => {
   test('show the tag that a row stands for, the total and the credits', () => {
     expect(shown({ ...COUNTS, tag: 'path=/orders' }, COUNTS)).toEqual([
-      'TAG           TOTAL  CREDITS  VALID  RATE LIMITED  USAGE EXCEEDED  FORBIDDEN  DISABLED  EXPIRED  INSUFFICIENT PERMISSIONS  NOT FOUND',
-      'path=/orders  16     9        5      2             1               0          0         0        0                         8',
-      '-             16     9        5      2             1               0          0         0        0                         8',
+      'TAG           TOTAL  CREDITS  VALID  RATE LIMITED  USAGE EXCEEDED  EXPIRED  DISABLED  INSUFFICIENT PERMISSIONS  FORBIDDEN  NOT FOUND',
+      'path=/orders  16     9        5      2             1               0        0         0                         0          8',
+      '-             16     9        5      2             1               0        0         0                         0          8',
       '',
     ]);
   });

@@ -133,6 +133,43 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   expect(await read()).toMatchObject({ planId });
 });
 
+test('warnings and pay as you go are shown and changed, of a key and of its customer', async () => {
+  const { apiId } = await server.ok('/v1/apis.createApi', { name: 'warned' });
+  const { keyId } = await server.ok('/v1/keys.createKey', { apiId, remaining: 50, externalId: 'warned' });
+  const readKey = () => server.ok('/v1/keys.getKey', { keyId });
+  await at.goTo(`/keys/${keyId}`);
+  await at.openDialog('Edit');
+  await page.getByLabel('Warn below this balance').fill('10');
+  await page.getByLabel('Warn days before the expiry').fill('7');
+  await at.expectAccessible();
+  await at.isSent('Save');
+  await page.getByRole('definition').filter({ hasText: 'below 10 credits, 7 days before it expires' }).waitFor();
+  expect(await readKey()).toMatchObject({ alerts: { creditsBelow: 10, expiresWithinMs: 604_800_000 } });
+  await at.openDialog('Edit');
+  await page.getByLabel('Warn below this balance').fill('');
+  await at.isSent('Save');
+  await page
+    .getByRole('definition')
+    .filter({ hasText: /^7 days before it expires$/ })
+    .waitFor();
+  expect((await readKey())['alerts']).toEqual({ expiresWithinMs: 604_800_000 });
+  await at.openDialog('Edit');
+  await page.getByLabel('Pay as you go').selectOption('true');
+  await at.isSent('Save');
+  await page.getByRole('definition').filter({ hasText: 'without a balance' }).waitFor();
+  const metered = await readKey();
+  expect([metered['metered'], metered['remaining']]).toEqual([true, undefined]);
+  await at.goTo('/customers/warned');
+  await at.openDialog('Edit');
+  expect(await page.getByLabel('Warn below this balance').count()).toBe(0);
+  await page.getByLabel('Warn days before the expiry').fill('1');
+  await page.getByLabel('Pay as you go').selectOption('true');
+  await at.isSent('Save');
+  await page.getByRole('definition').filter({ hasText: 'before it expires' }).waitFor();
+  const customer = await server.ok('/v1/identities.getIdentity', { externalId: 'warned' });
+  expect(customer).toMatchObject({ metered: true, alerts: { expiresWithinMs: 86_400_000 } });
+});
+
 test('a form has the focus in its first field as soon as it appears: nothing moves it while somebody types', async () => {
   await server.ok('/v1/identities.createIdentity', { externalId: 'typed' });
   await at.goTo('/customers/typed');

@@ -68,7 +68,17 @@ describe('the fake answers as the service does', () => {
       amount: few,
       mode: fc.constantFrom('restore', 'add'),
     });
-    const counters = { remaining: clearable(fc.nat(3)), refill: clearable(refill), ratelimits: clearable(limits) };
+    const alerts = fc.record({
+      expiresWithinMs: clearable(fc.constant(MINUTE)),
+      creditsBelow: clearable(fc.integer({ min: 1, max: 2 })),
+    });
+    const counters = {
+      remaining: clearable(fc.nat(3)),
+      metered: maybe(fc.boolean()),
+      refill: clearable(refill),
+      ratelimits: clearable(limits),
+      alerts: clearable(alerts),
+    };
     const ofIdentity = {
       enabled: maybe(fc.boolean()),
       name: clearable(fc.constant('Acme')),
@@ -105,6 +115,7 @@ describe('the fake answers as the service does', () => {
     const key = fc.record({
       externalId: maybe(fc.constant('OWNER')),
       remaining: maybe(fc.nat(3)),
+      metered: maybe(fc.boolean()),
       refill: maybe(refill),
       ratelimits: maybe(limits),
     });

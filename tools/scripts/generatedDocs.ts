@@ -1,6 +1,7 @@
 import { commandsTable } from './commandsTable.ts';
 import { configurationTable } from './configurationTable.ts';
 import { importColumnsTable } from './importColumns.ts';
+import { EVENT_TYPES } from '../../src/core/events.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { grantsTo } from '../../src/storage/postgres/schema/tableRights.ts';
 import { drawSpeed } from '../bench/plotSpeed.ts';
@@ -11,6 +12,7 @@ export const GENERATED: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationTable,
   'docs/cli.md': commandsTable,
   'docs/imports.md': importColumnsTable,
+  'docs/webhooks.md': eventsTable,
   'docs/errors.md': errorsTable,
   'docs/scaling.md': () => ['```', ...grantsTo('keystile'), '```'].join('\n'),
   'README.md': () => speedTable(readSpeed()),
@@ -20,6 +22,11 @@ export const GENERATED: Readonly<Record<string, () => string>> = {
 export const DRAWN: Readonly<Record<string, () => string>> = {
   'docs/speed.svg': () => drawSpeed(readSpeed()),
 };
+
+function eventsTable(): string {
+  const rows = Object.entries(EVENT_TYPES).map(([type, { when }]) => `| \`${type}\` | ${when} |`);
+  return ['| Type | When |', '|---|---|', ...rows].join('\n');
+}
 
 function errorsTable(): string {
   const rows = Object.entries(ERRORS).map(([code, { status, when }]) => `| \`${code}\` | ${status} | ${when} |`);

@@ -3,6 +3,7 @@ import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
 import { isSdkList, sdkMethod } from '../../src/http/docs/sdkNames.ts';
+import { VERDICTS } from '../../src/core/verdictCodes.ts';
 import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
 import type { Operation } from '../../src/http/docs/operations.ts';
 
@@ -57,6 +58,7 @@ export function sdkValues(): string {
     `${HEADER}import type { Call } from '../call.ts';\n`,
     `/** The HTTP status of each error code. */\nexport const ERROR_STATUS = ${JSON.stringify(statuses())} as const;`,
     `/** The HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict. */\nexport const VERDICT_STATUS = ${JSON.stringify(VERDICT_STATUS)} as const;`,
+    `/** What the caller of a protected route is told. */\nexport const VERDICT_TOLD = ${JSON.stringify(toldOf())} as const;`,
     `/** Limits that RateLimit-Policy names. */\nexport const MAX_SHOWN_POLICIES = ${MAX_SHOWN_POLICIES};`,
     `export const VERDICT_CODES = ${JSON.stringify(VERDICT_CODES)} as const;\n`,
     callTable(callsOf(document.paths), components),
@@ -165,4 +167,9 @@ function comment(text: string | undefined, indent = ''): string {
 
 function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function toldOf(): object {
+  const told = Object.entries(VERDICTS).map(([code, facts]) => [code, facts.told] as const);
+  return Object.fromEntries(told.filter(([, text]) => text !== ''));
 }

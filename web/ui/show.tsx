@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
-import type { Refill, SharedRatelimit } from '../../sdk/src/generated/api.ts';
+import type { Alerts, Refill, SharedRatelimit } from '../../sdk/src/generated/api.ts';
 import { MAX_DATE_MS } from '../../src/core/dateRange.ts';
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
@@ -97,6 +97,15 @@ export function refillWords(refill: Refill | undefined): string {
   const { amount, interval, mode, timezone } = refill;
   const zone = timezone === undefined || timezone === 'UTC' ? '' : ` (${timezone})`;
   return `${mode === 'add' ? 'adds ' : ''}${NUMBER.format(amount)} ${interval}${zone}`;
+}
+
+/** "below 100 credits, 7d before it expires". */
+export function alertWords(alerts: Alerts | undefined): string {
+  const { creditsBelow, expiresWithinMs } = alerts ?? {};
+  return [
+    ...(creditsBelow === undefined ? [] : [`below ${NUMBER.format(creditsBelow)} credits`]),
+    ...(expiresWithinMs === undefined ? [] : [`${duration(expiresWithinMs)} before it expires`]),
+  ].join(', ');
 }
 
 export function Failure({ error, retry }: { readonly error: unknown; readonly retry?: () => void }) {

@@ -35,12 +35,19 @@ def test_the_life_of_a_key(keystile: Any, api_id: str) -> None:
         ratelimit={"limit": 10, "duration": 1000, "async": False},
         ratelimits=[{"name": "tokens", "limit": 100, "duration": 60_000}],
         ip_allowlist=["127.0.0.1"],
+        alerts={"creditsBelow": 2, "expiresWithinMs": 60_000},
         environment="test",
     )
     assert made["key"].startswith("demo_")
     record = keystile.keys.get(made["keyId"])
     assert (record["name"], record["ownerId"], record["meta"]) == ("Ann", "user_life", {"some_key": 1})
     assert record["ipAllowlist"] == ["127.0.0.1"]
+    assert record["alerts"] == {"creditsBelow": 2, "expiresWithinMs": 60_000}
+    metered = keystile.keys.create(api_id, metered=True)
+    assert keystile.keys.get(metered["keyId"])["metered"] is True
+    keystile.keys.update(metered["keyId"], metered=False, alerts={"expiresWithinMs": 120_000})
+    changed = keystile.keys.get(metered["keyId"])
+    assert ("metered" in changed, changed["alerts"]) == (False, {"expiresWithinMs": 120_000})
     keystile.keys.update(made["keyId"], name=None, ip_allowlist=None, enabled=False)
     assert "name" not in keystile.keys.get(made["keyId"])
     assert keystile.verify(made["key"]).code == "DISABLED"

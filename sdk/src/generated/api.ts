@@ -49,11 +49,11 @@ export type AnalyticsGetVerificationsRequest = {
     | 'valid'
     | 'notFound'
     | 'forbidden'
-    | 'usageExceeded'
-    | 'rateLimited'
     | 'disabled'
-    | 'insufficientPermissions'
     | 'expired'
+    | 'insufficientPermissions'
+    | 'rateLimited'
+    | 'usageExceeded'
     | 'unauthorized'
     | 'total'
     | 'credits'
@@ -953,18 +953,18 @@ export type KeyVerificationCounts = {
   readonly time: number;
   /** How many verifications were valid. */
   readonly success: number;
-  /** How many verifications answered RATE_LIMITED. */
-  readonly rateLimited: number;
-  /** How many verifications answered USAGE_EXCEEDED, because the credits did not suffice. */
-  readonly usageExceeded: number;
-  /** How many verifications answered FORBIDDEN, because of the api or the address. */
+  /** How many verifications answered FORBIDDEN, because the key belongs to another api, or the address is not allowed. */
   readonly forbidden: number;
-  /** How many verifications answered DISABLED. */
+  /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
   readonly disabled: number;
-  /** How many verifications answered EXPIRED. */
+  /** How many verifications answered EXPIRED, because its time is over. */
   readonly expired: number;
-  /** How many verifications answered INSUFFICIENT_PERMISSIONS. */
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because it lacks a permission that the request asks for. */
   readonly insufficientPermissions: number;
+  /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
+  readonly rateLimited: number;
+  /** How many verifications answered USAGE_EXCEEDED, because the credits do not suffice. */
+  readonly usageExceeded: number;
   /** Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once. */
   readonly credits: number;
 };
@@ -2520,18 +2520,18 @@ export type VerificationCounts = {
   readonly valid: number;
   /** How many verifications answered NOT_FOUND, because there is no such key. */
   readonly notFound: number;
-  /** How many verifications answered FORBIDDEN, because of the api or the address. */
+  /** How many verifications answered FORBIDDEN, because the key belongs to another api, or the address is not allowed. */
   readonly forbidden: number;
-  /** How many verifications answered USAGE_EXCEEDED, because the credits did not suffice. */
-  readonly usageExceeded: number;
-  /** How many verifications answered RATE_LIMITED. */
-  readonly rateLimited: number;
-  /** How many verifications answered DISABLED. */
+  /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
   readonly disabled: number;
-  /** How many verifications answered INSUFFICIENT_PERMISSIONS. */
-  readonly insufficientPermissions: number;
-  /** How many verifications answered EXPIRED. */
+  /** How many verifications answered EXPIRED, because its time is over. */
   readonly expired: number;
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because it lacks a permission that the request asks for. */
+  readonly insufficientPermissions: number;
+  /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
+  readonly rateLimited: number;
+  /** How many verifications answered USAGE_EXCEEDED, because the credits do not suffice. */
+  readonly usageExceeded: number;
   /** Always 0. Older programs read it. */
   readonly unauthorized: number;
   /** How many verifications there were, whatever their verdict. */

@@ -25,13 +25,23 @@ export const ERROR_STATUS = {
 export const VERDICT_STATUS = {
   VALID: 200,
   NOT_FOUND: 401,
+  FORBIDDEN: 403,
   DISABLED: 401,
   EXPIRED: 401,
-  FORBIDDEN: 403,
   INSUFFICIENT_PERMISSIONS: 403,
   RATE_LIMITED: 429,
   USAGE_EXCEEDED: 429,
   UNAVAILABLE: 503,
+} as const;
+/** What the caller of a protected route is told. */
+export const VERDICT_TOLD = {
+  NOT_FOUND: 'The API key is missing or unknown.',
+  FORBIDDEN: 'The API key may not be used here.',
+  DISABLED: 'The API key is disabled.',
+  EXPIRED: 'The API key has expired.',
+  INSUFFICIENT_PERMISSIONS: 'The API key lacks a permission that this request needs.',
+  RATE_LIMITED: 'The API key has reached its rate limit.',
+  USAGE_EXCEEDED: 'The API key has no credits left for this request.',
 } as const;
 /** Limits that RateLimit-Policy names. */
 export const MAX_SHOWN_POLICIES = 8;

@@ -1,14 +1,16 @@
+import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../src/core/alerts.ts';
 import type { RefillPlan } from '../../../src/core/account.ts';
 import { epochAt } from '../../../src/core/calendar.ts';
 import {
   isSameRule,
   type LimitInput,
+  meteredHasNoBalance,
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
 } from '../../../src/core/counterPatch.ts';
 import { AppError } from '../../../src/core/errors.ts';
-import { DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
+import { type Alerts, DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
 import { planRefill } from '../../../src/core/refillPlan.ts';
 import type { Charge } from '../../../src/core/spend.ts';
 import type { KeysUpdateKeyRequest, SharedRatelimit } from '../generated/api.ts';
@@ -19,28 +21,50 @@ export interface FakeOwner {
   readonly id: string;
   /** null: no counter, so unlimited. */
   credits: { readonly refill: RefillRule | null } | null;
+  /** What it spends is counted without a balance, which the fake does not show. */
+  metered: boolean;
+  alerts: Alerts | null;
   limits: readonly LimitRecord[];
 }
 
-export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'refill' | 'ratelimit'> & {
+export type CounterFields = Pick<KeysUpdateKeyRequest, 'remaining' | 'metered' | 'refill' | 'ratelimit' | 'alerts'> & {
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
 };
 
 /** Throws when the fields cannot be set. */
 export function checkCounters(owner: FakeOwner, fields: CounterFields): void {
   wantedLimits(owner.limits, toLimitPatch(fields));
+  if (fields.metered && (fields.remaining != null || fields.refill)) throw meteredHasNoBalance();
   if (fields.refill && endsWithoutCounter(owner, fields)) throw refillNeedsCredits();
 }
 
-function endsWithoutCounter({ credits }: FakeOwner, { remaining }: CounterFields): boolean {
-  return remaining === null || (credits === null && remaining === undefined);
+function endsWithoutCounter(owner: FakeOwner, fields: CounterFields): boolean {
+  const { remaining } = fields;
+  return remaining === null || isMeteredAfter(owner, fields) || (owner.credits === null && remaining === undefined);
+}
+
+function isMeteredAfter(owner: FakeOwner, { metered, remaining }: CounterFields): boolean {
+  return metered === true || (owner.metered && metered !== false && remaining == null);
+}
+
+function alertsOf({ alerts }: CounterFields): AlertsPatch | null | undefined {
+  return alerts as AlertsPatch | null | undefined;
+}
+
+/** What there is after the change; null: no credits. */
+function balanceAfter(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): number | null {
+  if (endsWithoutCounter(owner, fields)) return null;
+  return fields.remaining ?? balanceOf(ledger, owner, nowMs);
 }
 
 /** Sets what is given; null clears, and absent keeps. */
 export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
   checkCounters(owner, fields);
+  requireThreshold(alertsOf(fields), balanceAfter(ledger, owner, fields, nowMs));
   const limits = wantedLimits(owner.limits, toLimitPatch(fields));
   changeCredits(ledger, owner, fields, nowMs);
+  const before = fields.remaining === null ? alertsWithoutCredits(owner.alerts) : owner.alerts;
+  owner.alerts = patchedAlerts(before, alertsOf(fields));
   // A strict limit keeps its window while its name, duration and mode stay.
   const accounts = new Set(limits.map((limit) => limitAccount(owner.id, limit)));
   for (const limit of owner.limits.filter(({ async }) => !async))
@@ -51,7 +75,10 @@ export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: Cou
 /** Without a counter there is no refill: both end together. */
 function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
   const { remaining, refill } = fields;
-  if (remaining === null || endsWithoutCounter(owner, fields)) {
+  const endsCounter = endsWithoutCounter(owner, fields);
+  owner.metered = isMeteredAfter(owner, fields);
+  // Without credits, `remaining` is null or absent.
+  if (endsCounter || remaining === null) {
     owner.credits = null;
     ledger.close(creditsAccount(owner));
     return;

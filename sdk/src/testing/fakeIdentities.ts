@@ -68,6 +68,8 @@ export class FakeIdentities {
       maxKeys: null,
       meta: {},
       credits: null,
+      metered: false,
+      alerts: null,
       limits: [],
     };
     this.#byExternalId.set(externalId, made);
@@ -126,9 +128,9 @@ export class FakeIdentities {
   }
 
   #set(identity: FakeIdentity, fields: Omit<IdentitiesUpdateIdentityRequest, keyof Reference>, nowMs: number): void {
-    const { name, enabled, maxKeys, meta, remaining, refill, ratelimits } = fields;
+    const { name, enabled, maxKeys, meta, remaining, metered, refill, ratelimits, alerts } = fields;
     const limits = ratelimits === undefined ? {} : byName(ratelimits ?? []);
-    changeCounters(this.#ledger, identity, { remaining, refill, ...limits }, nowMs);
+    changeCounters(this.#ledger, identity, { remaining, metered, refill, alerts, ...limits }, nowMs);
     if (name !== undefined) identity.name = name;
     if (enabled !== undefined) identity.enabled = enabled;
     if (maxKeys !== undefined) identity.maxKeys = maxKeys;
@@ -142,7 +144,7 @@ export class FakeIdentities {
   }
 
   #view(identity: FakeIdentity, nowMs: number): Identity {
-    const { id, externalId, name, enabled, maxKeys, meta, limits, credits } = identity;
+    const { id, externalId, name, enabled, maxKeys, meta, limits, credits, metered, alerts } = identity;
     const remaining = balanceOf(this.#ledger, identity, nowMs);
     const rule = credits?.refill ?? null;
     const plan = rule === null ? null : epochAt(rule, nowMs);
@@ -153,6 +155,8 @@ export class FakeIdentities {
       meta,
       enabled,
       ...(maxKeys === null ? {} : { maxKeys }),
+      ...(metered ? { metered } : {}),
+      ...(alerts === null ? {} : { alerts }),
       ratelimits: limits.map((each) => ({
         name: each.name,
         async: each.async,

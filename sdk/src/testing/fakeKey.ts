@@ -41,6 +41,8 @@ export function newFakeKey(id: string, { apiId, prefix }: KeysCreateKeyRequest):
     roles: [],
     blocks: [],
     credits: null,
+    metered: false,
+    alerts: null,
     limits: [],
   };
 }

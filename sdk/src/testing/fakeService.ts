@@ -105,8 +105,8 @@ export class FakeService {
   #create(fields: KeysCreateKeyRequest): { keyId: string; key: string } {
     const key = newFakeKey(this.#newId('key'), fields);
     this.#check(key, fields);
-    this.#setFields(key, fields);
     changeCounters(this.#ledger, key, fields, this.#nowMs());
+    this.#setFields(key, fields);
     this.#keys.set(key.id, key);
     return { keyId: key.id, key: this.#newSecret(key) };
   }

@@ -23,13 +23,23 @@ export declare const ERROR_STATUS: {
 export declare const VERDICT_STATUS: {
   readonly VALID: 200;
   readonly NOT_FOUND: 401;
+  readonly FORBIDDEN: 403;
   readonly DISABLED: 401;
   readonly EXPIRED: 401;
-  readonly FORBIDDEN: 403;
   readonly INSUFFICIENT_PERMISSIONS: 403;
   readonly RATE_LIMITED: 429;
   readonly USAGE_EXCEEDED: 429;
   readonly UNAVAILABLE: 503;
+};
+/** What the caller of a protected route is told. */
+export declare const VERDICT_TOLD: {
+  readonly NOT_FOUND: 'The API key is missing or unknown.';
+  readonly FORBIDDEN: 'The API key may not be used here.';
+  readonly DISABLED: 'The API key is disabled.';
+  readonly EXPIRED: 'The API key has expired.';
+  readonly INSUFFICIENT_PERMISSIONS: 'The API key lacks a permission that this request needs.';
+  readonly RATE_LIMITED: 'The API key has reached its rate limit.';
+  readonly USAGE_EXCEEDED: 'The API key has no credits left for this request.';
 };
 /** Limits that RateLimit-Policy names. */
 export declare const MAX_SHOWN_POLICIES = 8;

@@ -1,3 +1,4 @@
+import { countField, SHOWN_VERDICTS } from '../../core/verdictCodes.ts';
 import { showTime, table, visible } from './show.ts';
 
 /** A row of `analytics.getVerifications`. */
@@ -33,16 +34,7 @@ export interface Look {
   readonly topKeys: readonly (CountedRow & { readonly api: string })[];
 }
 
-const OUTCOMES = [
-  ['valid', 'VALID'],
-  ['rateLimited', 'RATE_LIMITED'],
-  ['usageExceeded', 'USAGE_EXCEEDED'],
-  ['expired', 'EXPIRED'],
-  ['disabled', 'DISABLED'],
-  ['insufficientPermissions', 'INSUFFICIENT_PERMISSIONS'],
-  ['forbidden', 'FORBIDDEN'],
-  ['notFound', 'NOT_FOUND'],
-] as const;
+const OUTCOMES = SHOWN_VERDICTS.map((code) => [countField(code), code] as const);
 const BARS = ' ▁▂▃▄▅▆▇█';
 
 /** One screen. `height` lines at most. */

@@ -1,4 +1,4 @@
-import type { VerdictCode } from '../../core/verdictCodes.ts';
+import { countField, VERDICT_CODES } from '../../core/verdictCodes.ts';
 import { type Static, Type } from 'typebox';
 
 import { MAX_TAG_LENGTH } from '../../core/bounds.ts';
@@ -9,8 +9,9 @@ import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analytics/timeRange.ts
 import { defineRoute } from './route.ts';
 import {
   asList,
-  countOf,
+  countsOf,
   creditsOf,
+  exampleCounts,
   oneOrMany,
   PeriodFields,
   periodIssues,
@@ -26,21 +27,20 @@ import { ExternalId, Id, strict, Text, Whole, words } from '../../model/schema/s
 /** The largest number of keys, and of tags, in one request. */
 const MAX_FILTERED = 100;
 
-const COLUMNS = {
-  valid: 'VALID',
-  notFound: 'NOT_FOUND',
-  forbidden: 'FORBIDDEN',
-  usageExceeded: 'USAGE_EXCEEDED',
-  rateLimited: 'RATE_LIMITED',
-  disabled: 'DISABLED',
-  insufficientPermissions: 'INSUFFICIENT_PERMISSIONS',
-  expired: 'EXPIRED',
-} as const satisfies Record<string, VerdictCode>;
-
-type Column = keyof typeof COLUMNS;
+/** The code of each field with a count. */
+const CODES = new Map(VERDICT_CODES.map((code) => [countField(code), code]));
 
 /** The client library knows the code `unauthorized`. No verification has it here. */
-const ORDERS = ['time', ...(Object.keys(COLUMNS) as Column[]), 'unauthorized', 'total', 'credits'] as const;
+const ORDERS = ['time', ...CODES.keys(), 'unauthorized', 'total', 'credits'];
+
+const EXAMPLES = { VALID: 4200, RATE_LIMITED: 17, USAGE_EXCEEDED: 3, EXPIRED: 2, NOT_FOUND: 1 };
+const EXAMPLE_ROW = {
+  time: EXAMPLE.midnight,
+  ...exampleCounts(VERDICT_CODES, EXAMPLES),
+  unauthorized: 0,
+  total: 4223,
+  credits: 4200,
+};
 
 const Tag = words(1, MAX_TAG_LENGTH);
 const Group = component(
@@ -101,14 +101,7 @@ const RowObject = component(
       'When the minute, hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time.',
       EXAMPLE.midnight,
     ),
-    valid: countOf('VALID', 4200),
-    notFound: countOf('NOT_FOUND', 1),
-    forbidden: countOf('FORBIDDEN', 0),
-    usageExceeded: countOf('USAGE_EXCEEDED', 3),
-    rateLimited: countOf('RATE_LIMITED', 17),
-    disabled: countOf('DISABLED', 0),
-    insufficientPermissions: countOf('INSUFFICIENT_PERMISSIONS', 0),
-    expired: countOf('EXPIRED', 2),
+    ...countsOf(VERDICT_CODES, EXAMPLES),
     unauthorized: field(Whole, 'Always 0. Older programs read it.', 0),
     total: field(Whole, 'How many verifications there were, whatever their verdict.', 4223),
     credits: creditsOf(4200),
@@ -137,20 +130,7 @@ const RowObject = component(
     ),
   }),
   'How many verifications there were with each verdict, and the credits that they took.',
-  {
-    time: EXAMPLE.midnight,
-    valid: 4200,
-    notFound: 1,
-    forbidden: 0,
-    usageExceeded: 3,
-    rateLimited: 17,
-    unauthorized: 0,
-    disabled: 0,
-    insufficientPermissions: 0,
-    expired: 2,
-    total: 4223,
-    credits: 4200,
-  },
+  EXAMPLE_ROW,
 );
 
 export const getVerifications = defineRoute({
@@ -170,22 +150,7 @@ export const getVerifications = defineRoute({
   response: listOf(RowObject, 'One row for each group.'),
   example: {
     request: { apiId: 'api_1Jm8ZtXg3kPp5FhJ9sQw2R', groupBy: ['day'], start: 1783036800000, end: 1783123200000 },
-    response: [
-      {
-        time: 1783036800000,
-        valid: 4200,
-        notFound: 1,
-        forbidden: 0,
-        usageExceeded: 3,
-        rateLimited: 17,
-        unauthorized: 0,
-        disabled: 0,
-        insufficientPermissions: 0,
-        expired: 2,
-        total: 4223,
-        credits: 4200,
-      },
-    ],
+    response: [EXAMPLE_ROW],
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, body) {
@@ -217,15 +182,14 @@ function toQuery(body: Static<typeof Request>): VerificationsQuery {
   };
 }
 
-function toOrder(orderBy: (typeof ORDERS)[number], order: 'asc' | 'desc'): VerificationsQuery['order'] {
-  // It is 0 in all rows, so there is nothing to sort.
-  if (orderBy === 'unauthorized') return null;
-  const by = orderBy === 'time' || orderBy === 'total' || orderBy === 'credits' ? orderBy : COLUMNS[orderBy];
-  return { by, isDescending: order === 'desc' };
+function toOrder(orderBy: string, order: 'asc' | 'desc'): VerificationsQuery['order'] {
+  const by = orderBy === 'time' || orderBy === 'total' || orderBy === 'credits' ? orderBy : CODES.get(orderBy);
+  // `unauthorized` is 0 in all rows, so there is nothing to sort.
+  return by === undefined ? null : { by, isDescending: order === 'desc' };
 }
 
 function toRowObject({ timeMs, keyId, identity, tag, tags, counts, total, credits }: VerificationRow): object {
-  const columns = Object.entries(COLUMNS).map(([name, code]) => [name, counts[code]] as const);
+  const columns = [...CODES].map(([name, code]) => [name, counts[code]] as const);
   return {
     ...(timeMs === undefined ? {} : { time: timeMs }),
     ...Object.fromEntries(columns),

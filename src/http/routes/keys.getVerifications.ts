@@ -1,11 +1,13 @@
+import { countField, VERDICT_CODES } from '../../core/verdictCodes.ts';
 import { type Static, Type } from 'typebox';
 
 import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
 import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
 import { defineRoute } from './route.ts';
 import {
-  countOf,
+  countsOf,
   creditsOf,
+  exampleCounts,
   PeriodFields,
   periodIssues,
   REFUSAL_COLUMNS,
@@ -28,15 +30,13 @@ const Request = strict({
   granularity: optional(Type.Enum(['day', 'hour']), 'What each row stands for. `day` when absent.', 'hour'),
 });
 
+/** A key that is not found has no row. */
+const REFUSALS = VERDICT_CODES.filter((code) => code !== 'VALID' && code !== 'NOT_FOUND');
+
 const ROW_EXAMPLE = {
   time: EXAMPLE.midnight,
   success: 120,
-  rateLimited: 4,
-  usageExceeded: 0,
-  forbidden: 0,
-  disabled: 0,
-  expired: 0,
-  insufficientPermissions: 0,
+  ...exampleCounts(REFUSALS, { RATE_LIMITED: 4 }),
   credits: 120,
 };
 
@@ -44,13 +44,8 @@ const RowObject = component(
   'KeyVerificationCounts',
   strict({
     time: field(Whole, 'When the day or hour (UTC) begins, in unix milliseconds.', ROW_EXAMPLE.time),
-    success: countOf('VALID', ROW_EXAMPLE.success),
-    rateLimited: countOf('RATE_LIMITED', ROW_EXAMPLE.rateLimited),
-    usageExceeded: countOf('USAGE_EXCEEDED', 0),
-    forbidden: countOf('FORBIDDEN', 0),
-    disabled: countOf('DISABLED', 0),
-    expired: countOf('EXPIRED', 0),
-    insufficientPermissions: countOf('INSUFFICIENT_PERMISSIONS', 0),
+    success: field(Whole, 'How many verifications were valid.', ROW_EXAMPLE.success),
+    ...countsOf(REFUSALS, { RATE_LIMITED: 4 }),
     credits: creditsOf(ROW_EXAMPLE.credits),
   }),
   'How many verifications of a key there were with each verdict, and the credits that they took.',
@@ -97,12 +92,7 @@ function toVerification({ timeMs = 0, counts, credits }: VerificationRow): objec
   return {
     time: timeMs,
     success: counts.VALID,
-    rateLimited: counts.RATE_LIMITED,
-    usageExceeded: counts.USAGE_EXCEEDED,
-    forbidden: counts.FORBIDDEN,
-    disabled: counts.DISABLED,
-    expired: counts.EXPIRED,
-    insufficientPermissions: counts.INSUFFICIENT_PERMISSIONS,
+    ...Object.fromEntries(REFUSALS.map((code) => [countField(code), counts[code]])),
     credits,
   };
 }

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
-import type { VerdictCode } from '../../core/verdictCodes.ts';
+import { countField, SHOWN_VERDICTS, type VerdictCode, VERDICTS } from '../../core/verdictCodes.ts';
 import { type Period, MAX_INSTANT_MS } from '../../engine/admin/analytics/timeRange.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
@@ -23,30 +23,27 @@ export const PeriodFields = {
   ),
 };
 
-const COUNT_WORDS = {
-  VALID: 'were valid',
-  NOT_FOUND: 'answered NOT_FOUND, because there is no such key',
-  FORBIDDEN: 'answered FORBIDDEN, because of the api or the address',
-  DISABLED: 'answered DISABLED',
-  EXPIRED: 'answered EXPIRED',
-  INSUFFICIENT_PERMISSIONS: 'answered INSUFFICIENT_PERMISSIONS',
-  RATE_LIMITED: 'answered RATE_LIMITED',
-  USAGE_EXCEEDED: 'answered USAGE_EXCEEDED, because the credits did not suffice',
-} as const satisfies Record<VerdictCode, string>;
-
-/** Columns of a table on the command line, the most frequent first. */
-export const REFUSAL_COLUMNS = [
-  'rateLimited',
-  'usageExceeded',
-  'forbidden',
-  'disabled',
-  'expired',
-  'insufficientPermissions',
-] as const;
+/** Columns of a table on the command line: what was refused, the most frequent first. */
+export const REFUSAL_COLUMNS = SHOWN_VERDICTS.filter((code) => code !== 'VALID' && code !== 'NOT_FOUND').map(
+  countField,
+);
 
 /** How many verifications had this verdict. */
-export function countOf(code: VerdictCode, example: number) {
-  return field(Whole, `How many verifications ${COUNT_WORDS[code]}.`, example);
+function countOf(code: VerdictCode, example: number) {
+  const words = code === 'VALID' ? 'were valid' : `answered ${code}, because ${VERDICTS[code].means}`;
+  return field(Whole, `How many verifications ${words}.`, example);
+}
+
+/** A count for each of these verdicts, under the name of its field. */
+export function countsOf(codes: readonly VerdictCode[], examples: CountExamples) {
+  return Object.fromEntries(codes.map((code) => [countField(code), countOf(code, examples[code] ?? 0)]));
+}
+
+type CountExamples = Partial<Record<VerdictCode, number>>;
+
+/** The same as an example. */
+export function exampleCounts(codes: readonly VerdictCode[], examples: CountExamples): Record<string, number> {
+  return Object.fromEntries(codes.map((code) => [countField(code), examples[code] ?? 0]));
 }
 
 /** The credits that the verifications of a row took. */

@@ -9,7 +9,7 @@ import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 export const EventTypeName = component(
   'EventType',
   Type.Enum([...EVENT_TYPE_NAMES]),
-  `What happened. ${EVENT_TYPE_NAMES.map((name) => `\`${name}\`: ${EVENT_TYPES[name]}`).join(' ')}`,
+  `What happened. ${EVENT_TYPE_NAMES.map((name) => `\`${name}\`: ${EVENT_TYPES[name].when}`).join(' ')}`,
   'key.created',
 );
 

@@ -1,21 +1,16 @@
-import type { VerdictCode } from '../../core/verdictCodes.ts';
+import { type VerdictCode, VERDICTS } from '../../core/verdictCodes.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
 
 /**
- * The one table from a verdict to the HTTP status that the caller of a protected route gets. UNAVAILABLE: there is no verdict.
+ * The HTTP status that the caller of a protected route gets for each verdict. UNAVAILABLE: there is no verdict.
  * keys.verifyKey does not use it: there every verdict is 200.
  */
 export const VERDICT_STATUS = {
-  VALID: 200,
-  NOT_FOUND: 401,
-  DISABLED: 401,
-  EXPIRED: 401,
-  FORBIDDEN: 403,
-  INSUFFICIENT_PERMISSIONS: 403,
-  RATE_LIMITED: 429,
-  USAGE_EXCEEDED: 429,
+  ...(Object.fromEntries(Object.entries(VERDICTS).map(([code, { status }]) => [code, status])) as {
+    readonly [C in VerdictCode]: (typeof VERDICTS)[C]['status'];
+  }),
   UNAVAILABLE: 503,
-} as const satisfies Readonly<Record<VerdictCode | 'UNAVAILABLE', number>>;
+} as const;
 
 /**
  * Whether a refused request can pass later, when nothing but time has changed. Many clients repeat every 429: without this they would

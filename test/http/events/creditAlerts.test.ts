@@ -52,6 +52,12 @@ test('a threshold needs credits, and is at most the balance', async () => {
     ['/v1/keys.createKeys', { keys: [{ apiId, alerts, remaining: 5 }] }, above(5, 6)],
     ['/v1/keys.updateKey', { keyId, alerts: { creditsBelow: 5 } }, above(4, 5)],
     ['/v1/keys.updateKey', { keyId, alerts, remaining: 5 }, above(5, 6)],
+    // A refill that is set with it has refilled nothing yet.
+    [
+      '/v1/keys.updateKey',
+      { keyId, refill: { interval: 'daily', amount: 9 }, alerts: { creditsBelow: 5 } },
+      above(4, 5),
+    ],
     ['/v1/keys.updateKey', { keyId: plain.keyId, alerts }, none],
     ['/v1/keys.createKey', { apiId, alerts, metered: true }, none],
     ['/v1/keys.updateKey', { keyId: metered.keyId, alerts }, none],

@@ -2,11 +2,11 @@ import type { IdentityDetails } from '../../../sdk/src/generated/api.ts';
 import { keystile, may } from '../../client.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
-import { limitsField, refillField } from '../../ui/edit/counterFields.tsx';
+import { alertsField, limitsField, meteredField, refillField } from '../../ui/edit/counterFields.tsx';
 import { lineField, metaField, numberField } from '../../ui/edit/fields.tsx';
 import { DialogButton } from '../../ui/form.tsx';
 import { LimitGauges } from '../../ui/gauge.tsx';
-import { Badge, Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
+import { alertWords, Badge, Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
 import { ToggleButton } from '../../ui/toggle.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { AssignPlan } from '../assignPlan.tsx';
@@ -49,6 +49,8 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                 </>,
               ],
               ['Plan', value.plan !== undefined && <bdi>{value.plan.name}</bdi>],
+              ['Pay as you go', value.metered === true && 'yes: what is spent is counted, without a balance'],
+              ['Warnings', alertWords(value.alerts)],
             ]}
           />
           {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
@@ -66,12 +68,14 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
   );
 }
 
-function fieldsOf({ remaining }: IdentityDetails): readonly EditedField<IdentityDetails>[] {
+function fieldsOf(customer: IdentityDetails): readonly EditedField<IdentityDetails>[] {
   return [
     lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
     numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.', min: 0 }, ({ maxKeys }) => maxKeys),
     // A refill needs credits.
-    ...(remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),
+    ...(customer.remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),
+    meteredField(),
+    alertsField(customer.remaining !== undefined),
     limitsField({ name: 'ratelimits', label: 'Limits that its keys share' }, ({ ratelimits }) => ratelimits),
     metaField(),
   ];

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Api, KeysCreateKeyRequest } from '../../../sdk/src/generated/api.ts';
 import { keystile, may } from '../../client.ts';
 import { hrefOf, query } from '../../router.ts';
-import { refillField } from '../../ui/edit/counterFields.tsx';
+import { meteredField, refillField } from '../../ui/edit/counterFields.tsx';
 import { CreateForm } from '../../ui/edit/createForm.tsx';
 import type { EditedField } from '../../ui/edit/editForm.tsx';
 import { choiceField, lineField, metaField, numberField, timeField } from '../../ui/edit/fields.tsx';
@@ -48,6 +48,7 @@ function NoApi() {
 interface New {
   readonly apiId: string;
   readonly meta: object;
+  readonly metered?: boolean;
 }
 
 const TEXTS: readonly EditedField<New>[] = [
@@ -73,6 +74,7 @@ const COUNTERS: readonly EditedField<New>[] = [
     nothing,
   ),
   refillField(nothing),
+  meteredField(),
   {
     name: LIMITS.name,
     label: LIMITS.label,

@@ -2,7 +2,7 @@ import type { KeyDetails, SharedRatelimit } from '../../../sdk/src/generated/api
 import { keystile, may } from '../../client.ts';
 import { DialogButton } from '../../ui/form.tsx';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
-import { limitsField, limitsOf, refillField } from '../../ui/edit/counterFields.tsx';
+import { alertsField, limitsField, limitsOf, meteredField, refillField } from '../../ui/edit/counterFields.tsx';
 import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
 import { useNewCustomer } from './newCustomer.tsx';
 
@@ -43,7 +43,7 @@ const PERMISSIONS = linesField<KeyDetails>(
   byName,
 );
 
-function fieldsOf({ remaining }: KeyDetails): readonly EditedField<KeyDetails>[] {
+function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
   return [
     lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
     lineField(
@@ -52,7 +52,9 @@ function fieldsOf({ remaining }: KeyDetails): readonly EditedField<KeyDetails>[]
     ),
     timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, ({ expires }) => expires),
     // A refill needs credits.
-    ...(remaining === undefined ? [] : [refillField<KeyDetails>(({ refill }) => refill)]),
+    ...(key.remaining === undefined ? [] : [refillField<KeyDetails>(({ refill }) => refill)]),
+    meteredField(),
+    alertsField(key.remaining !== undefined),
     LIMITS,
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key') ? [ROLES] : []),
     ...(may('rbac.add_permission_to_key') && may('rbac.remove_permission_from_key') ? [PERMISSIONS] : []),

@@ -8,7 +8,7 @@ import { customerPath, hrefOf } from '../../router.ts';
 import { Legend, StackedChart } from '../../ui/chart.tsx';
 import { Form } from '../../ui/form.tsx';
 import { LimitGauges, type UsedLimit } from '../../ui/gauge.tsx';
-import { Ago, Copyable, Facts, Showing, Time } from '../../ui/show.tsx';
+import { Ago, alertWords, Copyable, Facts, Showing, Time } from '../../ui/show.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { ChangesOf } from '../audit.tsx';
 import { Meta } from '../meta.tsx';
@@ -85,6 +85,8 @@ function KeyFacts({ of: key }: { readonly of: KeyDetails }) {
         ['Created', <Time at={key.createdAt} />],
         ['Last used', key.lastUsedAt === undefined ? 'never' : <Ago at={key.lastUsedAt} />],
         ['Expires', key.expires !== undefined && <Ago at={key.expires} />],
+        ['Pay as you go', key.metered === true && 'yes: what is spent is counted, without a balance'],
+        ['Warnings', alertWords(key.alerts)],
         ['Environment', key.environment !== undefined && <bdi>{key.environment}</bdi>],
         ['Roles', key.roles.length > 0 && <bdi>{key.roles.join(', ')}</bdi>],
         ['Permissions', key.permissions.length > 0 && <bdi>{key.permissions.join(', ')}</bdi>],

@@ -2,7 +2,7 @@ import type { Plan } from '../../../sdk/src/generated/api.ts';
 import { allOf } from '../../allOf.ts';
 import { keystile, may } from '../../client.ts';
 import type { EditedField } from '../../ui/edit/editForm.tsx';
-import { limitsField, refillField } from '../../ui/edit/counterFields.tsx';
+import { alertsField, limitsField, refillField } from '../../ui/edit/counterFields.tsx';
 import { lineField, linesField, metaField, numberField } from '../../ui/edit/fields.tsx';
 import { type Loaded, useLoaded } from '../../ui/useLoaded.ts';
 
@@ -59,6 +59,7 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
           refillField<Plan>(({ refill }) => refill),
         ]
       : []),
+    alertsField(hasCredits),
     limitsField({ name: 'ratelimits', label: 'Limits of each customer' }, ({ ratelimits }) => ratelimits),
     numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.' }, ({ maxKeys }) => maxKeys),
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key')

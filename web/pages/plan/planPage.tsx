@@ -3,7 +3,7 @@ import { keystile, may } from '../../client.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { EditForm } from '../../ui/edit/editForm.tsx';
 import { DeleteButton, DialogButton } from '../../ui/form.tsx';
-import { Copyable, Count, Facts, limitWords, refillWords, Showing } from '../../ui/show.tsx';
+import { alertWords, Copyable, Count, Facts, limitWords, refillWords, Showing } from '../../ui/show.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
 import { ChangesOf } from '../audit.tsx';
 import { Meta } from '../meta.tsx';
@@ -27,7 +27,8 @@ export function PlanPage({ id: planId }: { readonly id: string }) {
               ['Id', <Copyable label="the id" text={value.id} />],
               ['Holders', <Count of={value.holders} />],
               ['Credits', value.remaining !== undefined && <Count of={value.remaining} />],
-              ['Counted without a balance', value.metered === true && 'yes'],
+              ['Pay as you go', value.metered === true && 'yes: what is spent is counted, without a balance'],
+              ['Warnings', alertWords(value.alerts)],
               ['Refill', refillWords(value.refill)],
               ['Limits', value.ratelimits.length > 0 && <bdi>{limitWords(value.ratelimits)}</bdi>],
               ['Most keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],

@@ -1,6 +1,8 @@
-import type { Refill, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
-import { limitWords, refillWords } from '../show.tsx';
+import type { Alerts, Refill, SharedRatelimit } from '../../../sdk/src/generated/api.ts';
+import { alertWords, limitWords, refillWords } from '../show.tsx';
+import { AlertsInput } from './alertsInput.tsx';
 import type { EditedField } from './editForm.tsx';
+import { flagField } from './fields.tsx';
 import { LimitsInput } from './limitsInput.tsx';
 import { RefillInput } from './refillInput.tsx';
 
@@ -63,4 +65,44 @@ function refillText(refill: Refill | undefined): string {
 
 function refillOf(text: string): Refill | undefined {
   return text === '' ? undefined : (JSON.parse(text) as Refill);
+}
+
+interface Metered {
+  readonly metered?: boolean | undefined;
+}
+
+/** What is spent is counted without a balance. */
+export function meteredField<Of extends Metered>(): EditedField<Of> {
+  return flagField<Of>(
+    {
+      name: 'metered',
+      label: 'Pay as you go',
+      words: ['yes: what is spent is counted, without a balance', 'no'],
+      hint: 'It ends a balance that there is.',
+    },
+    ({ metered }) => metered === true,
+  );
+}
+
+interface Alerting {
+  readonly alerts?: Alerts | undefined;
+}
+
+/** When events warn. A field that is emptied is removed. `ofCredits`: there are credits that can run low. */
+export function alertsField<Of extends Alerting>(ofCredits: boolean): EditedField<Of> {
+  return {
+    name: 'alerts',
+    label: 'Warnings by event',
+    text: ({ alerts }) => (alerts === undefined ? '' : JSON.stringify(alerts)),
+    inWords: (text) => alertWords(alertsOf(text)),
+    input: (text) => <AlertsInput text={text} ofCredits={ofCredits} />,
+    toPatch(text) {
+      const { creditsBelow = null, expiresWithinMs = null } = alertsOf(text) ?? {};
+      return { alerts: text === '' ? null : { creditsBelow, expiresWithinMs } };
+    },
+  };
+}
+
+function alertsOf(text: string): Alerts | undefined {
+  return text === '' ? undefined : (JSON.parse(text) as Alerts);
 }

@@ -38,6 +38,13 @@ class Refill(_RequiredRefill, total=False):
     max: int
 
 
+class Alerts(TypedDict, total=False):
+    """When an event tells in advance: how long before a key expires, and below which balance. None removes one."""
+
+    expiresWithinMs: int | None
+    creditsBelow: int | None
+
+
 class NewKey(TypedDict, total=False):
     """The fields of a new key, beside its api."""
 
@@ -51,8 +58,11 @@ class NewKey(TypedDict, total=False):
     roles: Sequence[str]
     permissions: Sequence[str]
     expires: int
+    metered: bool
+    """True: what is spent is counted exactly, without a balance."""
     remaining: int
     refill: Refill
+    alerts: Alerts
     ratelimit: RatelimitFields
     ratelimits: Sequence[NamedRatelimit]
     ip_allowlist: Sequence[str]
@@ -78,8 +88,10 @@ class KeyChanges(TypedDict, total=False):
     roles: Sequence[Assigned] | None
     permissions: Sequence[Assigned] | None
     expires: int | None
+    metered: bool
     remaining: int | None
     refill: Refill | None
+    alerts: Alerts | None
     ratelimit: RatelimitFields | None
     ratelimits: Sequence[NamedRatelimit] | None
     ip_allowlist: Sequence[str] | None
@@ -102,8 +114,10 @@ class NewIdentity(TypedDict, total=False):
     max_keys: int
     """How many keys it may have. Any number when absent."""
     ratelimits: Sequence[SharedRatelimit]
+    metered: bool
     remaining: int
     refill: Refill
+    alerts: Alerts
 
 
 class IdentityChanges(TypedDict, total=False):
@@ -114,8 +128,10 @@ class IdentityChanges(TypedDict, total=False):
     enabled: bool
     max_keys: int | None
     ratelimits: Sequence[SharedRatelimit] | None
+    metered: bool
     remaining: int | None
     refill: Refill | None
+    alerts: Alerts | None
 
 
 class CreatedApi(TypedDict):
@@ -181,7 +197,9 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     updatedAt: int
     expires: int
     remaining: int
+    metered: bool
     refill: RefillState
+    alerts: Alerts
     ratelimit: RatelimitFields
     ratelimits: Sequence[NamedRatelimit]
     environment: str
@@ -204,4 +222,6 @@ class IdentityRecord(_RequiredIdentityRecord, total=False):
     keys: int
     """How many keys it has. Only `get` says it."""
     remaining: int
+    metered: bool
     refill: RefillState
+    alerts: Alerts

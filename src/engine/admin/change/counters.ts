@@ -12,6 +12,7 @@ import {
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
+  meteredHasNoBalance,
 } from '../../../core/counterPatch.ts';
 
 /** The credits and limits of a key or an identity. The record holds the rules, the ledger the numbers. */
@@ -153,7 +154,7 @@ function patchMetered(
 ): { credits: CreditsRecord | null; accounts: AccountChange[] } {
   const plan = context.plan ?? null;
   if (patch.metered && (patch.remaining != null || patch.refill)) {
-    throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+    throw meteredHasNoBalance();
   }
   const stays = credits?.metered && patch.metered !== false && patch.remaining == null;
   if (stays && patch.refill) throw refillNeedsCredits();

@@ -118,7 +118,8 @@ export class IdentityAdmin {
       const { counters, accounts } = patchCounters(before, patch, context);
       await requireBalance(this.#context, patch, {
         id: before.id,
-        credits: heldCredits(counters.credits, plan),
+        before: heldCredits(before.credits, plan),
+        after: heldCredits(counters.credits, plan),
       });
       const after: IdentityRecord = { ...patched(before, patch), ...counters, updatedAtMs: context.nowMs };
       const entry = auditEntry(actor, {

@@ -113,7 +113,8 @@ export class KeyAdmin {
       draft.accounts.push(...accounts);
       await requireBalance(this.#context, patch, {
         id: before.id,
-        credits: heldCredits(counters.credits, plan),
+        before: heldCredits(before.credits, plan),
+        after: heldCredits(counters.credits, plan),
       });
       const key: KeyRecord = {
         ...patched(before, patch),

@@ -6,6 +6,7 @@ import {
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
+  meteredHasNoBalance,
 } from '../../../core/counterPatch.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
@@ -160,7 +161,7 @@ export class PlanAdmin {
 
   async #patched(draft: Draft, actor: Actor, before: PlanRecord, patch: PlanPatch): Promise<PlanRecord> {
     if (before.metered && (before.remaining !== null || patch.refill)) {
-      throw new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+      throw meteredHasNoBalance();
     }
     if (patch.refill && before.remaining === null) throw refillNeedsCredits();
     requireThreshold(patch.alerts, before.remaining);

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
+import { VERDICT_CODES, VERDICTS } from '../../../core/verdictCodes.ts';
 import { component, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { KeyId, RequestId } from '../schema/idFields.ts';
@@ -11,10 +11,12 @@ import { Flag, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Texts = Type.Array(Text);
 
+const MEANINGS = VERDICT_CODES.map((code) => `\`${code}\`: ${VERDICTS[code].means}.`);
+
 const Code = component(
   'VerdictCode',
-  Type.Enum(VERDICT_CODES),
-  'The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits.',
+  Type.Enum([...VERDICT_CODES]),
+  `The outcome of a verification. ${MEANINGS.join(' ')} Only \`VALID\` takes credits and counts against limits.`,
   'VALID',
 );
 
