@@ -47,7 +47,8 @@ type Refill struct {
 	Max  *int64 `json:"max,omitempty"`
 }
 
-// Alerts says when events tell in advance. A field that is zero is that of the identity or the plan.
+// Alerts says when events tell in advance. A field that is zero is not set: it is that of the identity or the plan, and an update leaves it as it
+// is. Clear removes both.
 type Alerts struct {
 	// ExpiresWithinMs is how long before its expiry key.expiring tells of a key, in milliseconds.
 	ExpiresWithinMs int64 `json:"expiresWithinMs,omitempty"`

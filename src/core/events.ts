@@ -52,7 +52,7 @@ export const EVENT_TYPES = {
   'plan.updated': { when: 'A plan was changed for all its holders.', actions: ['plan.update'] },
   'webhook.paused': { when: 'A webhook is paused, because its target failed for three days.', actions: [] },
   'webhook.test': {
-    when: 'webhooks.sendTest was called. Only the webhook that it names gets this event.',
+    when: '`webhooks.sendTest` was called. Only the webhook that it names gets this event.',
     actions: [],
   },
 } as const satisfies Readonly<Record<string, EventFacts>>;

@@ -37,14 +37,14 @@ export const VERDICTS = {
   },
   EXPIRED: {
     status: 401,
-    means: 'its time is over',
+    means: 'the time of the key is over',
     told: 'The API key has expired.',
     label: 'Expired',
     color: 'violet',
   },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,
-    means: 'it lacks a permission that the request asks for',
+    means: 'the key lacks a permission that the request asks for',
     told: 'The API key lacks a permission that this request needs.',
     label: 'Lacks permissions',
     color: 'blue',

@@ -46,7 +46,7 @@ export const KEYS = recordTable('keys', {
   expiresAtMs: expiryField,
   credits: creditsField,
   limits: limitsField,
-  ipAllowlist: texts('ip_allowlist', 'ipAllowlist'),
+  ipAllowlist: texts('ip_allowlist'),
   ...ON_PLAN,
   /** null = those of its identity, or of the plan of that. */
   alerts: alertsField,

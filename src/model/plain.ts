@@ -36,16 +36,18 @@ interface LineFacts {
   /** What else a person who sets it should know. */
   readonly more?: string;
   readonly example: string;
+  /** The step that brings its column. */
+  readonly step?: number;
 }
 
 /** A line of text. */
-export function line(column: string, { words: what, min, max, more, example }: LineFacts) {
+export function line(column: string, { words: what, min, max, more, example, step = 1 }: LineFacts) {
   const schema = words(min, max);
   const [length, asNone, orEmpty] =
     min === 0 ? [`at most ${max}`, ' An empty text counts as absent.', ' or an empty text'] : [`1 to ${max}`, '', ''];
   const description = `${what}, ${length} characters.${more === undefined ? '' : ` ${more}`}`;
   return {
-    stored: optionalText(column),
+    stored: optionalText(column, { step }),
     created: optional(schema, `${description}${asNone}`, example),
     changed: optional(orNull(schema), `${description} null${orEmpty} removes it. ${STAYS}`, example),
     shown: optional(Text, `${what}. Absent when none is set.`, example),

@@ -17,6 +17,11 @@ export interface Column {
   readonly constraint: '' | ' PRIMARY KEY' | ' UNIQUE' | ' DEFAULT 0';
   /** It is written for an index, and never read. */
   readonly isOnlyIndexed: boolean;
+  /**
+   * The step that brings it. 1 makes the table, and is never added to once it was released. A later one is added by a migration, so it may
+   * be null or has a default.
+   */
+  readonly step: number;
 }
 
 /** A field that is stored. */
@@ -30,15 +35,15 @@ export interface Stored<T> {
 
 class UnreadableRow extends Error {}
 
-/** A column that cannot be read makes its row unreadable, and no other. */
-export function requireReadable(holds: boolean, what: string): void {
-  if (!holds) throw new UnreadableRow(`${what} cannot be read`);
+/** Of a cell whose JSON is not what its field holds. The row is then unreadable, and the error names the field. */
+export function requireReadable(holds: boolean): void {
+  if (!holds) throw new UnreadableRow();
 }
 
-type ColumnFacts = Partial<Pick<Column, 'isOptional' | 'constraint' | 'isOnlyIndexed'>>;
+type ColumnFacts = Partial<Omit<Column, 'name' | 'kind'>>;
 
 export function column(name: string, kind: Column['kind'], facts: ColumnFacts = {}): Column {
-  return { name, kind, isOptional: false, constraint: '', isOnlyIndexed: false, ...facts };
+  return { name, kind, isOptional: false, constraint: '', isOnlyIndexed: false, step: 1, ...facts };
 }
 
 /** A column whose cell is the value. */
@@ -49,7 +54,8 @@ function plain<T extends Cell>(only: Column): Stored<T> {
 export const text = (name: string): Stored<string> => plain(column(name, 'text'));
 export const key = (name: string): Stored<string> => plain(column(name, 'text', { constraint: ' PRIMARY KEY' }));
 export const uniqueText = (name: string): Stored<string> => plain(column(name, 'text', { constraint: ' UNIQUE' }));
-export const optionalText = (name: string): Stored<string | null> => plain(column(name, 'text', { isOptional: true }));
+export const optionalText = (name: string, facts: ColumnFacts = {}): Stored<string | null> =>
+  plain(column(name, 'text', { isOptional: true, ...facts }));
 export const number = (name: string): Stored<number> => plain(column(name, 'number'));
 export const numberFrom0 = (name: string): Stored<number> =>
   plain(column(name, 'number', { constraint: ' DEFAULT 0' }));
@@ -60,7 +66,7 @@ export const optionalNumber = (name: string): Stored<number | null> =>
 export function flag(name: string, facts: ColumnFacts = {}): Stored<boolean> {
   return {
     columns: [column(name, 'small', facts)],
-    read: (cell) => cell !== 0 && cell !== null,
+    read: (cell) => cell === 1,
     write: (value) => [value ? 1 : 0],
   };
 }
@@ -92,11 +98,11 @@ export function list<T>(name: string, read: (text: string) => readonly T[]): Sto
   };
 }
 
-/** A list of texts as JSON, with its name for an error. */
-export function texts(name: string, what: string = name): Stored<readonly string[]> {
+/** A list of texts as JSON. */
+export function texts(name: string): Stored<readonly string[]> {
   return list(name, (cell) => {
     const found = JSON.parse(cell) as unknown;
-    requireReadable(Array.isArray(found) && found.every((entry) => typeof entry === 'string'), what);
+    requireReadable(Array.isArray(found) && found.every((entry) => typeof entry === 'string'));
     return found as string[];
   });
 }
@@ -125,13 +131,20 @@ function fieldsOf(table: { readonly fields: unknown }): (readonly [string, Store
 export function rowReader<F>(table: RecordTable<F>, prefix = ''): (row: object) => RecordOf<RecordTable<F>> {
   const fields = fieldsOf(table).map(([member, field]) => {
     const names = field.columns.filter(({ isOnlyIndexed }) => !isOnlyIndexed).map(({ name }) => `${prefix}${name}`);
-    return { member, field, first: names[0] ?? '', second: names[1] ?? '' };
+    return { member, field, first: names[0] ?? '', second: names[1] ?? '', inTable: field.columns[0]?.name ?? '' };
   });
   return (row) => {
     const cells = row as Row;
     const record: Record<string, unknown> = {};
-    for (const { member, field, first, second } of fields)
-      record[member] = field.read(cells[first] as Cell, cells[second] as Cell);
+    let reading = '';
+    try {
+      for (const { member, field, first, second, inTable } of fields) {
+        reading = inTable;
+        record[member] = field.read(cells[first] as Cell, cells[second] as Cell);
+      }
+    } catch {
+      throw new UnreadableRow(`${reading} cannot be read`);
+    }
     return record as RecordOf<RecordTable<F>>;
   };
 }
@@ -156,12 +169,27 @@ export function joinedColumns({ columns }: Pick<RecordTable, 'columns'>, alias: 
 /** How a database writes each kind of column. */
 export type ColumnTypes = Readonly<Record<Column['kind'], string>>;
 
-/** The columns of a table, for CREATE TABLE. */
+/** The columns that make a table, for CREATE TABLE. */
 export function columnsText({ columns }: Pick<RecordTable, 'columns'>, types: ColumnTypes): string {
-  return columns
-    .map(({ name, kind, isOptional, constraint }) => {
-      const isPrimary = constraint === ' PRIMARY KEY';
-      return `    ${name} ${types[kind]}${isOptional || isPrimary ? '' : ' NOT NULL'}${constraint}`;
-    })
-    .join(',\n');
+  const made = columns.filter(({ step }) => step === 1);
+  return made.map((each) => `    ${columnText(each, types)}`).join(',\n');
+}
+
+/** The statements of a migration that adds the columns of a later step. */
+export function addedText(
+  tables: readonly Pick<RecordTable, 'name' | 'columns'>[],
+  added: number,
+  types: ColumnTypes,
+): string {
+  const statements = tables.flatMap(({ name, columns }) =>
+    columns
+      .filter(({ step }) => step === added)
+      .map((each) => `ALTER TABLE ${name} ADD COLUMN ${columnText(each, types)};\n`),
+  );
+  return statements.join('');
+}
+
+function columnText({ name, kind, isOptional, constraint }: Column, types: ColumnTypes): string {
+  const isPrimary = constraint === ' PRIMARY KEY';
+  return `${name} ${types[kind]}${isOptional || isPrimary ? '' : ' NOT NULL'}${constraint}`;
 }

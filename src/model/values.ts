@@ -19,9 +19,9 @@ function isCount(value: unknown): value is number {
 }
 
 function requireRefill(refill: RefillRule): void {
-  requireReadable(isCount(refill.amount) && (refill.max === null || isCount(refill.max)), 'refill');
-  requireReadable(REFILL_INTERVALS.includes(refill.interval), 'refill interval');
-  requireReadable(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'), 'refill');
+  requireReadable(isCount(refill.amount) && (refill.max === null || isCount(refill.max)));
+  requireReadable(REFILL_INTERVALS.includes(refill.interval));
+  requireReadable(isKnownZone(refill.timezone) && (refill.mode === 'restore' || refill.mode === 'add'));
 }
 
 /** Time zones that were checked and exist. Asking the calendar takes longer than reading the rest of a key. */
@@ -36,7 +36,7 @@ function isKnownZone(zone: unknown): boolean {
 export function readCredits(cell: Cell): CreditsRecord | null {
   if (cell === null) return null;
   const credits = JSON.parse(String(cell)) as CreditsRecord;
-  requireReadable(isCount(credits.account), 'credits');
+  requireReadable(isCount(credits.account));
   if (credits.refill !== null) requireRefill(credits.refill);
   return credits;
 }
@@ -54,7 +54,7 @@ export const creditsField: Stored<CreditsRecord | null> = {
 export function readPlanMove(cell: Cell): PlanMove | null {
   if (cell === null) return null;
   const move = JSON.parse(String(cell)) as PlanMove;
-  requireReadable(isCount(move.atMs) && PLAN_BALANCES.includes(move.balance), 'plan move');
+  requireReadable(isCount(move.atMs) && PLAN_BALANCES.includes(move.balance));
   return move;
 }
 
@@ -87,28 +87,28 @@ export const alertsField: Stored<Alerts | null> = {
 
 export const limitsField = list('limits', (cell) => {
   const limits = JSON.parse(cell) as LimitRecord[];
-  requireReadable(Array.isArray(limits), 'limits');
+  requireReadable(Array.isArray(limits));
   for (const limit of limits) {
-    requireReadable(typeof limit.name === 'string' && isCount(limit.limit) && isCount(limit.durationMs), 'limits');
-    requireReadable(limit.durationMs > 0 && (limit.async ? limit.account === null : isCount(limit.account)), 'limits');
+    requireReadable(typeof limit.name === 'string' && isCount(limit.limit) && isCount(limit.durationMs));
+    requireReadable(limit.durationMs > 0 && (limit.async ? limit.account === null : isCount(limit.account)));
   }
   return limits;
 });
 
 export const planLimitsField = list('limits', (cell) => {
   const limits = JSON.parse(cell) as PlanLimit[];
-  requireReadable(Array.isArray(limits), 'limits');
+  requireReadable(Array.isArray(limits));
   for (const { name, limit, durationMs } of limits)
-    requireReadable(typeof name === 'string' && isCount(limit) && isCount(durationMs) && durationMs > 0, 'limits');
+    requireReadable(typeof name === 'string' && isCount(limit) && isCount(durationMs) && durationMs > 0);
   return limits;
 });
 
 /** The rules that a plan has had. */
 export const refillsField = json('refills', (cell): readonly RefillVersion[] => {
   const versions = JSON.parse(cell) as RefillVersion[];
-  requireReadable(Array.isArray(versions) && versions.length > 0, 'refills');
+  requireReadable(Array.isArray(versions) && versions.length > 0);
   for (const { fromMs, rule } of versions) {
-    requireReadable(isCount(fromMs), 'refills');
+    requireReadable(isCount(fromMs));
     if (rule !== null) requireRefill(rule);
   }
   return versions;
@@ -120,7 +120,7 @@ export const metaField: Stored<string | null> = {
   read(cell) {
     if (cell === null) return null;
     const value = JSON.parse(String(cell)) as unknown;
-    requireReadable(typeof value === 'object' && value !== null && !Array.isArray(value), 'meta');
+    requireReadable(typeof value === 'object' && value !== null && !Array.isArray(value));
     return String(cell);
   },
 };
@@ -129,7 +129,7 @@ export const metaField: Stored<string | null> = {
 export const expiryField: Stored<number | null> = {
   ...optionalNumber('expires_at_ms'),
   read(cell) {
-    requireReadable(cell === null || isCount(cell), 'expires');
+    requireReadable(cell === null || isCount(cell));
     return cell as number | null;
   },
 };

@@ -225,6 +225,7 @@ describe('CSV', () => {
     ],
     ['no api', 'plaintext', null, 'The header needs a column "apiId". To use one api for all rows, give --api ID.'],
     ['a typo', 'plaintext,remainning', 'api_1', 'Unknown column "remainning". Did you mean remaining?'],
+    ['a column that is none', 'plaintext,customer_no', 'api_1', 'Unknown column "customer_no".'],
     ['one twice', 'plaintext,name,name', 'api_1', 'The header has the column "name" twice. Remove one of them.'],
     ['an open quote', '"plaintext', 'api_1', 'The header cannot be read (a quote is not closed).'],
   ])('a header with %s is refused before anything is read', async (_name, text, apiId, message) => {
@@ -235,6 +236,16 @@ describe('CSV', () => {
     const failure = await failureOf(rows('csv', 'sk_live_4242424242424242,user\n'));
     expect(failure).toContain('The header has an unknown column name. The first line must name columns.');
     expect(failure).not.toContain('4242');
+    for (const key of ['correct-horse-battery-staple', 'abcdefghijklmnopqrst', 'sk_live_abcdefghij'])
+      expect(await failureOf(rows('csv', `${key},user\n`))).not.toContain(key);
+  });
+
+  test('a column for every field: also metering and alerts', async () => {
+    const found = await csv('plaintext,metered,alerts.creditsBelow,alerts.expiresWithinMs', 'a,true,5,60000', 'b,,,');
+    expect(outcomes(found)).toEqual([
+      [2, { plaintext: 'a', apiId: API, metered: true, alerts: { creditsBelow: 5, expiresWithinMs: 60_000 } }],
+      [3, { plaintext: 'b', apiId: API }],
+    ]);
   });
 });
 

@@ -5,6 +5,12 @@ import { join } from 'node:path';
 
 import { RECORD_TABLES } from '../../src/storage/postgres/schema/recordTables.ts';
 import { strangeIn, type SchemaObject, SCHEMA_COLUMNS } from '../../src/storage/sqlite/backup/compareSchema.ts';
+import { ROLES } from '../../src/model/access.ts';
+import { OVERRIDES } from '../../src/model/overrides.ts';
+import { RECORDS } from '../../src/model/records.ts';
+import { addedText, columnsText, flag, key, optionalText, recordTable, rowReader } from '../../src/model/stored.ts';
+import { MIGRATIONS as POSTGRES_MIGRATIONS } from '../../src/storage/postgres/schema/schema.ts';
+import { MIGRATIONS as SQLITE_MIGRATIONS } from '../../src/storage/sqlite/file/migrate.ts';
 import { SCHEMA } from '../../src/storage/sqlite/file/schema.ts';
 
 const FIXTURES = join(import.meta.dir, '../support/fixtures/schemas');
@@ -30,6 +36,51 @@ describe('the columns that src/model declares are those that were written by han
     expect(before.length).toBeGreaterThan(30);
     expect(statementsOf(schema).toSorted()).toEqual(before.toSorted());
   });
+});
+
+describe('columns that a later step brings', () => {
+  const table = recordTable('things', {
+    id: key('id'),
+    label: optionalText('label', { step: 2 }),
+    isOn: flag('is_on', { step: 2, constraint: ' DEFAULT 0' }),
+    later: optionalText('later', { step: 3 }),
+  });
+  const types = { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' };
+
+  test('are added to a table that exists', () => {
+    using db = new Database(':memory:');
+    db.exec(`CREATE TABLE things (${columnsText(table, types)}) STRICT`);
+    db.exec("INSERT INTO things (id) VALUES ('a')");
+    db.exec(addedText([table], 2, types));
+    db.exec(addedText([table], 3, types));
+    const row = db.query('SELECT * FROM things').get() as object;
+    expect(row).toEqual({ id: 'a', label: null, is_on: 0, later: null });
+    expect(rowReader(table)(row)).toEqual({ id: 'a', label: null, isOn: false, later: null });
+  });
+
+  test.each([
+    ['the embedded database', SQLITE_MIGRATIONS.join('\n')],
+    ['PostgreSQL', POSTGRES_MIGRATIONS.map(({ sql }) => sql).join('\n')],
+  ])('have a migration of %s', (_, migrations) => {
+    const added = RECORDS.flatMap(({ name, columns }) =>
+      columns.filter(({ step }) => step > 1).map((each) => `ALTER TABLE ${name} ADD COLUMN ${each.name} `),
+    );
+    expect(added.filter((each) => !migrations.includes(each))).toEqual([]);
+  });
+});
+
+test('a cell that is damaged is named by its column, and a flag is on only where it is 1', () => {
+  const row = { id: 'a', rights: '[]', enabled: 1 };
+  expect(() => rowReader(ROLES)({ ...row, permissions: '{"half"' })).toThrow('permissions cannot be read');
+  const readOverride = rowReader(OVERRIDES);
+  for (const [cell, isOn] of [
+    [0, false],
+    [1, true],
+    [2, false],
+    [null, false],
+    [undefined, false],
+  ] as const)
+    expect(readOverride({ async: cell }).async).toBe(isOn);
 });
 
 describe('a table with its columns in another order', () => {

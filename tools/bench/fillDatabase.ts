@@ -36,7 +36,7 @@ export async function fillDatabase(
     `'[{"name":"default","limit":1999999999,"durationMs":2592000000,"async":${shape === 'local'},"account":' || ${account} || '}]'`;
   const credits = shape === 'credits' ? `'{"account":' || i || ',"refill":null}'` : 'NULL';
   const limits = shape === 'credits' || shape === 'plain' ? 'NULL' : limit(shape === 'strict' ? 'i' : `'null'`);
-  await client.query(`INSERT INTO apis VALUES ($1, 'bench', 0)`, [API_ID]);
+  await client.query(`INSERT INTO apis (id, name, created_at_ms) VALUES ($1, 'bench', 0)`, [API_ID]);
   await client.query(
     `INSERT INTO root_keys (id, secret_digest, start, rights, created_at_ms) VALUES ('rk_1', $1, 'root', '["*"]', 0)`,
     [new Digester(null).digest(ROOT_KEY)],

@@ -410,7 +410,7 @@ export type Event = {
 /** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its identity or its plan says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `credits.low`: A balance is below `alerts.creditsBelow` of its key, identity or plan. It comes once until the balance reaches the threshold again. `credits.exhausted`: A balance is 0, or too small for a verification that was refused. Each of the two comes once until there are more credits. `credits.refilled`: A refill has added credits. `limit.reached`: A rate limit with `notify` has refused a verification. It comes once in a window, for the key or identity that the limit counts for. `reservation.expired`: A reservation was neither settled nor released in time. `onExpiry` says what became of its credits. `plan.changed`: An identity, or a key without one, was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: webhooks.sendTest was called. Only the webhook that it names gets this event. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its identity or its plan says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `credits.low`: A balance is below `alerts.creditsBelow` of its key, identity or plan. It comes once until the balance reaches the threshold again. `credits.exhausted`: A balance is 0, or too small for a verification that was refused. Each of the two comes once until there are more credits. `credits.refilled`: A refill has added credits. `limit.reached`: A rate limit with `notify` has refused a verification. It comes once in a window, for the key or identity that the limit counts for. `reservation.expired`: A reservation was neither settled nor released in time. `onExpiry` says what became of its credits. `plan.changed`: An identity, or a key without one, was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: `webhooks.sendTest` was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
@@ -957,9 +957,9 @@ export type KeyVerificationCounts = {
   readonly forbidden: number;
   /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
   readonly disabled: number;
-  /** How many verifications answered EXPIRED, because its time is over. */
+  /** How many verifications answered EXPIRED, because the time of the key is over. */
   readonly expired: number;
-  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because it lacks a permission that the request asks for. */
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because the key lacks a permission that the request asks for. */
   readonly insufficientPermissions: number;
   /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
   readonly rateLimited: number;
@@ -2501,7 +2501,7 @@ export type Verdict = {
   readonly explanation?: readonly ExplainedCheck[] | undefined;
 };
 
-/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: its time is over. `INSUFFICIENT_PERMISSIONS`: it lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
+/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: the time of the key is over. `INSUFFICIENT_PERMISSIONS`: the key lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
 export type VerdictCode =
   | 'VALID'
   | 'NOT_FOUND'
@@ -2524,9 +2524,9 @@ export type VerificationCounts = {
   readonly forbidden: number;
   /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
   readonly disabled: number;
-  /** How many verifications answered EXPIRED, because its time is over. */
+  /** How many verifications answered EXPIRED, because the time of the key is over. */
   readonly expired: number;
-  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because it lacks a permission that the request asks for. */
+  /** How many verifications answered INSUFFICIENT_PERMISSIONS, because the key lacks a permission that the request asks for. */
   readonly insufficientPermissions: number;
   /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
   readonly rateLimited: number;

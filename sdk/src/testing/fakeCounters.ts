@@ -1,5 +1,7 @@
 import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../src/core/alerts.ts';
 import type { RefillPlan } from '../../../src/core/account.ts';
+import { METERED_ZERO } from '../../../src/core/accountBook.ts';
+import { MAX_METERED_COST } from '../../../src/core/bounds.ts';
 import { epochAt } from '../../../src/core/calendar.ts';
 import {
   isSameRule,
@@ -19,10 +21,8 @@ import type { FakeLedger } from './fakeLedger.ts';
 /** What has credits and limits: a key or an identity. */
 export interface FakeOwner {
   readonly id: string;
-  /** null: no counter, so unlimited. */
-  credits: { readonly refill: RefillRule | null } | null;
-  /** What it spends is counted without a balance, which the fake does not show. */
-  metered: boolean;
+  /** null: no counter, so unlimited. `metered`: what it spends is counted without a balance. */
+  credits: { readonly refill: RefillRule | null; readonly metered?: true } | null;
   alerts: Alerts | null;
   limits: readonly LimitRecord[];
 }
@@ -40,11 +40,12 @@ export function checkCounters(owner: FakeOwner, fields: CounterFields): void {
 
 function endsWithoutCounter(owner: FakeOwner, fields: CounterFields): boolean {
   const { remaining } = fields;
-  return remaining === null || isMeteredAfter(owner, fields) || (owner.credits === null && remaining === undefined);
+  const hasBalance = owner.credits !== null && !owner.credits.metered;
+  return remaining === null || isMeteredAfter(owner, fields) || (!hasBalance && remaining === undefined);
 }
 
-function isMeteredAfter(owner: FakeOwner, { metered, remaining }: CounterFields): boolean {
-  return metered === true || (owner.metered && metered !== false && remaining == null);
+function isMeteredAfter({ credits }: FakeOwner, { metered, remaining }: CounterFields): boolean {
+  return metered === true || (credits?.metered === true && metered !== false && remaining == null);
 }
 
 function alertsOf({ alerts }: CounterFields): AlertsPatch | null | undefined {
@@ -75,14 +76,16 @@ export function changeCounters(ledger: FakeLedger, owner: FakeOwner, fields: Cou
 /** Without a counter there is no refill: both end together. */
 function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFields, nowMs: number): void {
   const { remaining, refill } = fields;
-  const endsCounter = endsWithoutCounter(owner, fields);
-  owner.metered = isMeteredAfter(owner, fields);
-  // Without credits, `remaining` is null or absent.
-  if (endsCounter || remaining === null) {
-    owner.credits = null;
-    ledger.close(creditsAccount(owner));
+  if (isMeteredAfter(owner, fields)) {
+    if (!owner.credits?.metered) beginMeter(ledger, owner, nowMs);
     return;
   }
+  // A balance and a meter are different accounts.
+  if (remaining === null || owner.credits?.metered || endsWithoutCounter(owner, fields)) {
+    owner.credits = null;
+    ledger.close(creditsAccount(owner));
+  }
+  if (remaining === null || endsWithoutCounter(owner, fields)) return;
   const before = owner.credits?.refill ?? null;
   const rule = wantedRefill(before, refill, nowMs);
   const account = ledger.account(creditsAccount(owner), 'credits');
@@ -95,6 +98,12 @@ function changeCredits(ledger: FakeLedger, owner: FakeOwner, fields: CounterFiel
   };
   ledger.change(account, change, nowMs);
   owner.credits = { refill: rule };
+}
+
+function beginMeter(ledger: FakeLedger, owner: FakeOwner, nowMs: number): void {
+  ledger.close(creditsAccount(owner));
+  ledger.change(ledger.account(creditsAccount(owner), 'credits'), { refill: null, set: METERED_ZERO }, nowMs);
+  owner.credits = { refill: null, metered: true };
 }
 
 function wantedRefill(before: RefillRule | null, given: CounterFields['refill'], nowMs: number): RefillRule | null {
@@ -112,13 +121,16 @@ function planOf(rule: RefillRule | null, markMs: number, nowMs: number): RefillP
 /** The charge of an owner's credits; none without a counter. */
 export function creditCharges(ledger: FakeLedger, owner: FakeOwner, amount: number, nowMs: number): Charge[] {
   if (owner.credits === null) return [];
+  if (owner.credits.metered && amount > MAX_METERED_COST)
+    throw new AppError('BAD_REQUEST', `A metered verification costs at most ${MAX_METERED_COST}, got ${amount}.`);
   const account = ledger.account(creditsAccount(owner), 'credits');
   const refill = planOf(owner.credits.refill, ledger.markOf(account), nowMs);
   return [{ account, amount, rule: { kind: 'credits', refill }, revision: 0 }];
 }
 
-/** null: unlimited. */
+/** null: unlimited, or metered. */
 export function balanceOf(ledger: FakeLedger, owner: FakeOwner, nowMs: number): number | null {
+  if (owner.credits?.metered) return null;
   const [charge] = creditCharges(ledger, owner, 0, nowMs);
   return charge === undefined ? null : ledger.look(charge, nowMs).left;
 }

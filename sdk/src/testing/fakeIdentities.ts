@@ -68,7 +68,6 @@ export class FakeIdentities {
       maxKeys: null,
       meta: {},
       credits: null,
-      metered: false,
       alerts: null,
       limits: [],
     };
@@ -85,7 +84,12 @@ export class FakeIdentities {
     if (this.#byExternalId.has(externalId))
       throw new AppError('CONFLICT', `An identity with the externalId ${JSON.stringify(externalId)} exists already.`);
     const identity = this.named(externalId);
-    this.#set(identity, fields, nowMs);
+    try {
+      this.#set(identity, fields, nowMs);
+    } catch (failure) {
+      this.#byExternalId.delete(externalId);
+      throw failure;
+    }
     return { identityId: identity.id };
   }
 
@@ -144,7 +148,7 @@ export class FakeIdentities {
   }
 
   #view(identity: FakeIdentity, nowMs: number): Identity {
-    const { id, externalId, name, enabled, maxKeys, meta, limits, credits, metered, alerts } = identity;
+    const { id, externalId, name, enabled, maxKeys, meta, limits, credits, alerts } = identity;
     const remaining = balanceOf(this.#ledger, identity, nowMs);
     const rule = credits?.refill ?? null;
     const plan = rule === null ? null : epochAt(rule, nowMs);
@@ -155,7 +159,7 @@ export class FakeIdentities {
       meta,
       enabled,
       ...(maxKeys === null ? {} : { maxKeys }),
-      ...(metered ? { metered } : {}),
+      ...(credits?.metered ? { metered: true } : {}),
       ...(alerts === null ? {} : { alerts }),
       ratelimits: limits.map((each) => ({
         name: each.name,

@@ -41,7 +41,6 @@ export function newFakeKey(id: string, { apiId, prefix }: KeysCreateKeyRequest):
     roles: [],
     blocks: [],
     credits: null,
-    metered: false,
     alerts: null,
     limits: [],
   };

@@ -121,12 +121,13 @@ export class FakeService {
 
   #updateRemaining({ keyId, op, value }: KeysUpdateRemainingRequest): object {
     const [key, nowMs] = [this.#find(keyId), this.#nowMs()];
-    if (op === 'set' && (value === null || key.credits === null)) {
+    const hasBalance = key.credits !== null && !key.credits.metered;
+    if (op === 'set' && (value === null || !hasBalance)) {
       changeCounters(this.#ledger, key, { remaining: value }, nowMs);
       return { remaining: value };
     }
     const [charge] = creditCharges(this.#ledger, key, 0, nowMs);
-    if (charge?.rule.kind !== 'credits')
+    if (!hasBalance || charge?.rule.kind !== 'credits')
       throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
     const by = value ?? 0;
     const change = op === 'set' ? { set: by } : { add: op === 'increment' ? by : -by };

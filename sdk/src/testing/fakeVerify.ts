@@ -98,7 +98,9 @@ function count(asked: Asked): Decided {
       const result = charges[strict.indexOf(limit)];
       return result === undefined ? [] : stateOf(asked, limit, result, strict.indexOf(limit) === by);
     });
-    const left = charges.slice(strict.length).map((charge) => charge.left);
+    const left = charges
+      .slice(strict.length)
+      .flatMap((charge, i) => (credited[i]?.credits?.metered ? [] : charge.left));
     const refusing = code === 'USAGE_EXCEEDED' ? credited[by - strict.length] : undefined;
     const next = refusing?.credits?.refill ? { nextRefillAt: epochAt(refusing.credits.refill, nowMs).nextMs } : {};
     return { code, remaining: left.length === 0 ? null : Math.min(...left), ...next, limits: states };

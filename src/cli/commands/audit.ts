@@ -1,7 +1,6 @@
 import type { Static } from 'typebox';
 
 import { csvLine } from '../../core/csv.ts';
-import { looksLikeId } from '../../core/ids.ts';
 import { describeLongValue } from '../../core/longValue.ts';
 import type { EntryObject } from '../../http/routes/audit.listEntries.ts';
 import { EXIT } from '../../serve/exitCodes.ts';
@@ -86,9 +85,9 @@ export const audit: Command = {
     );
     io.out(isJson ? jsonLine(page) : pageText(page));
     const target = flags.text('target');
-    if (target !== undefined && page.entries.length === 0 && !looksLikeId(target))
+    if (target !== undefined && page.entries.length === 0 && !/^[a-z]+_\w/.test(target))
       io.err(
-        '--target takes an id. keystile identity get NAME shows the id of a customer, and keystile plan get NAME that of a plan.\n',
+        '--target takes an id. keystile identity get EXTERNAL_ID shows that of a customer, and api list and plan list show others.\n',
       );
     return EXIT.OK;
   },

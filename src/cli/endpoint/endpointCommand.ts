@@ -13,7 +13,7 @@ import { KEY_VARIABLE, STDIN } from '../settings.ts';
 import { answerText, recordsOf } from './answerText.ts';
 import { isClearable, toBody, valueName } from './body.ts';
 import type { Endpoint, EndpointField, FieldKind } from './endpoint.ts';
-import { withIds } from './namedRecords.ts';
+import { refuseNames, withIds } from './namedRecords.ts';
 import { nameOf } from './values.ts';
 
 /** The command of an endpoint, made from its fields. */
@@ -68,8 +68,8 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const rootKey = endpoint.needsNoRootKey === true ? config.rootKey : await loadRootKey(io, config);
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
   const answer = await usingService(await findService(config), rootKey, async (ask) => {
-    // Whoever verifies needs no root key, which reading names would need.
-    const request = endpoint.needsNoRootKey === true ? body : await withIds(ask, body);
+    if (rootKey === null) refuseNames(body);
+    const request = rootKey === null ? body : await withIds(ask, body);
     return isAll ? askAll(ask, endpoint, request) : ask<object>(endpoint.path, request);
   });
   io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));

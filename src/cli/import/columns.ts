@@ -1,3 +1,4 @@
+import { MIN_IMPORTED_SECRET_LENGTH } from '../../core/bounds.ts';
 import { nearestName } from '../../core/nearest.ts';
 import { failed } from '../cliError.ts';
 // Made by `npm run docs` from the fields of an import.
@@ -65,7 +66,7 @@ export function checkHeader(names: readonly string[], hasApi: boolean): void {
 /** A file without a header begins with a key. So an unknown name is shown only when it cannot be a key. */
 function unknownColumn(name: string): string {
   const near = nearestName(name, Object.keys(COLUMNS));
-  const isWord = name.length <= 30 && /^[A-Za-z][A-Za-z. ]*$|^[a-z]{1,12}(?:[_-][a-z]{1,12})+$/.test(name);
+  const isWord = name.length < MIN_IMPORTED_SECRET_LENGTH && /^[A-Za-z][\w. -]*$/.test(name);
   const shown = isWord ? `Unknown column ${JSON.stringify(name)}.` : 'The header has an unknown column name.';
   if (near !== null) return `${shown} Did you mean ${near}?`;
   return `${shown} The first line must name columns. Known columns: ${Object.keys(COLUMNS).join(', ')}.`;

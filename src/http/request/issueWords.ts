@@ -90,14 +90,16 @@ const SECRET_PATH = /^(?:.*\.)?(?:key|keys(?:\[\d+\])?|plaintext|start|authoriza
 const MAX_SHOWN = 64;
 const MAX_COUNTED = 10_000;
 
-/** The name of a kind of digest is no secret, where a digest or its kind belongs. */
+/** The name of a kind of digest is no secret, where such a name belongs. */
 const DIGEST_NAME = /^(?:md5|sha|bcrypt|scrypt|argon|pbkdf)[\w-]{0,12}$/i;
+const DIGEST_NAME_PATH = /(?:^|\.)hash\.variant$/;
 
 /** The value that was sent, as a message may show it. */
 export function given(path: string, value: unknown): string {
   if (Array.isArray(value)) return `a list of ${counted(value.length, 'item')}`;
   if (typeof value === 'object' && value !== null) return 'an object';
-  if (value !== '' && SECRET_PATH.test(path)) return givenSecret(value);
+  const isName = typeof value === 'string' && DIGEST_NAME_PATH.test(path) && DIGEST_NAME.test(value);
+  if (value !== '' && SECRET_PATH.test(path) && !isName) return givenSecret(value);
   if (typeof value === 'string') {
     return value.length <= MAX_SHOWN ? repeatable(value) : `${repeatable(value)}... (${lengthShown(value)})`;
   }
@@ -106,7 +108,6 @@ export function given(path: string, value: unknown): string {
 }
 
 function givenSecret(value: unknown): string {
-  if (typeof value === 'string' && DIGEST_NAME.test(value)) return repeatable(value);
   if (typeof value === 'string') return `a string of ${lengthShown(value)} (not shown)`;
   return typeof value === 'number' ? 'a number (not shown)' : String(value);
 }

@@ -55,6 +55,15 @@ describe('migrations.createKeys refuses and stores nothing', () => {
     expect(await refused([{ apiId, plaintext: second }])).toMatchObject({ status: 409 });
   });
 
+  test('a digest of another kind or in another form, and says what it must be', async () => {
+    const inHex = Buffer.from(sha256(newSecret()), 'base64').toString('hex');
+    const hex = await refused([{ apiId, hash: { value: inHex, variant: 'sha256_base64' } }]);
+    expect(hex.message).toEndWith('44 characters; these are hexadecimal digits: send the same bytes in base64');
+    expect(hex.message).not.toContain(inHex);
+    const bcrypt = await refused([{ apiId, hash: { value: '$2b$10$abcdefghijklmnopqrstuv', variant: 'bcrypt' } }]);
+    expect(bcrypt.message).toContain('got "bcrypt"');
+  });
+
   test('a key that stands twice in the list', async () => {
     const plaintext = newSecret();
     const twice = { hash: { value: sha256(plaintext), variant: 'sha256_base64' } };

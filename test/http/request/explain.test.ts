@@ -150,6 +150,7 @@ describe('explain', () => {
       ({ path }) => path === 'hash.variant',
     );
     expect(kind?.message).toEndWith('got "bcrypt"');
+    expect(explain(wrong, { plaintext: 'shared_key_1' })[0]?.message).not.toContain('shared_key_1');
     expect(issues.map(({ path }) => path)).toEqual([
       'key',
       'plaintext',

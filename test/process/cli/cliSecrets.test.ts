@@ -100,6 +100,20 @@ describe('secrets come from where others cannot see them', () => {
     expect(code).toBe(0);
   });
 
+  test('an api is named by its id where there is no root key, and by its name too where there is one', async () => {
+    const { code, err } = await bare(['key', 'verify', key, '--api', 'payments']);
+    expect([code, err]).toEqual([
+      2,
+      '--api must be an id here: without a root key, the names of apis cannot be read.\n',
+    ]);
+    expect((await here.run(['key', 'verify', key, '--api', 'payments'])).code).toBe(0);
+    const webhook = ['webhook', 'create', 'https://198.51.100.7/hook', '--api', 'payments', '--json'];
+    const made = await here.run(webhook, { environment: { KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' } });
+    const { webhookId } = JSON.parse(made.out) as { webhookId: string };
+    const shown = await here.json('webhook', 'get', webhookId);
+    expect(shown['apis']).toEqual([expect.stringMatching(/^api_/)]);
+  });
+
   test('where verifying needs a root key, the error says how to give one', async () => {
     const environment = { KEYSTILE_VERIFY_AUTH: 'required' };
     const { code, err } = await bare(['key', 'verify', key], { environment });

@@ -75,7 +75,7 @@ function fieldsOf(customer: IdentityDetails): readonly EditedField<IdentityDetai
     // A refill needs credits.
     ...(customer.remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),
     meteredField(),
-    alertsField(customer.remaining !== undefined),
+    alertsField(customer, customer.remaining !== undefined),
     limitsField({ name: 'ratelimits', label: 'Limits that its keys share' }, ({ ratelimits }) => ratelimits),
     metaField(),
   ];

@@ -54,7 +54,7 @@ function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
     // A refill needs credits.
     ...(key.remaining === undefined ? [] : [refillField<KeyDetails>(({ refill }) => refill)]),
     meteredField(),
-    alertsField(key.remaining !== undefined),
+    alertsField(key, key.remaining !== undefined),
     LIMITS,
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key') ? [ROLES] : []),
     ...(may('rbac.add_permission_to_key') && may('rbac.remove_permission_from_key') ? [PERMISSIONS] : []),

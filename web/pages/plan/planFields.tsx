@@ -59,7 +59,7 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
           refillField<Plan>(({ refill }) => refill),
         ]
       : []),
-    alertsField(hasCredits),
+    alertsField(plan, hasCredits),
     limitsField({ name: 'ratelimits', label: 'Limits of each customer' }, ({ ratelimits }) => ratelimits),
     numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.' }, ({ maxKeys }) => maxKeys),
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key')

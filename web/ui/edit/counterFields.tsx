@@ -88,8 +88,11 @@ interface Alerting {
   readonly alerts?: Alerts | undefined;
 }
 
-/** When events warn. A field that is emptied is removed. `ofCredits`: there are credits that can run low. */
-export function alertsField<Of extends Alerting>(ofCredits: boolean): EditedField<Of> {
+/**
+ * When events warn. Only what was changed is sent: a threshold that stays may be above a balance that has fallen since. `ofCredits`: there are
+ * credits that can run low. Without them a threshold is removed.
+ */
+export function alertsField<Of extends Alerting>({ alerts: before }: Alerting, ofCredits: boolean): EditedField<Of> {
   return {
     name: 'alerts',
     label: 'Warnings by event',
@@ -97,8 +100,16 @@ export function alertsField<Of extends Alerting>(ofCredits: boolean): EditedFiel
     inWords: (text) => alertWords(alertsOf(text)),
     input: (text) => <AlertsInput text={text} ofCredits={ofCredits} />,
     toPatch(text) {
-      const { creditsBelow = null, expiresWithinMs = null } = alertsOf(text) ?? {};
-      return { alerts: text === '' ? null : { creditsBelow, expiresWithinMs } };
+      if (text === '') return { alerts: null };
+      const { creditsBelow, expiresWithinMs } = alertsOf(text) ?? {};
+      return {
+        alerts: {
+          ...(creditsBelow === before?.creditsBelow && ofCredits
+            ? {}
+            : { creditsBelow: ofCredits ? (creditsBelow ?? null) : null }),
+          ...(expiresWithinMs === before?.expiresWithinMs ? {} : { expiresWithinMs: expiresWithinMs ?? null }),
+        },
+      };
     },
   };
 }

@@ -67,7 +67,7 @@ function inAnyOrder(tokens: readonly string[]): string[] {
     else if (!endsPart) part.push(token);
     if (token === '(') depth++;
   }
-  return [...around, ...parts.toSorted()];
+  return [...around, ...parts.toSorted().flatMap((each) => [each, ','])];
 }
 
 /** Of a file that is not ours, anything can stand there. */

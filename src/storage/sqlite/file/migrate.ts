@@ -4,7 +4,8 @@ import { SCHEMA } from './schema.ts';
 
 /**
  * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A
- * new version adds an entry and a fixture of itself (test/support/fixtures/databases).
+ * new version adds an entry and a fixture of itself (test/support/fixtures/databases). `addedText` makes the entry for columns that a later
+ * step of src/model brings.
  */
 export const MIGRATIONS: readonly string[] = [SCHEMA];
 
