@@ -33,8 +33,10 @@ describe('the columns that src/model declares are those that were written by han
     ['postgres.sql', RECORD_TABLES],
   ])('%s', (file, schema) => {
     const before = statementsOf(readFileSync(join(FIXTURES, file), 'utf8'));
-    expect(before.length).toBeGreaterThan(30);
-    expect(statementsOf(schema).toSorted()).toEqual(before.toSorted());
+    const names = RECORDS.map(({ name }) => `CREATE TABLE ${name} `);
+    const derived = statementsOf(schema).filter((each) => names.some((name) => each.startsWith(name)));
+    expect(before.length).toBe(RECORDS.length);
+    expect(derived.toSorted()).toEqual(before.toSorted());
   });
 });
 

@@ -14,13 +14,13 @@ export interface RouteCommand {
   /** It takes something away, so it asks before it runs: always, or only when the old secret ends at once. */
   readonly asksFirst?: 'always' | 'withoutOverlap';
   /**
-   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none, because another one has replaced it or
-   * because it has no effect. `remaining.cost` makes the only member of an object a flag.
+   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none, because another
+   * one has replaced it or because it has no effect. `remaining.cost` makes the only member of an object a flag.
    */
   readonly flags?: Readonly<Record<string, string | null>>;
   /** Flags that the command had once, each with what to write now. */
   readonly formerFlags?: Readonly<Record<string, string>>;
-  /** The columns of its table. Absent: the plain fields of a record. `identity.externalId` is a field of an object. */
+  /** The columns of its table. Absent: its first fields that are no lists and no objects. `identity.externalId` is a field of an object. */
   readonly columns?: readonly string[];
   /** Those of the columns that are shown only where a row has them. */
   readonly columnsIfAny?: readonly string[];

@@ -55,7 +55,6 @@ export const ApiName = Type.String({
   pattern: READABLE_PATTERN,
 });
 /** An optional text of a key. An empty text counts as none. */
-export const NameOrNone = words(0, MAX_NAME_LENGTH);
 export const ExternalIdOrNone = words(0, MAX_EXTERNAL_ID_LENGTH);
 export const EnvironmentOrNone = words(0, MAX_ENVIRONMENT_LENGTH);
 export const UnixMs = Type.Integer({ minimum: 0, maximum: MAX_COUNT });
