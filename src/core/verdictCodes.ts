@@ -11,7 +11,7 @@ interface VerdictFacts {
   readonly color: string;
 }
 
-/** All codes, in the order of the columns in which analytics counts them. */
+/** All codes. The place of each is its number in analytics, so a new one comes last. */
 export const VERDICTS = {
   VALID: { status: 200, means: 'the request may pass', told: '', label: 'Valid', color: 'good' },
   NOT_FOUND: {

@@ -36,7 +36,7 @@ export class NextProgram implements Disposable {
 
   /** One more migration of analytics.db, in place of an earlier one that was added. */
   addToAnalytics(migration: string): void {
-    this.#append(ANALYTICS, 'MIGRATIONS: readonly string[] = [', JSON.stringify(migration));
+    this.#append(ANALYTICS, 'MIGRATIONS: readonly (string | Migration)[] = [', JSON.stringify(migration));
   }
 
   /** The process is killed when it comes to this line of a file; null: it is not. */

@@ -1,5 +1,5 @@
 import { DataError } from '../../storage/sql/move/dataError.ts';
-import { atLine, type DataHeader, type DataTrailer, readRow, torn } from '../../storage/sql/move/dataFormat.ts';
+import { atLine, type DataHeader, type DataTrailer, readRows, torn } from '../../storage/sql/move/dataFormat.ts';
 import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
 import { COUNTERS, type CounterName, type DataRow, type DataTable } from '../../storage/sql/move/dataTables.ts';
 import type { DataProgress } from './dataProgress.ts';
@@ -46,15 +46,15 @@ export async function readImport(reader: DataReader, target: DataTarget, options
       if (reader.line === stored.line && hasher.copy().digest('hex') !== stored.sha256) throw otherRows(name);
       continue;
     }
-    const read = readRow(line);
+    const read = readRows(line);
     if (typeof read === 'string') throw atLine(name, reader.line, read);
-    order.count(read.table.name, reader.line);
-    hasNextAccount ||= read.table === COUNTERS && read.row['name'] === NEXT_ACCOUNT;
+    order.count(read.from, reader.line);
+    hasNextAccount ||= read.table === COUNTERS && read.rows[0]?.['name'] === NEXT_ACCOUNT;
     if (!batch.takes(read.table)) {
       await batch.store();
       progress.show({ rows: order.total, table: read.table.name, bytes: reader.bytes });
     }
-    batch.add(read.table, read.row, { number: reader.line, text: line });
+    batch.add(read.table, read.rows, { number: reader.line, text: line });
   }
 }
 
@@ -93,9 +93,9 @@ class Batch {
     return this.#rows.length < BATCH_ROWS && this.#characters < BATCH_CHARACTERS;
   }
 
-  add(table: DataTable, row: DataRow, line: { readonly number: number; readonly text: string }): void {
+  add(table: DataTable, rows: readonly DataRow[], line: { readonly number: number; readonly text: string }): void {
     this.#table = table;
-    this.#rows.push(row);
+    this.#rows.push(...rows);
     this.#hasher.update(line.text);
     this.#characters += line.text.length;
     this.#lastLine = line.number;

@@ -133,7 +133,7 @@ test('a damaged analytics.db is a problem, and keeps nobody from verifying', asy
   }
   await service.engine.close();
   await service.engine.storage.analytics.fold();
-  await damaged(ANALYTICS, 'key_counts');
+  await damaged(ANALYTICS, 'key_verdicts');
   const asked = await service.call('/v1/analytics.getVerifications', { apiId, groupBy: ['key'] });
   expect([asked.status, asked.body.error.message]).toEqual([503, REFUSED.replace('keystile.db', ANALYTICS)]);
   expect((await verifyAll(last.key, first.key)).map(({ body }) => body.valid)).toEqual([true, true]);

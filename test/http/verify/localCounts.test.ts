@@ -39,9 +39,9 @@ test('counts that a thread had put together, and not written, are saved again by
   localCounts.onForgotten(() => forgotten++);
   await localCounts.sync([count('first')], false);
   using db = new Database(join(service.folder, 'analytics.db'));
-  db.run('ALTER TABLE key_counts RENAME TO away');
+  db.run('ALTER TABLE key_verdicts RENAME TO away');
   expect(await analytics.prune('minute', 0).catch(String)).toContain('The analytics cannot be written');
-  db.run('ALTER TABLE away RENAME TO key_counts');
+  db.run('ALTER TABLE away RENAME TO key_verdicts');
   await localCounts.sync([count('second')], true);
   expect(forgotten).toBe(1);
 });

@@ -62,7 +62,8 @@ async function columnsOfPostgres(): Promise<Column[]> {
   const rows = await server.query(
     `SELECT table_name AS "table", column_name AS "column", is_nullable = 'NO' AS "isRequired",
        CASE WHEN data_type IN ('bigint', 'integer', 'smallint') THEN 'number' ELSE 'text' END AS kind
-     FROM information_schema.columns WHERE table_schema = 'public'`,
+     FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
     new URL(url).pathname.slice(1),
   );
   return rows.map((row) => toColumn(row as unknown as RawColumn));

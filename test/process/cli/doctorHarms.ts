@@ -57,7 +57,7 @@ export const HARMS: readonly (readonly [name: string, tells: string, command: st
     'database',
     'analytics.db is damaged (Tree ',
     'mkdir damaged && mv ',
-    (data) => void damageLastPage(join(data, 'analytics.db'), 'key_counts'),
+    (data) => void damageLastPage(join(data, 'analytics.db'), 'key_verdicts'),
   ],
   [
     'database',

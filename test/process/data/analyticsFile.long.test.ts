@@ -3,10 +3,9 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { TestService } from '../../support/service.ts';
-import { copyFixture } from '../../support/fixtures/databases.ts';
+import { copyPresentFixture } from '../../support/fixtures/databases.ts';
 import { offline } from '../documentation/offline.ts';
 import { runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
@@ -70,7 +69,7 @@ describe('the file of the analytics', () => {
     }
   });
 
-  test.each(['count_slices', 'count_log'])(
+  test.each(['count_slices', 'verdict_log'])(
     'fails again and again (%s): no thread and no file is left open',
     async (table) => {
       const service = await TestService.start({ startsAt: STARTS_AT });
@@ -96,7 +95,7 @@ describe('the file of the analytics', () => {
 
   test('is for its user alone, whoever makes it', async () => {
     using folder = new TempFolder();
-    copyFixture(`v${SCHEMA_VERSION}`, folder.path);
+    copyPresentFixture(folder.path);
     for (const name of ['analytics.db', 'analytics.db-wal']) rmSync(folder.join(name));
     expect((await offline(folder.path, ['root-key', 'list'])).code).toBe(0);
     expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);
@@ -126,7 +125,7 @@ describe('the file of the analytics', () => {
     writtenBy(99, 0x4b455941);
     const refused = await offline(folder.path, ['root-key', 'list']);
     expect([refused.code, refused.out]).toEqual([1, '']);
-    expect(refused.err).toContain(`The analytics in ${path} have schema version 99, and this program knows up to 1.`);
+    expect(refused.err).toContain(`The analytics in ${path} have schema version 99, and this program knows up to 2.`);
   });
 
   test('a killed process loses nothing that was written down', async () => {
@@ -157,11 +156,11 @@ describe('the file of the analytics', () => {
     });
     expect(await server.stop()).toBe(0);
     using db = new Database(folder.join('data/analytics.db'), { readonly: true });
-    for (const table of ['count_slices', 'count_log']) {
+    for (const table of ['count_slices', 'verdict_log']) {
       expect(db.query(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
     }
-    expect(db.query('SELECT span, valid FROM key_counts WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
-      [0, 1, 2].map((span) => ({ span, valid: 1 })),
+    expect(db.query('SELECT span, count FROM key_verdicts WHERE key_id = ? ORDER BY span').all(keyId)).toEqual(
+      [0, 1, 2].map((span) => ({ span, count: 1 })),
     );
   });
 

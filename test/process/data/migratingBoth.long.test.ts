@@ -4,7 +4,7 @@ import { readdirSync } from 'node:fs';
 
 import { ANALYTICS_VERSION } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { readSchemaVersion, SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
-import { copyFixture } from '../../support/fixtures/databases.ts';
+import { copyPresentFixture } from '../../support/fixtures/databases.ts';
 import { remainingIn } from '../documentation/offline.ts';
 import { NextProgram } from '../nextProgram.ts';
 import { runToEnd, TempFolder } from '../process.ts';
@@ -30,7 +30,7 @@ beforeEach(() => {
 afterAll(() => next[Symbol.dispose]());
 
 function fixtureIn(folder: TempFolder) {
-  const { keys, apiId, rootKey } = copyFixture(`v${SCHEMA_VERSION}`, folder.join('data'));
+  const { keys, apiId, rootKey } = copyPresentFixture(folder.join('data'));
   const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
   return { apiId, credits: keys.credits, settings };
 }

@@ -15,7 +15,7 @@ import {
 
 import { readSchemaVersion, SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { until } from '../../../tools/cluster/wait.ts';
-import { copyFixture } from '../../support/fixtures/databases.ts';
+import { copyPresentFixture } from '../../support/fixtures/databases.ts';
 import { SILENT_PORT } from '../cli/cliRun.ts';
 import { offline, remainingIn } from '../documentation/offline.ts';
 import { NextProgram } from '../nextProgram.ts';
@@ -85,7 +85,7 @@ function versionOf(path: string): number {
 describe('a start that has to migrate', () => {
   test('puts a whole copy aside first, migrates once, and keeps every counter', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey };
     const launch = { ...nextProgramWith(ADD_A_COLUMN), settings: { ...settings, KEYSTILE_LOG_LEVEL: 'info' } };
     const told: unknown[] = [];
@@ -136,7 +136,7 @@ describe('a start that has to migrate', () => {
 
   test('a migration that fails changes nothing: the older program serves the database as before', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const broken = nextProgramWith(`${ADD_A_COLUMN} ALTER TABLE no_such_table ADD COLUMN note TEXT;`);
     const refused = await runToEnd({ ...broken, settings });
@@ -153,7 +153,7 @@ describe('a start that has to migrate', () => {
 
   test('a crash in the middle of a migration leaves the version before it: both programs serve the database', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const endless = 'WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n';
     const slow = nextProgramWith(`${ADD_A_COLUMN} CREATE TABLE slow AS ${endless};`);
@@ -172,7 +172,7 @@ describe('a start that has to migrate', () => {
 
   test('no space for the copy: nothing is changed, the start may be tried again, and it works when there is space', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const path = folder.join('data/keystile.db');
     foldLog(path);
@@ -197,7 +197,7 @@ describe('a start that has to migrate', () => {
 
   test('a copy that cannot be written: nothing is migrated, nothing is left of it, and both programs serve the database', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     const { command = [] } = nextProgramWith(ADD_A_COLUMN);
     // Files may have 200 blocks of 512 bytes. The system does not call a longer write a full disk.
@@ -217,7 +217,7 @@ describe('a start that has to migrate', () => {
 
   test('a disk that is full during a migration: nothing is changed, and the start may be tried again', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: folder.join('data') };
     // The file may not grow any more.
     const full = nextProgramWith('PRAGMA max_page_count = 1; CREATE TABLE large AS SELECT zeroblob(1000000) AS bytes;');
@@ -233,7 +233,7 @@ describe('a start that has to migrate', () => {
 
   test('a start that was killed while it made the copy leaves nothing that looks like one, and the next start removes it', async () => {
     using folder = new TempFolder();
-    const { rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { rootKey } = copyPresentFixture(folder.join('data'));
     const half = `keystile.db.${PRESENT}.2026-01-01T00-00-00-000Z.backup.partial`;
     for (const name of [half, `${half}-journal`]) writeFileSync(folder.join('data', name), 'half a copy');
     const settings = { KEYSTILE_ROOT_KEY: rootKey };
@@ -245,7 +245,7 @@ describe('a start that has to migrate', () => {
 
   test('a command that opens the database migrates it too, and says so beside its answer', async () => {
     using folder = new TempFolder();
-    const { keys, rootKey } = copyFixture(PRESENT, folder.join('data'));
+    const { keys, rootKey } = copyPresentFixture(folder.join('data'));
     next.addToEmbedded(ADD_A_COLUMN);
     const { code, stdout, stderr } = await runToEnd({
       command: [...next.program, 'key', 'get', keys.credits.keyId, '--json'],

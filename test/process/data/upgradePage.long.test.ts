@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSyn
 import { join } from 'node:path';
 
 import { SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
-import { copyFixture } from '../../support/fixtures/databases.ts';
+import { copyPresentFixture } from '../../support/fixtures/databases.ts';
 import { NextProgram } from '../nextProgram.ts';
 import { PROGRAM, PROJECT, runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
@@ -26,7 +26,7 @@ test('docs/upgrade.md, one node: a backup, the newer version, and back to the ve
   mkdirSync(folder.join('var/backups'));
   symlinkSync('private/keystile', folder.join('var/lib/keystile'));
   const data = folder.join('var/lib/keystile');
-  const { keys, rootKey } = copyFixture(`v${SCHEMA_VERSION}`, folder.join('var/lib/private/keystile'));
+  const { keys, rootKey } = copyPresentFixture(folder.join('var/lib/private/keystile'));
   const settings = { KEYSTILE_ROOT_KEY: rootKey, KEYSTILE_DATA: data };
   const page = readFileSync(join(PROJECT, 'docs/upgrade.md'), 'utf8');
   const [, shown = ''] = /^```sh\n([\s\S]*?)^```$/m.exec(page) ?? [];

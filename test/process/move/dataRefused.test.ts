@@ -73,8 +73,8 @@ describe('a file that is not a whole export is refused, and nothing is made of i
 
   test('of a newer program: another format, table or column', async () => {
     await expectRefused(
-      whole.replace('"format":1', '"format":2'),
-      'FILE was made by a newer program: it has format 2, and this program knows up to 1. Import it with the program that made it, or a newer one.',
+      whole.replace('"format":2', '"format":3'),
+      'FILE was made by a newer program: it has format 3, and this program knows up to 2. Import it with the program that made it, or a newer one.',
     );
     const header = whole.split('\n')[0] ?? '';
     await expectRefused(

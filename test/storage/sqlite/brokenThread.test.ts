@@ -12,7 +12,7 @@ test('of what was asked of a thread behind a call that broke it nothing is done:
   using db = new Database(path, { create: true });
   configure(db);
   migrateAnalytics(db);
-  db.run('ALTER TABLE count_log RENAME TO gone');
+  db.run('ALTER TABLE verdict_log RENAME TO gone');
   const append: ThreadCall = {
     method: 'write',
     args: [[{ sql: 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)', params: ['[]', '{}'] }]],

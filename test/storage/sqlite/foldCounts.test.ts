@@ -11,8 +11,8 @@ import { type Connection, foldCounts, unpackSlices } from '../../../src/storage/
 import { verificationCount, verdictCounts as counts } from '../../postgres/conformance/samples.ts';
 
 const MINUTE_MS = 60_000;
-/** Three rows of one step: api, key, no identity, no tags, minute. */
-const STEP = 3 * 'api_1 key_1   1773532800000'.length;
+/** Six rows of one step, of three keys with two codes: api, key, no identity, no tags, code, minute. */
+const STEP = 6 * 'api_1 key_1   0 1773532800000'.length;
 
 function setup(): { db: Database; connection: Connection } {
   const db = new Database(':memory:');
@@ -43,9 +43,15 @@ function addSlice(db: Database, added: CountColumns): void {
 
 /** Rows that wait, and what the sums say. */
 function stateOf(db: Database): unknown {
-  const [waiting] = db.query('SELECT (SELECT count(*) FROM count_slices), (SELECT count(*) FROM count_log)').values();
-  const sums = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM key_counts GROUP BY span').values();
-  const ofApi = db.query('SELECT span, count(*), sum(valid), sum(not_found) FROM api_counts GROUP BY span').values();
+  const [waiting] = db.query('SELECT (SELECT count(*) FROM count_slices), (SELECT count(*) FROM verdict_log)').values();
+  const [sums, ofApi] = ['key_verdicts', 'api_verdicts'].map((table) =>
+    db
+      .query(
+        `SELECT span, count(*), sum(CASE code WHEN 0 THEN count ELSE 0 END), sum(CASE code WHEN 1 THEN count ELSE 0 END)
+          FROM ${table} GROUP BY span`,
+      )
+      .values(),
+  );
   return { waiting, sums, ofApi };
 }
 
@@ -58,21 +64,21 @@ test('a step ends when it has its rows, with a whole slice; the next goes on beh
   expect(foldCounts(connection, STEP)).toBe(false);
   expect(stateOf(db)).toEqual({
     waiting: [2, 0],
-    sums: [0, 1, 2].map((span) => [span, 4, 4, 8]),
-    ofApi: [0, 1, 2].map((span) => [span, 1, 4, 8]),
+    sums: [0, 1, 2].map((span) => [span, 8, 4, 8]),
+    ofApi: [0, 1, 2].map((span) => [span, 2, 4, 8]),
   });
   expect(foldCounts(connection, STEP)).toBe(true);
   expect(stateOf(db)).toEqual({
     waiting: [0, 0],
     sums: [
-      [0, 5, 7, 14],
-      [1, 4, 7, 14],
-      [2, 4, 7, 14],
+      [0, 10, 7, 14],
+      [1, 8, 7, 14],
+      [2, 8, 7, 14],
     ],
     ofApi: [
-      [0, 2, 7, 14],
-      [1, 1, 7, 14],
-      [2, 1, 7, 14],
+      [0, 4, 7, 14],
+      [1, 2, 7, 14],
+      [2, 2, 7, 14],
     ],
   });
   expect(foldCounts(connection, STEP)).toBe(true);
@@ -83,14 +89,14 @@ test('what a question has brought into the log is taken from there, beside what 
   for (const key of ['key_1', 'key_2', 'key_3', 'key_4', 'key_5']) add(db, [key]);
   expect([unpackSlices(connection, STEP), unpackSlices(connection, STEP)]).toEqual([false, true]);
   add(db, ['key_5', 'key_6']);
-  expect(stateOf(db)).toEqual({ waiting: [1, 5], sums: [], ofApi: [] });
+  expect(stateOf(db)).toEqual({ waiting: [1, 10], sums: [], ofApi: [] });
   const steps: boolean[] = [];
   while (steps.at(-1) !== true) steps.push(foldCounts(connection, STEP));
   expect(steps).toEqual([false, true]);
   expect(stateOf(db)).toEqual({
     waiting: [0, 0],
-    sums: [0, 1, 2].map((span) => [span, 6, 7, 14]),
-    ofApi: [0, 1, 2].map((span) => [span, 1, 7, 14]),
+    sums: [0, 1, 2].map((span) => [span, 12, 7, 14]),
+    ofApi: [0, 1, 2].map((span) => [span, 2, 7, 14]),
   });
 });
 
@@ -101,8 +107,8 @@ test('a sum of credits in the tables stops at the largest whole number that is e
     addSlice(db, CountColumns.of([counted]));
     foldCounts(connection);
   }
-  for (const table of ['key_counts', 'api_counts']) {
-    const sums = db.query(`SELECT span, valid, CAST(credits AS TEXT) FROM ${table} ORDER BY span`).values();
+  for (const table of ['key_verdicts', 'api_verdicts']) {
+    const sums = db.query(`SELECT span, count, CAST(credits AS TEXT) FROM ${table} ORDER BY span`).values();
     expect(sums).toEqual([0, 1, 2].map((span) => [span, 3, String(MAX_COUNT)]));
   }
 });

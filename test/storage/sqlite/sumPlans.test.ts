@@ -28,22 +28,22 @@ function planOf(query: Partial<AnalyticsQuery>): string {
       groupBy: [],
       ...query,
     },
-    () => ['count_log'],
+    () => null,
   );
   const steps = db.query(`EXPLAIN QUERY PLAN ${sql}`).all(...params) as { detail: string }[];
-  return steps.find(({ detail }) => /_counts/.test(detail))?.detail ?? '';
+  return steps.find(({ detail }) => /_verdicts/.test(detail))?.detail ?? '';
 }
 
 test('no question reads more of the sums than the rows of its time, its api or its keys', () => {
-  const ofApi = 'SEARCH api_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
-  const ofKeys = 'SEARCH key_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
-  const ofKey = 'SEARCH key_counts USING INDEX key_counts_of_key (key_id=? AND span=? AND time_ms>? AND time_ms<?)';
+  const ofApi = 'SEARCH api_verdicts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
+  const ofKeys = 'SEARCH key_verdicts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=?)';
+  const ofKey = 'SEARCH key_verdicts USING INDEX key_verdicts_of_key (key_id=? AND span=? AND time_ms>? AND time_ms<?)';
   expect(planOf({})).toBe(ofApi);
   expect(planOf({ groupBy: ['key'] })).toBe(ofKeys);
   expect(planOf({ span: 'day', untilMs: 800 * DAY_MS })).toBe(ofApi);
   expect(planOf({ span: 'hour', keyIds: ['key_1'] })).toBe(ofKey);
   expect(planOf({ span: 'day', keyIds: ['key_1', 'key_2'], groupBy: ['time'] })).toBe(ofKey);
   expect(planOf({ span: 'minute', keyIds: ['key_1'] })).toBe(
-    'SEARCH key_counts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=? AND key_id=?)',
+    'SEARCH key_verdicts USING PRIMARY KEY (span=? AND time_ms=? AND api_id=? AND key_id=?)',
   );
 });

@@ -42,7 +42,7 @@ export class PostgresCountWriter implements CountWriter {
   }
 
   async unfolded(): Promise<Unfolded> {
-    return (named) => ['count_log', sliceSource(named)];
+    return sliceSource;
   }
 
   fold(): Promise<boolean> {

@@ -7,8 +7,8 @@ import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
 
-/** Key of the advisory lock that the folding node holds: any number, the same for all nodes. */
-const FOLD_LOCK = 7_218_530_413;
+/** Key of the advisory lock that the folding node holds: any number, the same for all nodes of all versions. */
+export const FOLD_LOCK = 7_218_530_413;
 
 /** Slices that become rows of the log in one transaction. A transaction that fails is followed by one of half the size. */
 const MAX_UNPACK_SLICES = 1_000;
@@ -23,7 +23,7 @@ const MAX_FOLD_ROWS = 1_000;
 const MIN_FOLD_ROWS = 50;
 
 const SLICES = 'SELECT number, body FROM count_slices WHERE number > $1 ORDER BY number LIMIT $2';
-const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM count_log
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM verdict_log
   WHERE (key_id, number) > ($1, $2) ORDER BY key_id, number LIMIT $3`;
 
 type ReadLogRow = Record<string, string | number> & LogPosition;
@@ -151,7 +151,7 @@ async function foldIn(ask: Ask, after: LogPosition, maxRows: number): Promise<Lo
   for (const row of read.rows) rows.addRow(row);
   await runAll(ask, foldStatements(rows));
   await ask({
-    text: 'DELETE FROM count_log WHERE (key_id, number) > ($1, $2) AND (key_id, number) <= ($3, $4)',
+    text: 'DELETE FROM verdict_log WHERE (key_id, number) > ($1, $2) AND (key_id, number) <= ($3, $4)',
     values: [...from, last.key_id, last.number],
   });
   return read.rows.length < maxRows ? 'end' : last;

@@ -1,26 +1,26 @@
-import { LOG_COLUMNS, SUMS } from '../../sql/analytics/countColumns.ts';
+import { TOTALS } from '../../sql/analytics/countColumns.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
 /** With at most this many names, slices that contain none of them are skipped. Searching for more takes longer than reading. */
 const MAX_LOOKED_FOR = 20;
 
-const COLUMNS = LOG_COLUMNS.join(', ');
-const LISTS = LOG_COLUMNS.map((column) => {
-  return `jsonb_array_elements_text(slice -> '${column === 'api_id' ? 'api' : column}')`;
-}).join(', ');
+/** The lists of a slice. */
+const NAMES = ['minute_ms', 'api', 'key_id', 'identity_id', 'tags', 'last_at_ms', ...TOTALS];
+const COLUMNS = NAMES.join(', ');
+const LISTS = NAMES.map((name) => `jsonb_array_elements_text(slice -> '${name}')`).join(', ');
 /** Evaluated once for each slice: for each row, the JSON would be parsed each time. */
 const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
 const VALUES = [
   "from_ms + coalesce(minute_ms, '0')::bigint AS minute_ms",
-  "apis ->> coalesce(api_id, '0')::int AS api_id",
+  "apis ->> coalesce(api, '0')::int AS api_id",
   'key_id',
   "coalesce(identity_id, '') AS identity_id",
   "coalesce(tags, '') AS tags",
   'from_ms + last_at_ms::bigint AS last_at_ms',
-  ...SUMS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
+  ...TOTALS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
 ].join(', ');
 
-/** Rows with the columns of the log, from a query with the column `slice`. */
+/** Rows with TOTALS, from a query with the column `slice`. */
 function rowsOfSlices(slices: string): string {
   return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }

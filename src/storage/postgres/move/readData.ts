@@ -58,7 +58,7 @@ export class PostgresDataSource implements DataSource {
       return;
     }
     yield* this.#fetch<DataRow>(select(table));
-    if (table.name !== 'count_log') return;
+    if (table.name !== 'verdict_log') return;
     // Counts that are still packed.
     for await (const slices of this.#fetch<{ body: string }>('SELECT body FROM count_slices ORDER BY number'))
       for (const { body } of slices) yield [...rowsOfSlice(body)];

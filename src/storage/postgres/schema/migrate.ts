@@ -18,6 +18,8 @@ import { TEXT } from './textType.ts';
 
 export interface Migration {
   readonly sql: string;
+  /** Copies rows to where they belong from now on, however many there are. What they are in now is given up after it. */
+  readonly moveRows?: { readonly copy: (client: Client, tell: Tell) => Promise<void>; readonly sqlAfter: string };
   /**
    * Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. Until its end these tables
    * cannot be written. The changelog names them.
@@ -135,15 +137,22 @@ async function bringTo(
   const missing = migrations.slice(version);
   const compatibleFrom = Math.max(...missing.map((migration) => migration.compatibleFrom));
   if (version > 0) await refuseWhileOlderRun(client, { version: own, compatibleFrom }, version);
-  for (const [i, { sql }] of missing.entries()) {
+  for (const [i, migration] of missing.entries()) {
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
-    await client.query(sql).catch((error: unknown) => {
+    await run(client, migration, tell).catch((error: unknown) => {
       throw version === 0 || isWorthAnotherTry(error) ? error : notMigrated(error, version, own);
     });
   }
   await put(client, 'schema_version', String(own));
   await put(client, 'schema_compatible_from', String(compatibleFrom));
+}
+
+async function run(client: Client, { sql, moveRows }: Migration, tell: Tell): Promise<void> {
+  await client.query(sql);
+  if (moveRows === undefined) return;
+  await moveRows.copy(client, tell);
+  await client.query(moveRows.sqlAfter);
 }
 
 /** Nodes whose program cannot work with the next schema must not find it below their feet. */

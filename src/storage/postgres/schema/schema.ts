@@ -1,4 +1,5 @@
 import { ANALYTICS_TABLES } from './analyticsTables.ts';
+import { COUNTS_AS_BEFORE, copyFormerCounts, VERDICT_TABLES } from './verdictTables.ts';
 import { CREDIT_TABLES } from './creditTables.ts';
 import { EVENT_TABLES } from './eventTables.ts';
 import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
@@ -32,6 +33,12 @@ export const MIGRATIONS: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
   // Nodes of version 1 do not know credits that are granted without an expiry, and plans that are upgraded.
   { compatibleFrom: 2, sql: [OWN_SESSION_FUNCTION, replacing(GENERAL_SPEND_FUNCTION)].join('\n'), indexes: '' },
+  {
+    compatibleFrom: 2,
+    sql: VERDICT_TABLES,
+    moveRows: { copy: copyFormerCounts, sqlAfter: COUNTS_AS_BEFORE },
+    indexes: '',
+  },
 ];
 
 /** A database that was made before has the function without what was mended in it since. */
@@ -41,12 +48,15 @@ function replacing(sql: string): string {
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
+const DROPPED = named(/DROP TABLE (\w+)/g);
+
 /** What the migrations make. */
 export const SCHEMA_NAMES = {
-  tables: ['installation', ...made(/CREATE (?:UNLOGGED )?TABLE (\w+)/g)],
-  functions: made(/CREATE FUNCTION (\w+)/g),
+  tables: ['installation', ...named(/CREATE (?:UNLOGGED )?TABLE (\w+)/g).filter((name) => !DROPPED.includes(name))],
+  functions: named(/CREATE FUNCTION (\w+)/g),
 };
 
-function made(names: RegExp): string[] {
-  return MIGRATIONS.flatMap(({ sql }) => Array.from(sql.matchAll(names), ([, name = '']) => name));
+function named(names: RegExp): string[] {
+  const texts = MIGRATIONS.map(({ sql, moveRows }) => `${sql}${moveRows?.sqlAfter ?? ''}`);
+  return texts.flatMap((text) => Array.from(text.matchAll(names), ([, name = '']) => name));
 }

@@ -3,7 +3,8 @@ import type { CountColumns } from '../../../core/verificationCounts.ts';
 import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/analytics.ts';
 import type { SqlReader, Statement } from '../query/statement.ts';
 import { placeholders } from '../query/statement.ts';
-import { COUNTS, SPAN_NUMBER } from './countColumns.ts';
+import { CODES, SPAN_NUMBER } from './countColumns.ts';
+import { SUM_KEYS } from './fold.ts';
 import { isOfApi, sumStatement, type Unfolded } from './sumStatement.ts';
 
 /** The largest number of rows that one step of pruning removes. */
@@ -49,14 +50,14 @@ export class SqlAnalytics implements Analytics {
       identityId: row.identity_id ?? null,
       ...(row.external_id == null ? {} : { externalId: row.external_id }),
       tags: row.tags ?? null,
-      counts: COUNTS.map((name) => Number(row[name] ?? 0)),
+      counts: CODES.map((name) => Number(row[name] ?? 0)),
       credits: Math.min(Number(row['credits'] ?? 0), MAX_COUNT),
     }));
   }
 
   async tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]> {
     const rows = await this.#reader.scan<{ tags: string }>({
-      sql: `SELECT tags FROM api_counts
+      sql: `SELECT DISTINCT tags FROM api_verdicts
         WHERE span = ${SPAN_NUMBER.day} AND time_ms = $1 AND api_id = $2 AND tags <> '' LIMIT ${limit}`,
       params: [dayMs, apiId],
     });
@@ -65,10 +66,8 @@ export class SqlAnalytics implements Analytics {
 
   async prune(span: Span, untilMs: number): Promise<boolean> {
     let isDone = true;
-    for (const [table, key] of [
-      ['key_counts', 'span, time_ms, api_id, key_id, identity_id, tags'],
-      ['api_counts', 'span, time_ms, api_id, tags'],
-    ]) {
+    for (const [table, columns] of Object.entries(SUM_KEYS)) {
+      const key = columns.join(', ');
       const removed = await this.#writer.remove({
         sql: `DELETE FROM ${table} WHERE (${key}) IN
           (SELECT ${key} FROM ${table} WHERE span = $1 AND time_ms < $2 LIMIT ${PRUNE_STEP})`,

@@ -1,22 +1,43 @@
 import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
 import type { Span } from '../../port/analytics.ts';
 
-/** Columns of the counts, in the order of VERDICT_CODES. */
-export const COUNTS = VERDICT_CODES.map((code) => code.toLowerCase());
+/**
+ * Tables have a row for each verdict that a subject got: its code as a number, how often, and the credits that these verifications took.
+ * Slices (packedCounts.ts) and answers have a column for each code.
+ */
 
-/** Columns that are added up: the counts, and the credits that these verifications took. */
-export const SUMS: readonly string[] = [...COUNTS, 'credits'];
+/** Columns of tables that are added up. */
+export const SUMS: readonly string[] = ['count', 'credits'];
 
-/** The number of a span in the tables. */
-export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };
-
-/** Columns of the log. */
+/** Columns of the log of verdicts. */
 export const LOG_COLUMNS: readonly string[] = [
   'minute_ms',
   'api_id',
   'key_id',
   'identity_id',
   'tags',
+  'code',
   'last_at_ms',
   ...SUMS,
 ];
+
+/** By LOG_COLUMNS: minute, api, key, identity, tags, code, last use, count, credits. */
+export type LogRow = [number, string, string, string, string, number, number, number, number];
+
+/** The columns of codes, in the order of VERDICT_CODES. The place of a code there is its number. */
+export const CODES = VERDICT_CODES.map((code) => code.toLowerCase());
+
+/** Credits stand in the row of this code, as no other verdict takes any. */
+export const VALID = VERDICT_CODES.indexOf('VALID');
+
+/** What slices and answers add up. */
+export const TOTALS: readonly string[] = [...CODES, 'credits'];
+
+/** TOTALS of a row of a table. */
+export const TOTALS_OF_ROW: readonly string[] = [
+  ...CODES.map((column, code) => `CASE WHEN code = ${code} THEN count ELSE 0 END AS ${column}`),
+  'credits',
+];
+
+/** The number of a span in the tables. */
+export const SPAN_NUMBER: Readonly<Record<Span, number>> = { minute: 0, hour: 1, day: 2 };

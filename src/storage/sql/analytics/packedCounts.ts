@@ -1,5 +1,5 @@
 import { addCredits, type CountColumns, type VerificationCount } from '../../../core/verificationCounts.ts';
-import { COUNTS } from './countColumns.ts';
+import { CODES, type LogRow, VALID } from './countColumns.ts';
 
 /**
  * Counts that were added together, as one JSON text with a list for each column. To write it as one row takes a tenth of the
@@ -11,7 +11,7 @@ export interface CountSlice {
   readonly apis: readonly string[];
   readonly key_id: readonly string[];
   readonly last_at_ms: readonly number[];
-  /** A list from here on, and each of SUMS, is left out when all its values are '' or 0. */
+  /** A list from here on, and each of TOTALS, is left out when all its values are '' or 0. */
   readonly minute_ms?: readonly number[];
   /** Indexes into `apis`. */
   readonly api?: readonly number[];
@@ -29,8 +29,27 @@ export function packCounts(counts: CountColumns): string {
   if (identityIds !== null) slice['identity_id'] = identityIds;
   if (tags !== null) slice['tags'] = tags;
   if (credits !== null) slice['credits'] = credits;
-  for (const [code, list] of lists.counts.entries()) if (list !== null) slice[COUNTS[code] ?? ''] = list;
+  for (const [code, list] of lists.counts.entries()) if (list !== null) slice[CODES[code] ?? ''] = list;
   return JSON.stringify(slice);
+}
+
+/** A row of the log for each verdict that a row of the slice counts. Credits alone are a row too: a reservation took them. */
+export function* verdictsOf(slice: CountSlice): Generator<LogRow> {
+  const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
+  const { minute_ms: minutes, api: apiIndexes, identity_id: identities, tags } = slice;
+  const columns = CODES.map((name) => slice[name] as readonly number[] | undefined);
+  const credits = slice['credits'] as readonly number[] | undefined;
+  for (const [i, keyId] of keys.entries()) {
+    const minuteMs = fromMs + (minutes?.[i] ?? 0);
+    const lastAtMs = fromMs + (lastUses[i] ?? 0);
+    const apiId = apis[apiIndexes?.[i] ?? 0] ?? '';
+    for (const [code, column] of columns.entries()) {
+      const count = column?.[i] ?? 0;
+      const taken = code === VALID ? (credits?.[i] ?? 0) : 0;
+      if (count === 0 && taken === 0) continue;
+      yield [minuteMs, apiId, keyId, identities?.[i] ?? '', tags?.[i] ?? '', code, lastAtMs, count, taken];
+    }
+  }
 }
 
 type Sum = VerificationCount & { readonly counts: number[]; credits: number };
@@ -59,6 +78,6 @@ export function sumByApi(counts: CountColumns): VerificationCount[] {
 }
 
 function emptySum(minuteMs: number, apiId: string, tags: string): Sum {
-  const counts = COUNTS.map(() => 0);
+  const counts = CODES.map(() => 0);
   return { minuteMs, apiId, keyId: '', identityId: '', tags, counts, credits: 0, lastAtMs: minuteMs };
 }

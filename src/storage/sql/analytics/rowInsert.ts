@@ -3,8 +3,6 @@ import { type Params, placeholders, type Statement } from '../query/statement.ts
 /** Rows of one statement. An engine prepares a statement once for each of these sizes, however many rows there are. */
 const SIZES = [100, 10, 1] as const;
 
-type Constants = Readonly<Record<string, string>>;
-
 /** Inserts rows of numbers and texts into one table, many with one statement. */
 export class RowInsert {
   readonly #columns: number;
@@ -12,25 +10,14 @@ export class RowInsert {
   /** Made at the first use: a thread that never folds starts without them. */
   readonly #sqlOfSize = new Map<number, string>();
 
-  /**
-   * `columns` are given for each row, `constants` are SQL for the other columns. `onConflict` says what happens to a row that
-   * exists; one call must not have two rows with the same key.
-   */
-  constructor(
-    table: string,
-    columns: readonly string[],
-    { constants = {}, onConflict = '' }: { readonly constants?: Constants; readonly onConflict?: string } = {},
-  ) {
+  /** `onConflict` says what happens to a row that exists; one call must not have two rows with the same key. */
+  constructor(table: string, columns: readonly string[], onConflict = '') {
     this.#columns = columns.length;
-    const names = [...columns, ...Object.keys(constants)].join(', ');
-    const fixed = Object.values(constants)
-      .map((sql) => `, ${sql}`)
-      .join('');
     this.#sqlOf = (size) => {
       const rows = Array.from({ length: size }, (_, i) => {
-        return `(${placeholders(columns.length, i * columns.length + 1)}${fixed})`;
+        return `(${placeholders(columns.length, i * columns.length + 1)})`;
       });
-      return `INSERT INTO ${table} (${names}) VALUES ${rows.join(', ')} ${onConflict}`;
+      return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows.join(', ')} ${onConflict}`;
     };
   }
 

@@ -1,6 +1,6 @@
 import { SPAN_MS, type AnalyticsOrder, type AnalyticsQuery } from '../../port/analytics.ts';
 import type { Params, Statement } from '../query/statement.ts';
-import { COUNTS, SPAN_NUMBER, SUMS } from './countColumns.ts';
+import { CODES, SPAN_NUMBER, TOTALS, TOTALS_OF_ROW } from './countColumns.ts';
 
 const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
 
@@ -18,17 +18,22 @@ export interface Named {
   readonly identities: readonly string[] | null;
 }
 
-/** Tables or subqueries with the columns of the log: the rows that are not folded yet. */
-export type Unfolded = (named: Named) => readonly string[];
+/** A subquery that reads slices, with TOTALS; null = all slices are in the log. */
+export type Unfolded = (named: Named) => string | null;
 
 /** One statement reads what is folded and what is not: a fold that commits meanwhile changes no sum. */
 export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Statement {
   const params: Params = [query.fromMs, query.untilMs];
   const { subjects, named: asked } = subjectsOf(query, params);
   const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
-  const sums = SUMS.map((name) => `coalesce(sum(${name === 'credits' ? CREDITS : name}), 0) AS ${name}`);
+  const sums = TOTALS.map((name) => `coalesce(sum(${name === 'credits' ? CREDITS : name}), 0) AS ${name}`);
   const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
-  const all = [foldedRows(query), ...unfolded(asked).map((source) => unfoldedRows(query, source))];
+  const slices = unfolded(asked);
+  const all = [
+    foldedRows(query),
+    unfoldedRows(query, 'verdict_log', TOTALS_OF_ROW),
+    ...(slices === null ? [] : [unfoldedRows(query, slices, TOTALS)]),
+  ];
   const union = all.map((rows) => `${rows}${subjects}`).join(' UNION ALL ');
   const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${union}) r${grouped}`;
   const [named, from] = query.groupBy.includes('identity')
@@ -40,8 +45,8 @@ export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Stateme
 }
 
 function foldedRows(query: AnalyticsQuery): string {
-  const columns = rowColumns(query, 'time_ms');
-  const table = isOfApi(query) ? 'api_counts' : 'key_counts';
+  const columns = rowColumns(query, 'time_ms', TOTALS_OF_ROW);
+  const table = isOfApi(query) ? 'api_verdicts' : 'key_verdicts';
   return `SELECT ${columns} FROM ${table}
     WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${indexTerm(query)}`;
 }
@@ -59,13 +64,13 @@ function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: AnalyticsQuery): st
   return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
 }
 
-function unfoldedRows(query: AnalyticsQuery, source: string): string {
+function unfoldedRows(query: AnalyticsQuery, source: string, totals: readonly string[]): string {
   const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
-  return `SELECT ${rowColumns(query, `${time} AS time_ms`)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
+  return `SELECT ${rowColumns(query, `${time} AS time_ms`, totals)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
 }
 
-function rowColumns(query: AnalyticsQuery, time: string): string {
-  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...SUMS].join(', ');
+function rowColumns(query: AnalyticsQuery, time: string, totals: readonly string[]): string {
+  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...totals].join(', ');
 }
 
 /** Such a question is answered from the few rows of apis. */
@@ -91,6 +96,6 @@ function subjectsOf(query: AnalyticsQuery, params: Params): { readonly subjects:
 
 function orderTerms(order: AnalyticsOrder | undefined): string[] {
   if (order === undefined) return [];
-  const column = order.by === 'total' ? COUNTS.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
+  const column = order.by === 'total' ? CODES.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
   return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
 }

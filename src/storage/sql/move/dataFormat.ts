@@ -1,27 +1,22 @@
 import { idPattern } from '../../../core/ids.ts';
 import { type Authenticity, authenticityOf, type CopyTrust, refusalOf } from '../copySignature.ts';
 import { DataError } from './dataError.ts';
-import {
-  COUNTER_NAMES,
-  COUNTERS,
-  type DataRow,
-  type DataTable,
-  type DataValue,
-  findTable,
-  TABLE_NAMES,
-} from './dataTables.ts';
+import { COUNTER_NAMES, COUNTERS, type DataRow, type DataTable, type DataValue, findReadable } from './dataTables.ts';
 
 /**
  * The file of an export, one JSON text a line:
  *
- *   {"keystile":"data","format":1,...}       the header: what it is, and of which installation
+ *   {"keystile":"data","format":2,...}       the header: what it is, and of which installation
  *   ["apis",{"id":"api_...",...}]            a row: its table and its columns, without those that are null
  *   {"rows":{"apis":1,...},"sha256":"..."}   the trailer: rows of each table, and the checksum of everything before this line, with its
  *                                            signature as "hmac" when it is signed (copySignature.ts)
  *
  * Tables come in the order of the header. A file that was cut off has no trailer.
  */
-export const DATA_FORMAT = 1;
+export const DATA_FORMAT = 2;
+
+/** The oldest that can be imported: before 2, counts of analytics had a column for each code. */
+const FIRST_FORMAT = 1;
 
 /** The first bytes of every export. */
 export const HEADER_START = '{"keystile":"data",';
@@ -89,7 +84,8 @@ export function readHeader(name: string, line: string, known: KnownSchemas): Dat
     throw new DataError(`${name} is not an export of Keystile. Name a file that keystile data export has made.`);
   if (typeof format === 'number' && format > DATA_FORMAT) throw newer(name, `format ${format}`, DATA_FORMAT);
   const isSound =
-    format === DATA_FORMAT &&
+    isNumber(format) &&
+    format >= FIRST_FORMAT &&
     isText(version, VERSION_PATTERN) &&
     isNumber(schema) &&
     isText(installation, INSTALLATION_PATTERN) &&
@@ -102,7 +98,7 @@ export function readHeader(name: string, line: string, known: KnownSchemas): Dat
     tables.every((each) => typeof each === 'string');
   if (!isSound) throw atLine(name, 1, 'the header is not complete');
   if (schema > known[engine]) throw newer(name, `schema version ${schema} of ${engine}`, known[engine]);
-  const unknown = tables.find((each) => !TABLE_NAMES.includes(each));
+  const unknown = tables.find((each) => findReadable(each) === undefined);
   if (unknown !== undefined) throw atLine(name, 1, `this program knows no table ${JSON.stringify(unknown)}`);
   return { version, schema, installation, exportId, takenAtMs: takenAt, engine, isMove: move, tables };
 }
@@ -124,22 +120,26 @@ export function readTrailer(line: string): DataTrailer | null {
   return { rows: Object.fromEntries(counts), sha256, signature: hmac };
 }
 
-export interface ReadRow {
+export interface ReadRows {
+  /** The table that the file names. */
+  readonly from: string;
+  /** The table that gets the rows. */
   readonly table: DataTable;
-  readonly row: DataRow;
+  readonly rows: readonly DataRow[];
 }
 
-/** A row, or why the line is none. */
-export function readRow(line: string): ReadRow | string {
+/** The rows of a line, or why it is no row. */
+export function readRows(line: string): ReadRows | string {
   const parsed = parse(line);
   if (!Array.isArray(parsed) || parsed.length !== 2)
     return 'it is not a row, which is a list of a table and its columns';
   const [name, row] = parsed as [unknown, unknown];
-  const table = typeof name === 'string' ? findTable(name) : undefined;
-  if (table === undefined) return `this program knows no table ${shown(name)}`;
+  const found = typeof name === 'string' ? findReadable(name) : undefined;
+  if (found === undefined) return `this program knows no table ${shown(name)}`;
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'the columns are not an object';
+  const { table, into, rowsOf } = found;
   const problem = problemOf(table, row as Record<string, unknown>) ?? counterProblem(table, row as DataRow);
-  return problem ?? { table, row: row as DataRow };
+  return problem ?? { from: table.name, table: into, rows: [...rowsOf(row as DataRow)] };
 }
 
 function problemOf({ name, columns }: DataTable, row: Record<string, unknown>): string | null {

@@ -6,6 +6,7 @@ import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
 import type { Column, RecordTable } from '../../../model/stored.ts';
 import { SUMS } from '../analytics/countColumns.ts';
+import { FORMER_CODES, FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
 
 /**
  * What `keystile data export` writes, the same for both engines: tables, in the order in which they are written, and their columns. A test
@@ -133,7 +134,7 @@ const ACCOUNTS: readonly DataTable[] = [
   table('import_errors', 'import_id key_index', { text: 'import_id message', number: 'key_index' }),
 ];
 
-const COUNTS = SUMS.join(' ');
+const COUNTS = `code ${SUMS.join(' ')}`;
 
 const ANALYTICS: readonly DataTable[] = [
   // Without the node that counted: of each window, the sum of all nodes.
@@ -141,17 +142,17 @@ const ANALYTICS: readonly DataTable[] = [
     text: 'owner name',
     number: 'duration_ms count reset_at_ms',
   }),
-  table('key_counts', 'span time_ms api_id key_id identity_id tags', {
+  table('key_verdicts', 'span time_ms api_id key_id identity_id tags code', {
     text: 'api_id key_id identity_id tags',
     number: `span time_ms ${COUNTS}`,
   }),
-  table('api_counts', 'span time_ms api_id tags', {
+  table('api_verdicts', 'span time_ms api_id tags code', {
     text: 'api_id tags',
     number: `span time_ms ${COUNTS}`,
   }),
   table('key_uses', 'key_id', { text: 'key_id', number: 'last_used_at_ms' }),
   // With the counts that no log has yet (count_slices).
-  table('count_log', 'number', {
+  table('verdict_log', 'number', {
     text: 'api_id key_id identity_id tags',
     number: `minute_ms ${COUNTS} last_at_ms`,
   }),
@@ -165,8 +166,31 @@ export const DATA_TABLES: readonly DataTable[] = [...RECORDS, ...ACCOUNTS, COUNT
 
 export const TABLE_NAMES: readonly string[] = DATA_TABLES.map(({ name }) => name);
 
-export function findTable(name: string): DataTable | undefined {
-  return DATA_TABLES.find((each) => each.name === name);
+/** Rows of a file, as rows of a table of this program. */
+interface ReadTable {
+  /** As the file has it. */
+  readonly table: DataTable;
+  readonly into: DataTable;
+  readonly rowsOf: (row: DataRow) => Iterable<DataRow>;
+}
+
+/** Older exports have counts with a column for each code. */
+const FORMER: readonly ReadTable[] = Object.entries(FORMER_TABLES).flatMap(([name, { into: now, same }]) => {
+  const into = DATA_TABLES.find((each) => each.name === now);
+  if (into === undefined) return [];
+  const sums = [...FORMER_CODES, 'credits'].map((each) => [each, { kind: 'number', isOptional: false }] as const);
+  const columns = new Map([...[...into.columns].filter(([column]) => same.includes(column)), ...sums]);
+  return [{ table: { ...into, name, columns }, into, rowsOf: (row) => verdictsOfRow(row) }];
+});
+
+const READABLE = new Map(
+  [...DATA_TABLES.map((each): ReadTable => ({ table: each, into: each, rowsOf: (row) => [row] })), ...FORMER].map(
+    (each) => [each.table.name, each],
+  ),
+);
+
+export function findReadable(name: string): ReadTable | undefined {
+  return READABLE.get(name);
 }
 
 export const COUNTER_NAMES = [
@@ -184,8 +208,8 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   sessions: 'a browser signs in again',
   portal_sessions: 'a customer opens the page again',
   ledger_log: 'it is applied to the accounts while they are written',
-  count_slices: 'they are written as rows of count_log',
-  'count_log.number': 'the target numbers its log itself',
+  count_slices: 'they are written as rows of verdict_log',
+  'verdict_log.number': 'the target numbers its log itself',
   'deliveries.lease': 'it belongs to a process that sends',
   'accounts.padding': 'it only reserves space',
   idempotency_partition: 'it is in `counters`',

@@ -1,5 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
+import { copyCounts, FORMER_CODES, type OnPart } from '../../sql/analytics/formerCounts.ts';
+import type { Params } from '../../sql/query/statement.ts';
 import { FolderError } from '../file/dataFolder.ts';
 
 /**
@@ -45,7 +47,54 @@ const SCHEMA = `
     ('key_counts', 'key_counts_of_key', '10000000 1000 500 1');
   `;
 
-const TABLES = [...SCHEMA.matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name ?? '');
+const SUMMED = 'code INTEGER NOT NULL, count INTEGER NOT NULL, credits INTEGER NOT NULL';
+
+/** A row for each code of a verdict: a new code is a new number, and no new column. */
+const VERDICT_TABLES = `
+  CREATE TABLE verdict_log (
+    number INTEGER PRIMARY KEY,
+    minute_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL, ${SUMMED},
+    last_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE key_verdicts (
+    span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, key_id TEXT NOT NULL, identity_id TEXT NOT NULL, tags TEXT NOT NULL,
+    ${SUMMED},
+    PRIMARY KEY (span, time_ms, api_id, key_id, identity_id, tags, code)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE api_verdicts (
+    span INTEGER NOT NULL, time_ms INTEGER NOT NULL, api_id TEXT NOT NULL, tags TEXT NOT NULL, ${SUMMED},
+    PRIMARY KEY (span, time_ms, api_id, tags, code)
+  ) STRICT, WITHOUT ROWID;
+  `;
+
+/** After the rows are in place: an index is made faster of all rows at once. */
+const IN_PLACE_OF_COUNTS = `
+  CREATE INDEX key_verdicts_of_key ON key_verdicts (key_id, span, time_ms) WHERE span > 0;
+  DROP TABLE key_counts;
+  DROP TABLE api_counts;
+  DROP TABLE count_log;
+  INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES
+    ('key_verdicts', 'key_verdicts', '100000000 30000000 50000 10000 2 2 1 1'),
+    ('key_verdicts', 'key_verdicts_of_key', '10000000 1000 500 1');
+  `;
+
+/** Lists of counts by api had the credits last, behind the codes. */
+const CREDITS_FIRST = `UPDATE count_slices SET apis = (SELECT json_group_array(json_array(
+  ${[0, 1, 2, 3 + FORMER_CODES.length, ...FORMER_CODES.keys().map((code) => 3 + code)].map((i) => `json_extract(value, '$[${i}]')`).join(', ')}))
+  FROM json_each(count_slices.apis))`;
+
+function countByCode(db: Database, onPart: OnPart): void {
+  db.run(VERDICT_TABLES);
+  const statements = copyCounts(onPart);
+  for (let next = statements.next([]); next.done !== true;) {
+    const { sql, params } = next.value;
+    next = statements.next(db.query<unknown, Params>(sql).all(...params));
+  }
+  db.run(CREDITS_FIRST);
+  db.run(IN_PLACE_OF_COUNTS);
+}
+
+const TABLES = [...(SCHEMA + VERDICT_TABLES).matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name ?? '');
 const OF_ANALYTICS = new RegExp(`\\b(?:${TABLES.join('|')})\\b`);
 
 /** Whether a statement reads this file. None reads both. */
@@ -56,8 +105,11 @@ export function readsAnalytics(sql: string): boolean {
 /** Every file of ours has this number, "KEYA". Those of programs before 0.1.0 have none, and may have other columns. */
 const APPLICATION_ID = 0x4b455941;
 
+/** A migration that is more than statements. */
+type Migration = (db: Database, onPart: OnPart) => void;
+
 /** Forward migrations. */
-const MIGRATIONS: readonly string[] = [SCHEMA];
+const MIGRATIONS: readonly (string | Migration)[] = [SCHEMA, countByCode];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
@@ -84,17 +136,20 @@ export interface AnalyticsSteps {
   readonly upTo?: number;
   /** Called before each step. */
   readonly onStep?: (step: number, steps: number) => void;
+  /** Called where a step takes long, with how far it is. */
+  readonly onPart?: OnPart;
 }
 
 /** Brings the file from this version to the newest, in the transaction of the caller. */
 export function migrateAnalytics(
   db: Database,
   from = 0,
-  { upTo = MIGRATIONS.length, onStep = () => {} }: AnalyticsSteps = {},
+  { upTo = MIGRATIONS.length, onStep = () => {}, onPart = () => {} }: AnalyticsSteps = {},
 ): void {
   for (const [i, migration] of MIGRATIONS.slice(from, upTo).entries()) {
     onStep(i + 1, upTo - from);
-    db.run(migration);
+    if (typeof migration === 'string') db.run(migration);
+    else migration(db, onPart);
   }
   db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   db.run(`PRAGMA user_version = ${upTo}`);

@@ -27,19 +27,19 @@ export class SqliteCountWriter implements CountWriter {
 
   /** A question about keys cannot read slices, so they become rows of the log first. */
   async unfolded(isOfApi: boolean): Promise<Unfolded> {
-    if (isOfApi) return () => ['count_log', APIS_OF_SLICES];
+    if (isOfApi) return () => APIS_OF_SLICES;
     await this.#try(async () => {
       if (this.#db.query('SELECT 1 FROM count_slices LIMIT 1').get() === null) return;
       const thread = await this.#thread.get();
       while (!(await thread.call('unpackCounts')));
     });
-    return () => ['count_log'];
+    return () => null;
   }
 
   fold(): Promise<boolean> {
     return this.#try(async () => {
       const [any] = this.#db
-        .query('SELECT EXISTS (SELECT 1 FROM count_slices) OR EXISTS (SELECT 1 FROM count_log)')
+        .query('SELECT EXISTS (SELECT 1 FROM count_slices) OR EXISTS (SELECT 1 FROM verdict_log)')
         .values();
       return any?.[0] === 1 ? (await this.#thread.get()).call('foldCounts') : true;
     });

@@ -52,6 +52,9 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
       onStep(step, steps) {
         if (copy !== null) tellStep(aside, step, steps);
       },
+      onPart(table, done) {
+        if (copy !== null) aside.tell('migrating the database', { table, done, file: path });
+      },
     });
   });
   return {

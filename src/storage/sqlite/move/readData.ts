@@ -70,7 +70,7 @@ export class SqliteDataSource implements DataSource {
       case 'idempotency_0':
       case 'idempotency_1':
         return map(stored, (row) => ({ ...row, outcome: toPortable(String(row['outcome'])) }));
-      case 'count_log':
+      case 'verdict_log':
         return this.#countLog(stored);
       default:
         return stored;

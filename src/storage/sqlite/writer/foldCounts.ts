@@ -13,7 +13,7 @@ import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 const MAX_STEP = 2_000_000;
 
 const SLICES = 'SELECT number, body FROM count_slices ORDER BY number';
-const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM count_log ORDER BY number`;
+const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM verdict_log ORDER BY number`;
 
 /** The connection that writes. */
 export interface Connection {
@@ -66,7 +66,7 @@ class Step {
       this.rows.addRow(row);
       upTo = Number(row['number']);
     }
-    this.#statement('DELETE FROM count_log WHERE number <= $1').run(upTo);
+    this.#statement('DELETE FROM verdict_log WHERE number <= $1').run(upTo);
   }
 
   takeSlices(): void {

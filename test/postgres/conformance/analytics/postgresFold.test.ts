@@ -61,7 +61,7 @@ test('a step of folding that takes too long is halved until it does not; nothing
 
 test('so is a step of making rows of slices', async () => {
   await withDatabase(async (storage, run) => {
-    await run(refuseMoreThan(300, 'count_log'));
+    await run(refuseMoreThan(300, 'verdict_log'));
     for (let batch = 1; batch <= 1_100; batch++)
       await storage.analytics.add(CountColumns.of([verificationCount({ keyId: `key_${batch}` })]), batch);
     const steps = await foldRound(storage);

@@ -1,0 +1,89 @@
+import type { DataRow } from '../move/dataTables.ts';
+import type { Statement } from '../query/statement.ts';
+import { LOG_COLUMNS, SUMS } from './countColumns.ts';
+import { SUM_KEYS } from './fold.ts';
+
+/**
+ * How counts were stored before analytics.db had schema version 2, and PostgreSQL version 3: key_counts, api_counts and count_log had a
+ * column for each code. Migrations and imports make rows of verdicts from them.
+ */
+
+/** These codes had a column, by their numbers. Never edited. */
+export const FORMER_CODES: readonly string[] = [
+  'valid',
+  'not_found',
+  'forbidden',
+  'disabled',
+  'expired',
+  'insufficient_permissions',
+  'rate_limited',
+  'usage_exceeded',
+];
+
+type FormerTable = 'key_counts' | 'api_counts' | 'count_log';
+
+/** The table that has the rows now, and the columns that rows of both have. */
+export const FORMER_TABLES: Readonly<Record<FormerTable, { readonly into: string; readonly same: readonly string[] }>> =
+  {
+    key_counts: { into: 'key_verdicts', same: SUM_KEYS.key_verdicts.filter((column) => column !== 'code') },
+    api_counts: { into: 'api_verdicts', same: SUM_KEYS.api_verdicts.filter((column) => column !== 'code') },
+    count_log: {
+      into: 'verdict_log',
+      same: LOG_COLUMNS.filter((column) => column !== 'code' && !SUMS.includes(column)),
+    },
+  };
+
+/** A row for each code that was counted, and one for credits that a reservation took alone. */
+function copied(from: FormerTable, where = 'TRUE'): string {
+  const { into, same } = FORMER_TABLES[from];
+  const rows = FORMER_CODES.map((column, code) => {
+    const [credits, counted] = code === 0 ? ['credits', '(valid > 0 OR credits > 0)'] : ['0', `${column} > 0`];
+    return `SELECT ${same.join(', ')}, ${code}, ${column}, ${credits} FROM ${from} WHERE ${where} AND ${counted}`;
+  });
+  return `INSERT INTO ${into} (${[...same, 'code', ...SUMS].join(', ')}) ${rows.join(' UNION ALL ')}`;
+}
+
+interface Time {
+  readonly span: number;
+  readonly time_ms: number;
+}
+
+/** How far a table is: `30 %`. */
+export type OnPart = (table: string, done: string) => void;
+
+/**
+ * The statements that copy all rows into tables that are there, a minute, hour or day at a time: then the new rows come nearly in their order,
+ * and it can be told how far it is. Whoever runs a statement gives back its rows.
+ */
+export function* copyCounts(onPart: OnPart): Generator<Statement, void, readonly unknown[]> {
+  for (const from of ['key_counts', 'api_counts'] as const) {
+    const times: Time[] = [];
+    for (let last: Time = { span: -1, time_ms: 0 }; ; times.push(last)) {
+      const [next] = yield {
+        sql: `SELECT span, time_ms FROM ${from} WHERE (span, time_ms) > ($1, $2) ORDER BY span, time_ms LIMIT 1`,
+        params: [last.span, last.time_ms],
+      };
+      if (next === undefined) break;
+      last = next as Time;
+    }
+    const sql = copied(from, 'span = $1 AND time_ms = $2');
+    for (const [i, { span, time_ms }] of times.entries()) {
+      yield { sql, params: [span, time_ms] };
+      const [before, now] = [i, i + 1].map((part) => Math.floor((10 * part) / times.length));
+      if (now !== before) onPart(FORMER_TABLES[from].into, `${now}0 %`);
+    }
+  }
+  yield { sql: copied('count_log'), params: [] };
+}
+
+/** The rows of verdicts of one such row, by its columns. */
+export function* verdictsOfRow(row: DataRow): Generator<DataRow> {
+  const same = Object.fromEntries(
+    Object.entries(row).filter(([column]) => !FORMER_CODES.includes(column) && column !== 'credits'),
+  );
+  for (const [code, column] of FORMER_CODES.entries()) {
+    const count = row[column] ?? 0;
+    const credits = code === 0 ? (row['credits'] ?? 0) : 0;
+    if (count !== 0 || credits !== 0) yield { ...same, code, count, credits };
+  }
+}

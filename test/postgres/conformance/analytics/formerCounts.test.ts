@@ -1,0 +1,154 @@
+import { expect, setDefaultTimeout, test } from 'bun:test';
+
+import { Client } from 'pg';
+
+import { CountColumns } from '../../../../src/core/verificationCounts.ts';
+import { FORMER_CODES } from '../../../../src/storage/sql/analytics/formerCounts.ts';
+import { migrate } from '../../../../src/storage/postgres/schema/migrate.ts';
+import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
+import { until } from '../../../../tools/cluster/wait.ts';
+import { VirtualClock } from '../../../support/clock.ts';
+import { open, postgresServer } from '../postgres.ts';
+import { verdictCounts, verificationCount } from '../samples.ts';
+
+setDefaultTimeout(60_000);
+
+/**
+ * PostgreSQL had a column for each code up to schema version 2. Nodes of that version go on beside newer ones: the statements here are theirs.
+ */
+const HOUR_MS = Date.parse('2026-03-15T12:00:00Z');
+const CODES = FORMER_CODES.join(', ');
+const SUMS = [...FORMER_CODES, 'credits']
+  .map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`)
+  .join(', ');
+const OLDER_READS = {
+  ofApi: `SELECT ${SUMS} FROM (SELECT tags, ${CODES}, credits FROM api_counts WHERE span = 1 AND time_ms IN (${HOUR_MS}) AND api_id IN ('api_1')
+    UNION ALL SELECT tags, ${CODES}, credits FROM count_log WHERE minute_ms - minute_ms % 3600000 >= 0 AND api_id IN ('api_1')) r`,
+  ofKey: `SELECT ${SUMS} FROM (SELECT tags, ${CODES}, credits FROM key_counts WHERE span = 1 AND span > 0 AND api_id = 'api_1' AND key_id IN ('key_1')
+    UNION ALL SELECT tags, ${CODES}, credits FROM count_log WHERE api_id = 'api_1' AND key_id IN ('key_1')) r`,
+  tags: `SELECT tags FROM api_counts WHERE span = 1 AND time_ms = ${HOUR_MS} AND api_id = 'api_1' AND tags <> '' LIMIT 10`,
+};
+const KEY = 'span, time_ms, api_id, key_id, identity_id, tags';
+const API_KEY = 'span, time_ms, api_id, tags';
+
+async function withFormerDatabase(work: (url: string, older: Client) => Promise<void>): Promise<void> {
+  const server = await postgresServer();
+  const url = await server.createDatabase();
+  const older = new Client(url);
+  await older.connect();
+  try {
+    await migrate(older, { migrations: MIGRATIONS.slice(0, 2), newWorkspaceId: () => 'ws_former', upgrades: true });
+    await older.query(`
+      INSERT INTO key_counts (${KEY}, ${CODES}, credits) VALUES
+        (1, ${HOUR_MS}, 'api_1', 'key_1', 'id_1', '["a"]', 1, 2, 3, 4, 5, 6, 7, 8, 90),
+        (1, ${HOUR_MS}, 'api_1', 'key_2', '', '', 0, 0, 0, 0, 0, 0, 0, 0, 7);
+      INSERT INTO api_counts (${API_KEY}, ${CODES}, credits) VALUES
+        (1, ${HOUR_MS}, 'api_1', '["a"]', 1, 2, 3, 4, 5, 6, 7, 8, 90),
+        (1, ${HOUR_MS}, 'api_1', '', 0, 0, 0, 0, 0, 0, 0, 0, 7);
+      INSERT INTO count_log (minute_ms, api_id, key_id, identity_id, tags, ${CODES}, credits, last_at_ms) VALUES
+        (${HOUR_MS}, 'api_1', 'key_1', '', '', 100, 0, 0, 0, 0, 0, 50, 0, 200, ${HOUR_MS + 5})`);
+    await work(url, older);
+  } finally {
+    await older.end();
+    await server.dropDatabase(url);
+  }
+}
+
+const upgrade = async (url: string, told: string[] = []): Promise<void> => {
+  const node = new Client(url);
+  await node.connect();
+  const tell = (message: string, { table, done }: { table?: unknown; done?: unknown }): void => {
+    if (typeof table === 'string' && typeof done === 'string') told.push(`${message}: ${table} ${done}`);
+  };
+  await migrate(node, { migrations: MIGRATIONS, newWorkspaceId: () => '', upgrades: true, tell });
+  await node.end();
+};
+
+const codeOf = (failed: unknown): unknown => (failed as { code?: unknown }).code;
+
+test('each count becomes a row with the number of its code, and progress is told', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const told: string[] = [];
+    await upgrade(url, told);
+    const rows = async (sql: string) => (await older.query({ text: sql, rowMode: 'array' })).rows;
+    expect(await rows(`SELECT key_id, tags, code, count, credits FROM key_verdicts ORDER BY key_id, code`)).toEqual([
+      ...[1, 2, 3, 4, 5, 6, 7, 8].map((n, code) => ['key_1', '["a"]', code, String(n), code === 0 ? '90' : '0']),
+      ['key_2', '', 0, '0', '7'],
+    ]);
+    expect(await rows(`SELECT tags, sum(count), sum(credits) FROM api_verdicts GROUP BY tags ORDER BY tags`)).toEqual([
+      ['', '0', '7'],
+      ['["a"]', '36', '90'],
+    ]);
+    expect(await rows(`SELECT code, count, credits, last_at_ms FROM verdict_log ORDER BY code`)).toEqual([
+      [0, '100', '200', String(HOUR_MS + 5)],
+      [6, '50', '0', String(HOUR_MS + 5)],
+    ]);
+    expect(told).toEqual(['key_verdicts', 'api_verdicts'].map((table) => `migrating the database: ${table} 100 %`));
+  });
+});
+
+test('a node of the version before is answered as before, also what newer nodes have counted and not folded yet', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const answers = async (): Promise<unknown> => [
+      (await older.query({ name: 'ofApi', text: OLDER_READS.ofApi })).rows,
+      (await older.query({ name: 'ofKey', text: OLDER_READS.ofKey })).rows,
+      (await older.query({ name: 'tags', text: OLDER_READS.tags })).rows,
+    ];
+    // Prepared by then, as a node has them.
+    const before = await answers();
+    await upgrade(url);
+    expect(await answers()).toEqual(before);
+    const newer = await open(url, new VirtualClock('2026-03-15T12:30:00Z'));
+    try {
+      await newer.analytics.add(
+        CountColumns.of([
+          verificationCount({ apiId: 'api_1', keyId: 'key_1', minuteMs: HOUR_MS, counts: verdictCounts(1_000) }),
+        ]),
+        1,
+      );
+      while (!(await newer.analytics.fold()));
+      const [[ofApi], [ofKey]] = (await answers()) as [[{ valid: string }], [{ valid: string }]];
+      expect([ofApi.valid, ofKey.valid]).toEqual(['1101', '1101']);
+    } finally {
+      await newer.close();
+    }
+  });
+});
+
+test('a node of the version before leaves the fold to newer ones, as where another node folds: nothing is lost or added twice', async () => {
+  await withFormerDatabase(async (url, older) => {
+    await upgrade(url);
+    const LOG = `SELECT number, minute_ms, ${CODES} FROM count_log WHERE (key_id, number) > ('', 0) ORDER BY key_id, number LIMIT 1000`;
+    const INSERT = `INSERT INTO count_log (minute_ms, api_id, key_id, identity_id, tags, last_at_ms, ${CODES}, credits)
+      VALUES (1, 'api_1', 'key_1', '', '', 1, 1, 0, 0, 0, 0, 0, 0, 0, 0)`;
+    for (const statement of [LOG, INSERT])
+      expect(codeOf(await older.query(statement).catch((error: unknown) => error))).toBe('40001');
+    const pruned = await older.query(
+      `DELETE FROM key_counts WHERE (${KEY}) IN (SELECT ${KEY} FROM key_counts WHERE span = 1 AND time_ms < $1 LIMIT 1000)`,
+      [HOUR_MS + 1],
+    );
+    expect(pruned.rowCount).toBe(0);
+    const { rows } = await older.query(
+      'SELECT (SELECT count(*) FROM verdict_log)::int AS log, (SELECT count(*) FROM key_verdicts)::int AS sums',
+    );
+    expect(rows).toEqual([{ log: 2, sums: 9 }]);
+    // Without rows in the log, its fold is at the end.
+    await older.query('DELETE FROM verdict_log');
+    expect((await older.query(LOG)).rows).toEqual([]);
+  });
+});
+
+test('a question that reads the former tables for long does not end the migration', async () => {
+  await withFormerDatabase(async (url, older) => {
+    await older.query('BEGIN');
+    await older.query('SELECT count(*) FROM key_counts');
+    const done = upgrade(url);
+    const server = await postgresServer();
+    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'
+      AND wait_event_type = 'Lock' AND wait_event = 'relation'`;
+    await until('the migration waits for the table', async () => (await server.query(waiting)).length === 1);
+    await older.query('COMMIT');
+    await done;
+    expect((await older.query('SELECT count(*)::int AS rows FROM key_verdicts')).rows).toEqual([{ rows: 9 }]);
+  });
+});
