@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_PAGE_SIZE, MAX_SEARCH_LENGTH } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
-import { listOf, optional } from '../../model/schema/described.ts';
+import { former, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
@@ -34,7 +34,7 @@ export const listKeys = defineRoute({
       'List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent.',
       EXAMPLE.externalId,
     ),
-    ownerId: optional(ExternalId, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+    ownerId: former(ExternalId, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
     search: optional(
       words(1, MAX_SEARCH_LENGTH),
       'List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters.',
@@ -47,7 +47,7 @@ export const listKeys = defineRoute({
       'disabled',
     ),
     decrypt: Decrypt,
-    revalidateKeysCache: optional(Flag, 'Accepted for older programs. It has no effect.', false),
+    revalidateKeysCache: former(Flag, 'Accepted for older programs. It has no effect.', false),
   }),
   response: strict({
     keys: listOf(KeyObject, 'The keys of this page.'),

@@ -1,6 +1,6 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { listOf, optional } from '../../model/schema/described.ts';
+import { former, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { FullIdentityObject, toFullIdentity } from '../shapes/holders/identityObject.ts';
 import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
@@ -18,7 +18,7 @@ export const listIdentities = defineRoute({
     limit: PageLimit,
     cursor: pageCursor(cursorAt('id'), EXAMPLE.identityId),
     search: optional(Name, 'Finds identities by `externalId`, name and metadata. 1 to 256 characters.', 'acme'),
-    environment: optional(Environment, 'Accepted for older programs. It has no effect.', 'production'),
+    environment: former(Environment, 'Accepted for older programs. It has no effect.', 'production'),
   }),
   response: strict({
     identities: listOf(FullIdentityObject, 'The identities of this page.'),

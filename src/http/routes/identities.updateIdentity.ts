@@ -3,7 +3,7 @@ import { part } from '../../model/plain.ts';
 import { AlertsInput } from '../shapes/counters/alertFields.ts';
 import { defineRoute } from './route.ts';
 import { ChangedMetered, Refill } from '../shapes/counters/creditFields.ts';
-import { optional } from '../../model/schema/described.ts';
+import { former, optional } from '../../model/schema/described.ts';
 import {
   FullIdentityObject,
   IDENTITY_REFERENCE,
@@ -24,7 +24,7 @@ export const updateIdentity = defineRoute({
   command: { flags: { environment: null } },
   request: strict({
     ...IDENTITY_REFERENCE,
-    environment: optional(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),
+    environment: former(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),
     ...part(IDENTITY_PLAIN, 'changed'),
     maxKeys: optional(
       orNull(Count),

@@ -8,7 +8,7 @@ import type { StandaloneRequest } from '../../engine/standalone/standaloneLimits
 import type { LimitResult } from '../../engine/standalone/limitDecider.ts';
 import { toMetaText } from '../../model/plain.ts';
 import { badFields, told } from './keys/keyFields.ts';
-import { component, field, optional } from '../../model/schema/described.ts';
+import { component, field, former, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { NamespaceId, OverrideId } from './schema/idFields.ts';
 import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS, LIMIT_RESULT, LIMIT_WORDS } from './counters/keyLimitFields.ts';
@@ -66,7 +66,7 @@ export const LimitRequest = component(
     duration: field(DurationMs, `${DURATION_WORDS} ${DURATION_BOUNDS} An override replaces it.`, 60000),
     cost: optional(Count, 'How much this call takes. 0 asks without taking anything. 1 when absent.', 1),
     async: optional(Flag, `${ASYNC_WORDS} false when absent. An override replaces it.`, false),
-    meta: optional(Meta, 'Accepted for older programs. It has no effect.'),
+    meta: former(Meta, 'Accepted for older programs. It has no effect.'),
     resources: optional(
       Type.Array(Resource, { maxItems: MAX_RESOURCES }),
       'What the call is about, at most 10 things. They are written to the audit log with the decision, before the answer.',

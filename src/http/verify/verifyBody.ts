@@ -12,7 +12,15 @@ import { explain } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
 import { badFields } from '../shapes/keys/keyFields.ts';
 import { QUERY_WORDS } from './permissionQuery.ts';
-import { component, EXPECTED, field, optional, recursive, recursiveReference } from '../../model/schema/described.ts';
+import {
+  component,
+  EXPECTED,
+  field,
+  former,
+  optional,
+  recursive,
+  recursiveReference,
+} from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { ApiId } from '../shapes/schema/idFields.ts';
 import {
@@ -163,7 +171,7 @@ export const VerifyBody = component(
     remaining: optional(Cost, 'How many credits the verification takes.', {
       cost: 5,
     }),
-    ratelimit: optional(Cost, 'Older form of `ratelimits` for the limit with the name `default`.', { cost: 1 }),
+    ratelimit: former(Cost, 'Older form of `ratelimits` for the limit with the name `default`.', { cost: 1 }),
     ...COUNTED_FIELDS,
     explain: optional(
       Type.Boolean(),

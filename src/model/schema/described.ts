@@ -32,6 +32,11 @@ export function optional<const S extends Type.TSchema>(
   return Type.Optional(field(schema, description, ...examples));
 }
 
+/** An optional field that older programs send. Newer ones need not know it. */
+export function former<const S extends Type.TSchema>(schema: S, description: string, ...examples: readonly unknown[]) {
+  return Type.Optional(withOptions(field(schema, description, ...examples), { deprecated: true }));
+}
+
 /** A field with a list of one kind of item. The example of the item is the example of the list. */
 export function listOf<const S extends Type.TSchema>(item: S, description: string, options: Type.TArrayOptions = {}) {
   const { examples = [] } = item as { examples?: readonly unknown[] };

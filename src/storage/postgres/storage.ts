@@ -20,7 +20,7 @@ import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from '../../core/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
-import { Connector, withDeadline } from './connection/connector.ts';
+import { Connector, whileItGoesOn, withDeadline } from './connection/connector.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively } from './connection/exclusively.ts';
@@ -208,7 +208,7 @@ export class PostgresStorage implements Storage {
         newWorkspaceId: options.newWorkspaceId,
         upgrades: options.upgrades !== false,
         requiresData: options.requiresData === true,
-        inTime: (work) => withDeadline(client, MIGRATE_WITHIN_MS, work),
+        inTime: (work) => whileItGoesOn(client, MIGRATE_WITHIN_MS, work),
         register:
           options.upgrades === false
             ? null

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_LIMITS_PER_KEY } from '../../../core/bounds.ts';
-import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { component, field, former, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
@@ -38,13 +38,13 @@ export const Ratelimit = component(
       `${DURATION_WORDS} ${DURATION_BOUNDS} Required, unless \`refillInterval\` is given.`,
       1000,
     ),
-    type: optional(
+    type: former(
       Type.Enum(['fast', 'consistent']),
       'Older form of `async`: `fast` is `async: true`, `consistent` is `async: false`. `async` takes precedence.',
       'fast',
     ),
-    refillRate: optional(Positive, 'Older name of `limit`, which takes precedence.', 10),
-    refillInterval: optional(DurationMs, 'Older name of `duration`, which takes precedence.', 1000),
+    refillRate: former(Positive, 'Older name of `limit`, which takes precedence.', 10),
+    refillInterval: former(DurationMs, 'Older name of `duration`, which takes precedence.', 1000),
     notify: NotifyOfRequest,
   }),
   'The rate limit of a key, which has the name `default`. It applies to every verification.',

@@ -3,7 +3,7 @@ import { part } from '../../../model/plain.ts';
 import { AlertsInput } from '../counters/alertFields.ts';
 import { IpAllowlist } from './creationFields.ts';
 import { ChangedMetered, Refill } from '../counters/creditFields.ts';
-import { optional } from '../../../model/schema/described.ts';
+import { former, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { PermissionReferences, RoleReferences } from './permissionObject.ts';
 import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
@@ -22,11 +22,7 @@ export const CHANGED_FIELDS = {
     'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
     true,
   ),
-  ownerId: optional(
-    orNull(ExternalIdOrNone),
-    'Older name of `externalId`, which takes precedence.',
-    EXAMPLE.externalId,
-  ),
+  ownerId: former(orNull(ExternalIdOrNone), 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
   roles: optional(
     orNull(RoleReferences),
     'The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent.',

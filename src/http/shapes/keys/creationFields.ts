@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { MAX_ALLOWLIST_ENTRIES, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import { AlertsInput } from '../counters/alertFields.ts';
 import { NewMetered, Refill } from '../counters/creditFields.ts';
-import { optional } from '../../../model/schema/described.ts';
+import { former, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { NamedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
 import { Count, ExternalIdOrNone, Flag } from '../../../model/schema/schemas.ts';
@@ -41,7 +41,7 @@ export const CREATION_FIELDS = {
     'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
     true,
   ),
-  ownerId: optional(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+  ownerId: former(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
   roles: optional(
     RoleNames,
     'The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',

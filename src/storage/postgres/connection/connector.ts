@@ -240,11 +240,21 @@ export function inOneWrite<T>(client: Client, send: () => T): T {
 
 /** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
 export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
+  return whileItGoesOn(client, timeoutMs, () => answer);
+}
+
+/** The same for work that has this time again whenever it tells that it goes on. */
+export function whileItGoesOn<T>(
+  client: Client,
+  timeoutMs: number,
+  work: (goesOn: () => void) => Promise<T>,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       destroy(client);
       reject(new ConnectionLost(`no answer in ${timeoutMs} ms`));
     }, timeoutMs);
+    const answer = work(() => void timer.refresh());
     void answer.finally(() => clearTimeout(timer)).then(resolve, reject);
   });
 }

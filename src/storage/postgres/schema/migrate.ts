@@ -19,7 +19,10 @@ import { TEXT } from './textType.ts';
 export interface Migration {
   readonly sql: string;
   /** Copies rows to where they belong from now on, however many there are. What they are in now is given up after it. */
-  readonly moveRows?: { readonly copy: (client: Client, tell: Tell) => Promise<void>; readonly sqlAfter: string };
+  readonly moveRows?: {
+    readonly copy: (client: Client, progress: CopyProgress) => Promise<void>;
+    readonly sqlAfter: string;
+  };
   /**
    * Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. Until its end these tables
    * cannot be written. The changelog names them.
@@ -27,6 +30,13 @@ export interface Migration {
   readonly indexes: string;
   /** The oldest program that can work with the schema after it, by the schema version that program was made for. */
   readonly compatibleFrom: number;
+}
+
+/** For copying, which takes as long as there are rows. */
+export interface CopyProgress {
+  readonly tell: Tell;
+  /** To be called after each statement: the time of a migration begins again. */
+  readonly goesOn: () => void;
 }
 
 /** Key of the advisory lock of a migrating node: any number, the same for all nodes of all versions. */
@@ -54,8 +64,8 @@ export interface MigrateOptions {
   /** Refuses a database without tables, instead of making them. */
   readonly requiresData?: boolean;
   readonly patience?: Patience;
-  /** Rejects when the work takes too long. */
-  readonly inTime?: (work: Promise<void>) => Promise<void>;
+  /** Rejects when the work takes too long and does not tell that it goes on. */
+  readonly inTime?: (work: (goesOn: () => void) => Promise<void>) => Promise<void>;
   readonly tell?: Tell;
   /** Writes the node down that starts, in the same transaction: whoever migrates later knows of it. Null: it is none that serves. */
   readonly register?: ((client: Client) => Promise<void>) | null;
@@ -63,10 +73,10 @@ export interface MigrateOptions {
 
 /** Brings the database to the version of this program, or leaves a newer one that it can work with. */
 export async function migrate(client: Client, options: MigrateOptions): Promise<void> {
-  const progress: Progress = { stage: 'schema' };
-  const { inTime = (work) => work } = options;
+  const progress: Progress = { stage: 'schema', goesOn: () => {} };
+  const { inTime = (work) => work(() => {}) } = options;
   try {
-    await inTime(tryToMigrate(client, options, progress));
+    await inTime((goesOn) => tryToMigrate(client, options, Object.assign(progress, { goesOn })));
   } catch (error) {
     throw progress.stage === 'schema' ? error : notBuilt(error, options.migrations.length);
   }
@@ -74,6 +84,7 @@ export async function migrate(client: Client, options: MigrateOptions): Promise<
 
 interface Progress {
   stage: Stage;
+  goesOn: () => void;
 }
 
 async function tryToMigrate(client: Client, options: MigrateOptions, progress: Progress): Promise<void> {
@@ -109,7 +120,7 @@ async function migrateOnce(
   await inMigrationTransaction(client, lockTimeoutMs, async (known) => {
     const version = usableVersion(known, options);
     if (version === 0 && options.requiresData === true) throw withoutData();
-    if (version < own) await bringTo(client, version, options);
+    if (version < own) await bringTo(client, version, { ...options, progress });
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
     if (register === null || register === undefined) return;
@@ -131,7 +142,7 @@ async function migrateOnce(
 async function bringTo(
   client: Client,
   version: number,
-  { migrations, tell = () => {} }: MigrateOptions,
+  { migrations, tell = () => {}, progress: { goesOn } }: MigrateOptions & { readonly progress: Progress },
 ): Promise<void> {
   const own = migrations.length;
   const missing = migrations.slice(version);
@@ -140,7 +151,7 @@ async function bringTo(
   for (const [i, migration] of missing.entries()) {
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
-    await run(client, migration, tell).catch((error: unknown) => {
+    await run(client, migration, { tell, goesOn }).catch((error: unknown) => {
       throw version === 0 || isWorthAnotherTry(error) ? error : notMigrated(error, version, own);
     });
   }
@@ -148,10 +159,10 @@ async function bringTo(
   await put(client, 'schema_compatible_from', String(compatibleFrom));
 }
 
-async function run(client: Client, { sql, moveRows }: Migration, tell: Tell): Promise<void> {
+async function run(client: Client, { sql, moveRows }: Migration, progress: CopyProgress): Promise<void> {
   await client.query(sql);
   if (moveRows === undefined) return;
-  await moveRows.copy(client, tell);
+  await moveRows.copy(client, progress);
   await client.query(moveRows.sqlAfter);
 }
 

@@ -1,8 +1,8 @@
 import type { Client } from 'pg';
 
-import type { Tell } from '../../port/tell.ts';
 import { copyCounts, FORMER_CODES } from '../../sql/analytics/formerCounts.ts';
 import { FOLD_LOCK } from '../analytics/foldCounts.ts';
+import type { CopyProgress } from './migrate.ts';
 import { TEXT } from './textType.ts';
 
 const SUMMED = 'code smallint NOT NULL, count bigint NOT NULL, credits bigint NOT NULL';
@@ -65,11 +65,12 @@ function formerSums(): string {
 }
 
 /** Meanwhile older nodes answer questions and add slices, and none folds. */
-export async function copyFormerCounts(client: Client, tell: Tell): Promise<void> {
+export async function copyFormerCounts(client: Client, { tell, goesOn }: CopyProgress): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [FOLD_LOCK]);
   const statements = copyCounts((table, done) => tell('migrating the database', { table, done }));
   for (let next = statements.next([]); next.done !== true;) {
     const { sql, params } = next.value;
     next = statements.next((await client.query(sql, [...params])).rows);
+    goesOn();
   }
 }

@@ -116,7 +116,8 @@ describe('an upgrade whose schema is committed and whose indexes fail', () => {
     await withOldDatabase(async (setup) => {
       const { node, server, database } = setup;
       const tooLong = Promise.withResolvers<never>();
-      const inTime = (work: Promise<void>): Promise<void> => Promise.race([work, tooLong.promise]);
+      const inTime = (work: (goesOn: () => void) => Promise<void>): Promise<void> =>
+        Promise.race([work(() => {}), tooLong.promise]);
       const migrations = withIndexes('SELECT pg_sleep(600)');
       const ended = migrate(node, { ...NEW, migrations, inTime }).catch(String);
       const building = `FROM pg_stat_activity WHERE datname = '${database}' AND wait_event = 'PgSleep'`;
