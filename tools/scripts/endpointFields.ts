@@ -22,6 +22,7 @@ export interface Schema {
   readonly required?: readonly string[];
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly deprecated?: boolean;
 }
 
 /** Two members that name one thing, by its id or otherwise. They are one flag. */
@@ -37,7 +38,9 @@ type FlagWords = Readonly<Record<string, string | null>>;
 export function fieldsOf(command: string, request: Schema, words: FlagWords = {}): EndpointField[] {
   const properties = flattened(request.properties ?? {}, words);
   const { required = [] } = request;
-  const members = Object.keys(properties).filter((member) => words[member] !== null);
+  const members = Object.keys(properties).filter(
+    (member) => words[member] !== null && properties[member]?.deprecated !== true,
+  );
   const pairs = PAIRS.filter(({ id, other }) => members.includes(id) && members.includes(other));
   const fields = members.flatMap((member): EndpointField[] => {
     const pair = pairs.find(({ id, other }) => id === member || other === member);

@@ -21,7 +21,7 @@ export const listKeys = defineRoute({
   fieldRights: [{ fields: ['planId'], rights: ['plan.<planId>.read_plan'] }],
   command: {
     name: 'key list',
-    flags: { ...KEY_FLAGS, decrypt: null, revalidateKeysCache: null },
+    flags: KEY_FLAGS,
     absent: { expires: 'never' },
     columns: ['id', 'start', 'name', 'ownerId', 'enabled', 'remaining', 'metered', 'ratelimit', 'expires', 'createdAt'],
   },

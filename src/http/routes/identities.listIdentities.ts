@@ -13,7 +13,6 @@ export const listIdentities = defineRoute({
   description:
     '`search` finds identities whose `externalId` begins with the text, or that have words in `externalId`, name or metadata that begin with its words.',
   rights: ['identity.*.read_identity'],
-  command: { flags: { environment: null } },
   request: strict({
     limit: PageLimit,
     cursor: pageCursor(cursorAt('id'), EXAMPLE.identityId),

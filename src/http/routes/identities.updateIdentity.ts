@@ -21,7 +21,6 @@ export const updateIdentity = defineRoute({
   description:
     'null clears a field; a field that is left out stays as it is. `ratelimits` replaces all limits; a limit with the same name, duration and mode keeps its count.',
   rights: ['identity.<identityId>.update_identity'],
-  command: { flags: { environment: null } },
   request: strict({
     ...IDENTITY_REFERENCE,
     environment: former(EnvironmentOrNone, 'Accepted for older programs. It has no effect.', 'production'),

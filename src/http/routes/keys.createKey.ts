@@ -15,7 +15,7 @@ export const createKey = defineRoute({
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   command: {
-    flags: { ...KEY_FLAGS, recoverable: null },
+    flags: KEY_FLAGS,
     formerFlags: { ...FORMER_KEY_FLAGS, disabled: 'Write --disable.' },
     shownOnce: 'key',
   },

@@ -1,12 +1,12 @@
 import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { optional } from '../../model/schema/described.ts';
+import { former } from '../../model/schema/described.ts';
 import { KeyId } from '../shapes/schema/idFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/keyDetailsObject.ts';
 import { Flag, strict } from '../../model/schema/schemas.ts';
 
-export const Decrypt = optional(
+export const Decrypt = former(
   Flag,
   'Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing.',
   false,
@@ -24,7 +24,7 @@ export const getKey = defineRoute({
   summary: 'Read one key.',
   description: 'Its secret is not stored and cannot be read.',
   rights: ['api.<apiId>.read_key'],
-  command: { flags: { ...KEY_FLAGS, decrypt: null }, absent: { expires: 'never' } },
+  command: { flags: KEY_FLAGS, absent: { expires: 'never' } },
   request: strict({ keyId: KeyId, decrypt: Decrypt }),
   response: KeyDetailsObject,
   example: {

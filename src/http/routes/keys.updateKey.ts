@@ -14,7 +14,7 @@ export const updateKey = defineRoute({
     'null clears a field; a field that is left out stays as it is. `roles` and `permissions` replace all that the key has; creating one with `create` needs `rbac.*.create_role` or `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key'],
   fieldRights: CHANGED_KEY_RIGHTS,
-  command: { flags: { ...KEY_FLAGS, recoverable: null }, formerFlags: FORMER_KEY_FLAGS },
+  command: { flags: KEY_FLAGS, formerFlags: FORMER_KEY_FLAGS },
   request: strict({
     keyId: KeyId,
     ...CHANGED_FIELDS,

@@ -16,7 +16,7 @@ export const verifyKey = {
   summary: 'Verify a key: may this request pass?',
   description:
     'Every verdict is HTTP 200; `valid` and `code` contain it. The checks run in this order, and the first that fails decides the code: the key exists, its api, enabled, expiry, address, permissions, rate limits, credits. It spends what a request spends: with the code VALID its credits and limits are taken together, otherwise nothing is. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
-  command: { flags: { 'remaining.cost': 'cost', ratelimit: null, ratelimits: 'ratelimit' }, refuses: 'valid' },
+  command: { flags: { 'remaining.cost': 'cost', ratelimits: 'ratelimit' }, refuses: 'valid' },
   request: VerifyBody,
   response: VerdictObject,
   headers: VERDICT_HEADERS,

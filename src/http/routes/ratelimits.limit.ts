@@ -10,7 +10,7 @@ export const limit = defineRoute({
   description:
     'The limit is exact unless `async` is true. `success` says whether the request may pass; a refusal costs nothing.',
   rights: ['ratelimit.<namespaceId>.limit', 'ratelimit.*.create_namespace'],
-  command: { name: 'limit take', refuses: 'success', flags: { meta: null } },
+  command: { name: 'limit take', refuses: 'success' },
   request: LimitRequest,
   response: LimitAnswer,
   example: {

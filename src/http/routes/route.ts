@@ -14,8 +14,7 @@ export interface RouteCommand {
   /** It takes something away, so it asks before it runs: always, or only when the old secret ends at once. */
   readonly asksFirst?: 'always' | 'withoutOverlap';
   /**
-   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none, because another
-   * one has replaced it or because it has no effect. `remaining.cost` makes the only member of an object a flag.
+   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none. One that is deprecated has none anyway. `remaining.cost` makes the only member of an object a flag.
    */
   readonly flags?: Readonly<Record<string, string | null>>;
   /** Flags that the command had once, each with what to write now. */

@@ -22,7 +22,7 @@ export const KeyPrefix = optional(
 );
 
 /** `false` is what the service does anyway. */
-export const Recoverable = optional(
+export const Recoverable = former(
   Flag,
   'Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing.',
   false,
