@@ -5,25 +5,6 @@ import (
 	"iter"
 )
 
-// CreateIdentityRequest describes a new identity. Its keys share its credits and limits.
-type CreateIdentityRequest struct {
-	// ExternalID is your own id of the user, customer or organisation.
-	ExternalID string         `json:"externalId"`
-	Name       string         `json:"name,omitempty"`
-	Meta       map[string]any `json:"meta,omitempty"`
-	// Enabled: Bool(false) makes all its keys answer DISABLED.
-	Enabled *bool `json:"enabled,omitempty"`
-	// MaxKeys is how many keys it may have. Default: any number.
-	MaxKeys    *int64      `json:"maxKeys,omitempty"`
-	Ratelimits []Ratelimit `json:"ratelimits,omitempty"`
-	Remaining  *int64      `json:"remaining,omitempty"`
-	Refill     *Refill     `json:"refill,omitempty"`
-	// Metered counts what is spent exactly, without a balance.
-	Metered bool `json:"metered,omitempty"`
-	// Alerts says when events tell in advance.
-	Alerts *Alerts `json:"alerts,omitempty"`
-}
-
 // CreatedIdentity has the id of a new identity.
 type CreatedIdentity struct {
 	IdentityID string `json:"identityId"`
@@ -31,44 +12,12 @@ type CreatedIdentity struct {
 
 func (i *CreatedIdentity) isComplete() bool { return i.IdentityID != "" }
 
-// Identity is an identity as the service shows it.
-type Identity struct {
-	ID         string         `json:"id"`
-	ExternalID string         `json:"externalId"`
-	Name       string         `json:"name"`
-	Meta       map[string]any `json:"meta"`
-	Enabled    bool           `json:"enabled"`
-	MaxKeys    *int64         `json:"maxKeys"`
-	Ratelimits []Ratelimit    `json:"ratelimits"`
-	Remaining  *int64         `json:"remaining"`
-	Refill     *RefillState   `json:"refill"`
-	Metered    bool           `json:"metered"`
-	Alerts     *Alerts        `json:"alerts"`
-	// Keys is how many keys it has. Only GetIdentity says it.
-	Keys *int64 `json:"keys"`
-}
-
 func (i *Identity) isComplete() bool { return i.ID != "" }
 
 // GetIdentityRequest names an identity by one of its two ids.
 type GetIdentityRequest struct {
 	IdentityID string `json:"identityId,omitempty"`
 	ExternalID string `json:"externalId,omitempty"`
-}
-
-// UpdateIdentityRequest names an identity by one of its two ids, and changes the fields that are Set or Clear.
-type UpdateIdentityRequest struct {
-	IdentityID string                  `json:"identityId,omitempty"`
-	ExternalID string                  `json:"externalId,omitempty"`
-	Name       *Change[string]         `json:"name,omitempty"`
-	Enabled    *bool                   `json:"enabled,omitempty"`
-	MaxKeys    *Change[int64]          `json:"maxKeys,omitempty"`
-	Meta       *Change[map[string]any] `json:"meta,omitempty"`
-	Ratelimits *Change[[]Ratelimit]    `json:"ratelimits,omitempty"`
-	Remaining  *Change[int64]          `json:"remaining,omitempty"`
-	Refill     *Change[Refill]         `json:"refill,omitempty"`
-	Metered    *bool                   `json:"metered,omitempty"`
-	Alerts     *Change[Alerts]         `json:"alerts,omitempty"`
 }
 
 // ListIdentitiesRequest says how to list identities.

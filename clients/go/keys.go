@@ -6,36 +6,6 @@ import (
 	"time"
 )
 
-// CreateKeyRequest describes a new key. Only APIID is needed.
-type CreateKeyRequest struct {
-	APIID string `json:"apiId"`
-	// Prefix is the visible beginning of the key.
-	Prefix     string `json:"prefix,omitempty"`
-	ByteLength int64  `json:"byteLength,omitempty"`
-	Name       string `json:"name,omitempty"`
-	// ExternalID is the owner of the key, by your own id.
-	ExternalID string `json:"externalId,omitempty"`
-	// MustExist: ExternalID is that of an identity. Otherwise the call fails with NOT_FOUND, and nothing is created.
-	MustExist   bool           `json:"mustExist,omitempty"`
-	Meta        map[string]any `json:"meta,omitempty"`
-	Roles       []string       `json:"roles,omitempty"`
-	Permissions []string       `json:"permissions,omitempty"`
-	Expires     *Time          `json:"expires,omitempty"`
-	// Remaining is the credits. Default: a key without credits passes without a count.
-	Remaining *int64  `json:"remaining,omitempty"`
-	Refill    *Refill `json:"refill,omitempty"`
-	// Metered counts what is spent exactly, without a balance.
-	Metered bool `json:"metered,omitempty"`
-	// Alerts says when events tell in advance.
-	Alerts *Alerts `json:"alerts,omitempty"`
-	// Ratelimit is the limit named "default". Ratelimits adds more, by name.
-	Ratelimit   *Ratelimit  `json:"ratelimit,omitempty"`
-	Ratelimits  []Ratelimit `json:"ratelimits,omitempty"`
-	IPAllowlist []string    `json:"ipAllowlist,omitempty"`
-	Enabled     *bool       `json:"enabled,omitempty"`
-	Environment string      `json:"environment,omitempty"`
-}
-
 // CreatedKey is the only answer that contains the secret of a key.
 type CreatedKey struct {
 	KeyID string `json:"keyId"`
@@ -58,56 +28,7 @@ func (k *createdKeys) isComplete() bool {
 	return len(k.Keys) > 0
 }
 
-// Key is a key as the service shows it, without its secret.
-type Key struct {
-	ID string `json:"id"`
-	// Start is the beginning of the secret.
-	Start       string         `json:"start"`
-	APIID       string         `json:"apiId"`
-	WorkspaceID string         `json:"workspaceId"`
-	Name        string         `json:"name"`
-	OwnerID     string         `json:"ownerId"`
-	Meta        map[string]any `json:"meta"`
-	CreatedAt   Time           `json:"createdAt"`
-	UpdatedAt   Time           `json:"updatedAt"`
-	Expires     Time           `json:"expires"`
-	LastUsedAt  Time           `json:"lastUsedAt"`
-	Remaining   *int64         `json:"remaining"`
-	Refill      *RefillState   `json:"refill"`
-	Metered     bool           `json:"metered"`
-	Alerts      *Alerts        `json:"alerts"`
-	Ratelimit   *Ratelimit     `json:"ratelimit"`
-	Ratelimits  []Ratelimit    `json:"ratelimits"`
-	Roles       []string       `json:"roles"`
-	Permissions []string       `json:"permissions"`
-	Enabled     bool           `json:"enabled"`
-	Environment string         `json:"environment"`
-	IPAllowlist []string       `json:"ipAllowlist"`
-	Identity    *IdentityRef   `json:"identity"`
-}
-
 func (k *Key) isComplete() bool { return k.ID != "" }
-
-// UpdateKeyRequest changes the fields that are Set or Clear.
-type UpdateKeyRequest struct {
-	KeyID       string                  `json:"keyId"`
-	Name        *Change[string]         `json:"name,omitempty"`
-	ExternalID  *Change[string]         `json:"externalId,omitempty"`
-	MustExist   bool                    `json:"mustExist,omitempty"`
-	Meta        *Change[map[string]any] `json:"meta,omitempty"`
-	Roles       *Change[[]Reference]    `json:"roles,omitempty"`
-	Permissions *Change[[]Reference]    `json:"permissions,omitempty"`
-	Expires     *Change[Time]           `json:"expires,omitempty"`
-	Remaining   *Change[int64]          `json:"remaining,omitempty"`
-	Refill      *Change[Refill]         `json:"refill,omitempty"`
-	Metered     *bool                   `json:"metered,omitempty"`
-	Alerts      *Change[Alerts]         `json:"alerts,omitempty"`
-	Ratelimit   *Change[Ratelimit]      `json:"ratelimit,omitempty"`
-	Ratelimits  *Change[[]Ratelimit]    `json:"ratelimits,omitempty"`
-	IPAllowlist *Change[[]string]       `json:"ipAllowlist,omitempty"`
-	Enabled     *bool                   `json:"enabled,omitempty"`
-	Environment *Change[string]         `json:"environment,omitempty"`
-}
 
 // Reference names a role or a permission by its id, its slug (permissions only) or its name.
 type Reference struct {

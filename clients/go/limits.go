@@ -33,36 +33,6 @@ type RequestedLimit struct {
 	Async    *bool         `json:"async,omitempty"`
 }
 
-// Refill gives credits again on a schedule.
-type Refill struct {
-	// Interval is "hourly", "daily", "weekly" or "monthly".
-	Interval  string `json:"interval"`
-	Amount    int64  `json:"amount"`
-	RefillDay *int64 `json:"refillDay,omitempty"`
-	// RefillWeekday is the day of the week, from 1 (Monday) to 7 (Sunday), of a weekly refill.
-	RefillWeekday *int64 `json:"refillWeekday,omitempty"`
-	Timezone      string `json:"timezone,omitempty"`
-	// Mode is "restore" or "add".
-	Mode string `json:"mode,omitempty"`
-	Max  *int64 `json:"max,omitempty"`
-}
-
-// Alerts says when events tell in advance. A field that is zero is not set: it is that of the identity or the plan, and an update leaves it as it
-// is. Clear removes both.
-type Alerts struct {
-	// ExpiresWithinMs is how long before its expiry key.expiring tells of a key, in milliseconds.
-	ExpiresWithinMs int64 `json:"expiresWithinMs,omitempty"`
-	// CreditsBelow: credits.low tells of a balance below it.
-	CreditsBelow int64 `json:"creditsBelow,omitempty"`
-}
-
-// RefillState is a refill as the service shows it.
-type RefillState struct {
-	Refill
-	LastRefillAt Time `json:"lastRefillAt"`
-	NextRefillAt Time `json:"nextRefillAt"`
-}
-
 // The service writes durations in milliseconds. These fields stand beside those of the struct.
 type wireDuration struct {
 	Milliseconds int64 `json:"duration,omitempty"`

@@ -85,13 +85,6 @@ type RatelimitState struct {
 	Exceeded bool `json:"exceeded"`
 }
 
-// IdentityRef is the owner of a key.
-type IdentityRef struct {
-	ID         string         `json:"id"`
-	ExternalID string         `json:"externalId"`
-	Meta       map[string]any `json:"meta"`
-}
-
 // Status is the HTTP status for the code: 200 for a request that may pass, else 401, 403, 429 or 503.
 func (v Verdict) Status() int {
 	if v.Valid {

@@ -11,6 +11,7 @@ import cases from '../../clients/cases.json';
 import { openApi } from '../../src/http/docs/openApi.ts';
 import type { VerdictObject } from '../../src/http/shapes/keys/verdictObject.ts';
 import type { VerifyBody } from '../../src/http/verify/verifyBody.ts';
+import { goRecords, pythonRecords } from '../../tools/scripts/clientRecords.ts';
 import { sdkDeclarations } from '../../tools/scripts/sdkDeclarations.ts';
 import { sdkTypes, sdkValues } from '../../tools/scripts/sdkTypes.ts';
 
@@ -20,6 +21,11 @@ const bare = (text: string): string => text.replaceAll(/[\s;,|'"()]/g, '');
 test('the types of the SDK are those that the schemas of the service make: run `npm run docs`', () => {
   expect(bare(readFileSync('sdk/src/generated/api.ts', 'utf8'))).toBe(bare(sdkTypes()));
   expect(bare(readFileSync('sdk/src/generated/values.ts', 'utf8'))).toBe(bare(sdkValues()));
+});
+
+test('the records of the Python and the Go client are those of the service: run `npm run docs`', () => {
+  expect(readFileSync('clients/python/src/keystile/records.py', 'utf8')).toBe(pythonRecords());
+  expect(readFileSync('clients/go/records.go', 'utf8')).toBe(goRecords());
 });
 
 test('the declarations in sdk/types are those that the compiler makes from the sources: run `npm run docs`', async () => {

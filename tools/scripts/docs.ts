@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 
+import { goRecords, pythonRecords } from './clientRecords.ts';
 import { importColumns } from './importColumns.ts';
 import { endpointTable } from './endpointTable.ts';
 import { sdkDeclarations } from './sdkDeclarations.ts';
@@ -24,6 +25,9 @@ const FORMATTED = {
   'src/cli/import/columns.json': JSON.stringify(importColumns()),
 };
 for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
+// What their languages format has that form already.
+await Bun.write('clients/python/src/keystile/records.py', pythonRecords());
+await Bun.write('clients/go/records.go', goRecords());
 // From what was just written.
 const declarations = [...(await sdkDeclarations())].map(([path, text]) => [`sdk/types/${path}`, text] as const);
 rmSync('sdk/types', { recursive: true, force: true });
