@@ -36,9 +36,7 @@ export interface IdentityRecord extends RecordOf<typeof IDENTITIES> {}
 export const BLANK_IDENTITY: IdentityRecord = {
   id: '',
   externalId: '',
-  name: null,
-  meta: null,
-  enabled: true,
+  ...part(IDENTITY_PLAIN, 'blank'),
   maxKeys: null,
   planId: null,
   planMove: null,

@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { MAX_META_BYTES, MAX_META_MEMBERS } from '../core/bounds.ts';
 import { field, optional } from './schema/described.ts';
 import { Flag, Meta, orNull, Text, words } from './schema/schemas.ts';
-import { flag, optionalText, type Stored } from './stored.ts';
+import { flag, optionalText, type Since, type Stored } from './stored.ts';
 import { metaField } from './values.ts';
 
 /**
@@ -13,6 +13,8 @@ import { metaField } from './values.ts';
  */
 export interface Plain {
   readonly stored: Stored<unknown>;
+  /** In a record without any settings. */
+  readonly blank: unknown;
   /** In the request that makes the record. */
   readonly created: TSchema;
   /** In a request that changes it. */
@@ -36,18 +38,19 @@ interface LineFacts {
   /** What else a person who sets it should know. */
   readonly more?: string;
   readonly example: string;
-  /** The step that brings its column. */
-  readonly step?: number;
+  /** The schema versions that bring its column. Absent: those of the table. */
+  readonly since?: Since;
 }
 
 /** A line of text. */
-export function line(column: string, { words: what, min, max, more, example, step = 1 }: LineFacts) {
+export function line(column: string, { words: what, min, max, more, example, since }: LineFacts) {
   const schema = words(min, max);
   const [length, asNone, orEmpty] =
     min === 0 ? [`at most ${max}`, ' An empty text counts as absent.', ' or an empty text'] : [`1 to ${max}`, '', ''];
   const description = `${what}, ${length} characters.${more === undefined ? '' : ` ${more}`}`;
   return {
-    stored: optionalText(column, { step }),
+    stored: optionalText(column, since === undefined ? {} : { since }),
+    blank: null,
     created: optional(schema, `${description}${asNone}`, example),
     changed: optional(orNull(schema), `${description} null${orEmpty} removes it. ${STAYS}`, example),
     shown: optional(Text, `${what}. Absent when none is set.`, example),
@@ -61,6 +64,7 @@ export function metadata({ words: what, example }: { readonly words: string; rea
   const bounds = 'At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.';
   return {
     stored: metaField,
+    blank: null,
     created: optional(Meta, `${what}. ${bounds}`, example),
     changed: optional(orNull(Meta), `${what}. It replaces the old as a whole. null removes it. ${STAYS}`, example),
     shown: field(Meta, `${what}. \`{}\` when none is set.`, example),
@@ -73,6 +77,7 @@ export function metadata({ words: what, example }: { readonly words: string; rea
 export function onUnlessSaid(column: string, { off }: { readonly off: string }) {
   return {
     stored: flag(column),
+    blank: true,
     created: optional(Flag, `false: ${off}. true when absent.`, true),
     changed: optional(Flag, `false: ${off}. ${STAYS}`, false),
     shown: field(Flag, `false: ${off}.`, true),
@@ -82,9 +87,9 @@ export function onUnlessSaid(column: string, { off }: { readonly off: string }) 
 }
 
 type PlainFields = Readonly<Record<string, Plain>>;
-type Place = 'stored' | 'created' | 'changed' | 'shown';
+type Place = 'stored' | 'blank' | 'created' | 'changed' | 'shown';
 
-/** The stored fields, or the schemas of one place, of all these fields. */
+/** What all these fields have in one place, such as their schemas in a request. */
 export function part<F extends PlainFields, P extends Place>(
   fields: F,
   place: P,

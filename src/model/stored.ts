@@ -17,12 +17,18 @@ export interface Column {
   readonly constraint: '' | ' PRIMARY KEY' | ' UNIQUE' | ' DEFAULT 0';
   /** It is written for an index, and never read. */
   readonly isOnlyIndexed: boolean;
-  /**
-   * The step that brings it. 1 makes the table, and is never added to once it was released. A later one is added by a migration, so it may
-   * be null or has a default.
-   */
-  readonly step: number;
+  /** The schema version that brings it. After the first one it may be null or has a default, because there are rows. */
+  readonly since: Since;
 }
+
+/** A schema version of each database. */
+export interface Since {
+  readonly sqlite: number;
+  readonly postgres: number;
+}
+
+/** With the table. */
+const FROM_THE_START: Since = { sqlite: 1, postgres: 1 };
 
 /** A field that is stored. */
 export interface Stored<T> {
@@ -43,7 +49,7 @@ export function requireReadable(holds: boolean): void {
 type ColumnFacts = Partial<Omit<Column, 'name' | 'kind'>>;
 
 export function column(name: string, kind: Column['kind'], facts: ColumnFacts = {}): Column {
-  return { name, kind, isOptional: false, constraint: '', isOnlyIndexed: false, step: 1, ...facts };
+  return { name, kind, isOptional: false, constraint: '', isOnlyIndexed: false, since: FROM_THE_START, ...facts };
 }
 
 /** A column whose cell is the value. */
@@ -167,29 +173,34 @@ export function joinedColumns({ columns }: Pick<RecordTable, 'columns'>, alias: 
 }
 
 /** How a database writes each kind of column. */
-export type ColumnTypes = Readonly<Record<Column['kind'], string>>;
+export interface Dialect {
+  readonly engine: keyof Since;
+  readonly types: Readonly<Record<Column['kind'], string>>;
+}
+
+type Table = Pick<RecordTable, 'name' | 'columns'>;
 
 /** The columns that make a table, for CREATE TABLE. */
-export function columnsText({ columns }: Pick<RecordTable, 'columns'>, types: ColumnTypes): string {
-  const made = columns.filter(({ step }) => step === 1);
+export function columnsText({ columns }: Pick<Table, 'columns'>, { engine, types }: Dialect): string {
+  const made = columns.filter(({ since }) => since[engine] === 1);
   return made.map((each) => `    ${columnText(each, types)}`).join(',\n');
 }
 
-/** The statements of a migration that adds the columns of a later step. */
-export function addedText(
-  tables: readonly Pick<RecordTable, 'name' | 'columns'>[],
-  added: number,
-  types: ColumnTypes,
-): string {
-  const statements = tables.flatMap(({ name, columns }) =>
-    columns
-      .filter(({ step }) => step === added)
-      .map((each) => `ALTER TABLE ${name} ADD COLUMN ${columnText(each, types)};\n`),
-  );
-  return statements.join('');
+/** The statements that add the columns of each later schema version, by its number. */
+export function addedColumns(tables: readonly Table[], { engine, types }: Dialect): Map<number, string> {
+  const added = new Map<number, string>();
+  for (const { name, columns } of tables) {
+    for (const each of columns) {
+      const version = each.since[engine];
+      if (version === 1) continue;
+      const statement = `ALTER TABLE ${name} ADD COLUMN ${columnText(each, types)};\n`;
+      added.set(version, (added.get(version) ?? '') + statement);
+    }
+  }
+  return added;
 }
 
-function columnText({ name, kind, isOptional, constraint }: Column, types: ColumnTypes): string {
+function columnText({ name, kind, isOptional, constraint }: Column, types: Dialect['types']): string {
   const isPrimary = constraint === ' PRIMARY KEY';
   return `${name} ${types[kind]}${isOptional || isPrimary ? '' : ' NOT NULL'}${constraint}`;
 }

@@ -31,7 +31,7 @@ export class NextProgram implements Disposable {
 
   /** One more migration of the embedded database, in place of an earlier one that was added. */
   addToEmbedded(migration: string): void {
-    this.#append(EMBEDDED, 'MIGRATIONS: readonly string[] = [', JSON.stringify(migration));
+    this.#append(EMBEDDED, 'BY_HAND: readonly string[] = [', JSON.stringify(migration));
   }
 
   /** One more migration of analytics.db, in place of an earlier one that was added. */
@@ -49,7 +49,7 @@ export class NextProgram implements Disposable {
 
   /** More migrations of PostgreSQL, in place of earlier ones that were added. */
   addToShared(...migrations: readonly Migration[]): void {
-    this.#append(SHARED, 'MIGRATIONS: readonly Migration[] = [', migrations.map((each) => JSON.stringify(each)).join());
+    this.#append(SHARED, 'BY_HAND: readonly Migration[] = [', migrations.map((each) => JSON.stringify(each)).join());
   }
 
   [Symbol.dispose](): void {

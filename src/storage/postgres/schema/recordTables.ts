@@ -4,19 +4,19 @@ import { IDENTITIES } from '../../../model/identities.ts';
 import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
-import { type ColumnTypes, columnsText } from '../../../model/stored.ts';
+import { columnsText, type Dialect } from '../../../model/stored.ts';
 import { TEXT } from './textType.ts';
 
-const TYPES: ColumnTypes = { text: TEXT, number: 'bigint', small: 'integer' };
+export const DIALECT: Dialect = { engine: 'postgres', types: { text: TEXT, number: 'bigint', small: 'integer' } };
 
 /** What management reads and writes: apis, identities, plans, keys, root keys, roles, permissions, namespaces, imports, the audit log. */
 export const RECORD_TABLES = `
   CREATE TABLE apis (
-${columnsText(APIS, TYPES)}
+${columnsText(APIS, DIALECT)}
   );
 
   CREATE TABLE identities (
-${columnsText(IDENTITIES, TYPES)}
+${columnsText(IDENTITIES, DIALECT)}
   );
   CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
@@ -24,11 +24,11 @@ ${columnsText(IDENTITIES, TYPES)}
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
 
   CREATE TABLE plans (
-${columnsText(PLANS, TYPES)}
+${columnsText(PLANS, DIALECT)}
   );
 
   CREATE TABLE keys (
-${columnsText(KEYS, TYPES)}
+${columnsText(KEYS, DIALECT)}
   );
   CREATE INDEX keys_of_api ON keys (api_id, id) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_identity ON keys (identity_id, id) WHERE deleted_at_ms IS NULL AND identity_id IS NOT NULL;
@@ -51,7 +51,7 @@ ${columnsText(KEYS, TYPES)}
   CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
   CREATE TABLE root_keys (
-${columnsText(ROOT_KEYS, TYPES)}
+${columnsText(ROOT_KEYS, DIALECT)}
   );
 
   -- Browsers that are signed in to the dashboard.
@@ -86,19 +86,19 @@ ${columnsText(ROOT_KEYS, TYPES)}
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);
 
   CREATE TABLE permissions (
-${columnsText(PERMISSIONS, TYPES)}
+${columnsText(PERMISSIONS, DIALECT)}
   );
 
   CREATE TABLE roles (
-${columnsText(ROLES, TYPES)}
+${columnsText(ROLES, DIALECT)}
   );
 
   CREATE TABLE namespaces (
-${columnsText(NAMESPACES, TYPES)}
+${columnsText(NAMESPACES, DIALECT)}
   );
 
   CREATE TABLE overrides (
-${columnsText(OVERRIDES, TYPES)},
+${columnsText(OVERRIDES, DIALECT)},
     UNIQUE (namespace_id, identifier)
   );
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);

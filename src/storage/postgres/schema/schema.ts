@@ -1,3 +1,5 @@
+import { RECORDS } from '../../../model/records.ts';
+import { addedColumns } from '../../../model/stored.ts';
 import { ANALYTICS_TABLES } from './analyticsTables.ts';
 import { COUNTS_AS_BEFORE, copyFormerCounts, VERDICT_TABLES } from './verdictTables.ts';
 import { CREDIT_TABLES } from './creditTables.ts';
@@ -6,7 +8,7 @@ import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
 import { LEDGER_TABLES } from './ledgerTables.ts';
 import type { Migration } from './migrate.ts';
 import { NODE_TABLES } from './nodeTables.ts';
-import { RECORD_TABLES } from './recordTables.ts';
+import { DIALECT, RECORD_TABLES } from './recordTables.ts';
 import { GENERAL_SPEND_FUNCTION } from './generalSpendFunction.ts';
 import { OWN_SESSION_FUNCTION } from '../connection/ownSession.ts';
 import { PLAIN_SPEND_FUNCTION } from './plainSpendFunction.ts';
@@ -23,13 +25,16 @@ const SCHEMA_V1 = [
   PLAIN_SPEND_FUNCTION,
 ].join('\n');
 
+/** As lookups take them: then no lookup ends in a deadlock with a migration. */
+const IN_ORDER = 'LOCK TABLE keys, identities, apis, changes;';
+
 /**
  * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited. A program of the version
  * before goes on working on the new schema, so that nodes can be replaced one by one: columns are added with a default,
  * functions get a new name, and what is not used any more is removed one version later. An entry that changes several tables
- * first locks keys, identities, apis and changes, in this order, as lookups do: then no lookup ends in a deadlock with it.
+ * begins with IN_ORDER.
  */
-export const MIGRATIONS: readonly Migration[] = [
+const BY_HAND: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
   // Nodes of version 1 do not know credits that are granted without an expiry, and plans that are upgraded.
   { compatibleFrom: 2, sql: [OWN_SESSION_FUNCTION, replacing(GENERAL_SPEND_FUNCTION)].join('\n'), indexes: '' },
@@ -40,6 +45,18 @@ export const MIGRATIONS: readonly Migration[] = [
     indexes: '',
   },
 ];
+
+/** Columns that src/model declares. Programs of the version before leave them as they are. */
+const COLUMNS = addedColumns(RECORDS, DIALECT);
+
+export const MIGRATIONS: readonly Migration[] = Array.from(
+  { length: Math.max(BY_HAND.length, ...COLUMNS.keys()) },
+  (_, i) => {
+    const byHand = BY_HAND[i] ?? { compatibleFrom: BY_HAND.at(-1)?.compatibleFrom ?? 1, sql: '', indexes: '' };
+    const columns = COLUMNS.get(i + 1);
+    return columns === undefined ? byHand : { ...byHand, sql: `${byHand.sql}\n${IN_ORDER}\n${columns}` };
+  },
+);
 
 /** A database that was made before has the function without what was mended in it since. */
 function replacing(sql: string): string {

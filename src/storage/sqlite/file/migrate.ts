@@ -1,13 +1,21 @@
 import type { Database } from 'bun:sqlite';
 
-import { SCHEMA } from './schema.ts';
+import { RECORDS } from '../../../model/records.ts';
+import { addedColumns } from '../../../model/stored.ts';
+import { DIALECT, SCHEMA } from './schema.ts';
 
 /**
- * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A
- * new version adds an entry and a fixture of itself (test/support/fixtures/databases). `addedText` makes the entry for columns that a later
- * step of src/model brings.
+ * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A new version has a
+ * fixture of itself (test/support/fixtures/databases).
  */
-export const MIGRATIONS: readonly string[] = [SCHEMA];
+const BY_HAND: readonly string[] = [SCHEMA];
+/** Those that src/model declares. */
+const COLUMNS = addedColumns(RECORDS, DIALECT);
+
+export const MIGRATIONS: readonly string[] = Array.from(
+  { length: Math.max(BY_HAND.length, ...COLUMNS.keys()) },
+  (_, i) => (BY_HAND[i] ?? '') + (COLUMNS.get(i + 1) ?? ''),
+);
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 

@@ -4,22 +4,22 @@ import { IDENTITIES } from '../../../model/identities.ts';
 import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
-import { type ColumnTypes, columnsText } from '../../../model/stored.ts';
+import { columnsText, type Dialect } from '../../../model/stored.ts';
 import { CREDIT_TABLES } from './creditTables.ts';
 import { EVENT_TABLES } from './eventTables.ts';
 
-const TYPES: ColumnTypes = { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' };
+export const DIALECT: Dialect = { engine: 'sqlite', types: { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' } };
 
 /** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
 export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 
   CREATE TABLE apis (
-${columnsText(APIS, TYPES)}
+${columnsText(APIS, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE identities (
-${columnsText(IDENTITIES, TYPES)}
+${columnsText(IDENTITIES, DIALECT)}
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX identities_alerting ON identities (id) WHERE expires_within_ms IS NOT NULL;
   CREATE INDEX identities_by_credits ON identities (credits_account) WHERE credits_account IS NOT NULL;
@@ -27,11 +27,11 @@ ${columnsText(IDENTITIES, TYPES)}
   CREATE INDEX identities_of_next_plan ON identities (next_plan_id, id) WHERE next_plan_id IS NOT NULL;
 
   CREATE TABLE plans (
-${columnsText(PLANS, TYPES)}
+${columnsText(PLANS, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE keys (
-${columnsText(KEYS, TYPES)}
+${columnsText(KEYS, DIALECT)}
   ) STRICT;
   CREATE INDEX keys_of_generation ON keys (api_id, generation, id, enabled, expires_at_ms) WHERE deleted_at_ms IS NULL;
   CREATE INDEX keys_of_owner ON keys (api_id, generation, identity_id, id, enabled, expires_at_ms) WHERE deleted_at_ms IS NULL;
@@ -53,7 +53,7 @@ ${columnsText(KEYS, TYPES)}
   CREATE INDEX former_secrets_ended ON former_secrets (until_ms);
 
   CREATE TABLE root_keys (
-${columnsText(ROOT_KEYS, TYPES)}
+${columnsText(ROOT_KEYS, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   -- Browsers that are signed in to the dashboard.
@@ -88,19 +88,19 @@ ${columnsText(ROOT_KEYS, TYPES)}
   CREATE INDEX portal_sessions_ended ON portal_sessions (until_ms);
 
   CREATE TABLE permissions (
-${columnsText(PERMISSIONS, TYPES)}
+${columnsText(PERMISSIONS, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE roles (
-${columnsText(ROLES, TYPES)}
+${columnsText(ROLES, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE namespaces (
-${columnsText(NAMESPACES, TYPES)}
+${columnsText(NAMESPACES, DIALECT)}
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE overrides (
-${columnsText(OVERRIDES, TYPES)},
+${columnsText(OVERRIDES, DIALECT)},
     UNIQUE (namespace_id, identifier)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX overrides_of_namespace ON overrides (namespace_id, id);
