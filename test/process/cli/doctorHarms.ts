@@ -67,7 +67,7 @@ export const HARMS: readonly (readonly [name: string, tells: string, command: st
   ],
   [
     'database',
-    'analytics.db have schema version 99, and this program knows up to 1',
+    'analytics.db have schema version 99, and this program knows up to 2',
     'df -h',
     (data) => change(data, 'PRAGMA user_version = 99', 'analytics.db'),
   ],

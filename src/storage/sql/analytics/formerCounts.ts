@@ -1,4 +1,4 @@
-import type { DataRow } from '../move/dataTables.ts';
+import type { Row } from '../../../model/stored.ts';
 import type { Statement } from '../query/statement.ts';
 import { LOG_COLUMNS, SUMS } from './countColumns.ts';
 import { SUM_KEYS } from './fold.ts';
@@ -77,7 +77,7 @@ export function* copyCounts(onPart: OnPart): Generator<Statement, void, readonly
 }
 
 /** The rows of verdicts of one such row, by its columns. */
-export function* verdictsOfRow(row: DataRow): Generator<DataRow> {
+export function* verdictsOfRow(row: Row): Generator<Row> {
   const same = Object.fromEntries(
     Object.entries(row).filter(([column]) => !FORMER_CODES.includes(column) && column !== 'credits'),
   );
