@@ -18,8 +18,10 @@ type Ratelimit struct {
 	AutoApply *bool `json:"autoApply,omitempty"`
 	// Notify: Bool(true) has the event limit.reached tell of the first refusal in each window, which is a minute or longer.
 	Notify *bool `json:"notify,omitempty"`
-	// Used is what has passed in the running window. Only GetIdentity says it.
+	// Used is what has passed in the running window. Only GetKey and GetIdentity say it.
 	Used *int64 `json:"used,omitempty"`
+	// Reset is when the running window ends. Only GetKey and GetIdentity say it.
+	Reset *Time `json:"reset,omitempty"`
 }
 
 // RequestedLimit is a limit that a verification counts.

@@ -26,6 +26,10 @@ export class Flags {
     return name in this.#table;
   }
 
+  specOf(name: string): FlagSpec | undefined {
+    return this.#table[name];
+  }
+
   has(name: string): boolean {
     return this.list(name).length > 0;
   }

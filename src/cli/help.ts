@@ -1,7 +1,7 @@
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import type { FlagTable } from './flags.ts';
-import { SETTING_FLAGS, settingFlags } from './settings.ts';
+import { SETTING_FLAGS, settingFlags, isSettingFlag } from './settings.ts';
 import { record } from './output/show.ts';
 
 /** The flags of every command. */
@@ -19,13 +19,13 @@ export const COMMON_FLAGS: FlagTable = {
 export function flagsOf({ flags, takesSettings, dataFlags }: Command): FlagTable {
   const { 'env-file': _ofSettings, ...common } = COMMON_FLAGS;
   if (takesSettings === false) return { ...flags, ...common };
-  if (takesSettings !== undefined) return { ...flags, ...settingFlags(takesSettings), ...COMMON_FLAGS };
+  if (takesSettings !== undefined) return { ...settingFlags(takesSettings), ...COMMON_FLAGS, ...flags };
   const { url: _url, 'root-key': _rootKey, ...ofData } = SETTING_FLAGS;
-  return { ...flags, ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS };
+  return { ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS, ...flags };
 }
 
 /** The settings that matter for commands other than `serve`. */
-const CLIENT_SETTINGS = ['url', 'data', 'root-key'];
+export const CLIENT_SETTINGS = ['url', 'data', 'root-key'];
 
 export function overview(commands: readonly Command[]): string {
   return [
@@ -48,8 +48,8 @@ export function commandHelp(command: Command): string {
   const shown: readonly string[] = command.dataFlags ?? CLIENT_SETTINGS;
   const showsAll = command.name === 'serve' || command.takesSettings !== undefined;
   const isShown = (name: string): boolean => showsAll || shown.includes(name);
-  const settings = all.filter(([name]) => name in SETTING_FLAGS && isShown(name));
-  const own = all.filter(([name]) => !(name in SETTING_FLAGS));
+  const settings = all.filter(([name, spec]) => isSettingFlag(name, spec) && isShown(name));
+  const own = all.filter(([name, spec]) => !isSettingFlag(name, spec));
   return [
     `${command.summary}\n${command.description === undefined ? '' : `${command.description}\n`}\nUsage: keystile ${synopsis(command)} [flags]\n`,
     command.operandMeaning === undefined

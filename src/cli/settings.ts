@@ -31,6 +31,11 @@ export const SETTING_FLAGS: FlagTable = Object.fromEntries(
   }),
 );
 
+/** A command can have a flag of its own with the name of a setting, such as `--max-keys`. */
+export function isSettingFlag(name: string, spec: FlagSpec | undefined): boolean {
+  return spec !== undefined && spec === SETTING_FLAGS[name];
+}
+
 /** The flags of some settings alone. */
 export function settingFlags(settings: readonly Setting[]): FlagTable {
   return Object.fromEntries(
@@ -136,7 +141,7 @@ function fromEnvFile(environment: Io['environment'], path: string): Readonly<Rec
 /** Not every command takes every setting as a flag. */
 function givenFlag(flags: Flags, setting: Setting): string | undefined {
   const name = flagWord(setting);
-  return flags.takes(name) ? flags.text(name) : undefined;
+  return isSettingFlag(name, flags.specOf(name)) ? flags.text(name) : undefined;
 }
 
 function flagWord(setting: Setting): string {

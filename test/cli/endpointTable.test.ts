@@ -7,8 +7,8 @@ import { COMMANDS } from '../../src/cli/commandTable.ts';
 import { toBody } from '../../src/cli/endpoint/body.ts';
 import endpoints from '../../src/cli/endpoint/endpoints.json';
 import { parseFlags } from '../../src/cli/flags.ts';
-import { COMMON_FLAGS } from '../../src/cli/help.ts';
-import { SETTING_FLAGS } from '../../src/cli/settings.ts';
+import { CLIENT_SETTINGS, COMMON_FLAGS, flagsOf } from '../../src/cli/help.ts';
+import { isSettingFlag } from '../../src/cli/settings.ts';
 import { openApi } from '../../src/http/docs/openApi.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { fieldsOf } from '../../tools/scripts/endpointFields.ts';
@@ -40,12 +40,20 @@ describe('the command line has every endpoint', () => {
     expect(endpoints as unknown).toEqual(JSON.parse(JSON.stringify(TABLE)));
   });
 
-  test('no flag hides a setting or a flag that every command has', () => {
-    const taken = { ...SETTING_FLAGS, ...COMMON_FLAGS };
+  test('no flag hides a setting of the command line or a flag that every command has', () => {
+    const taken = [...CLIENT_SETTINGS, ...Object.keys(COMMON_FLAGS)];
     const hiding = ALL_COMMANDS.filter(({ name }) => name !== 'serve').flatMap(({ name, flags }) =>
-      Object.keys(flags).flatMap((flag) => (flag in taken ? `${name} --${flag}` : [])),
+      Object.keys(flags).flatMap((flag) => (taken.includes(flag) ? `${name} --${flag}` : [])),
     );
     expect(hiding).toEqual([]);
+  });
+
+  test('a flag with the name of a setting of the service is that of the command', () => {
+    const command = ALL_COMMANDS.find(({ name }) => name === 'identity create');
+    const table = command === undefined ? {} : flagsOf(command);
+    const { flags } = parseFlags(['acme', '--max-keys', '9', '--timezone', 'UTC'], table);
+    expect([isSettingFlag('max-keys', flags.specOf('max-keys')), flags.text('max-keys')]).toEqual([false, '9']);
+    expect(isSettingFlag('timezone', flags.specOf('timezone'))).toBe(true);
   });
 
   test('a number of milliseconds is a duration or a time', () => {

@@ -63,7 +63,7 @@ describe('a wrong value of a command that is made from an endpoint is refused in
     ],
     [
       'identity update acme --clear nam',
-      '--clear must be one of name, meta, identity-max-keys, alerts, ratelimit, remaining, refill, got "nam". Did you mean name?',
+      '--clear must be one of name, meta, max-keys, alerts, ratelimit, remaining, refill, got "nam". Did you mean name?',
     ],
     ['limit take bob --limit 5/s --duration 1s', '--limit 5/s already says the window. Leave out --duration.'],
     ['limit take bob --limit 5', 'limit take needs --duration DURATION. See keystile limit take --help.'],

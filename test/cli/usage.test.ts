@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { runCli } from '../../src/cli/cli.ts';
 import { ALL_COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/allCommands.ts';
 import { flagsOf } from '../../src/cli/help.ts';
-import { SETTING_FLAGS } from '../../src/cli/settings.ts';
+import { isSettingFlag } from '../../src/cli/settings.ts';
 import { visible } from '../../src/cli/output/show.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { EXIT } from '../../src/serve/exitCodes.ts';
@@ -36,7 +36,7 @@ describe('help', () => {
     test(`${command.name} --help names its flags and shows examples`, async () => {
       const { code, out } = await run(...command.name.split(' '), '--help');
       expect(code).toBe(0);
-      const own = Object.keys(flagsOf(command)).filter((flag) => !(flag in SETTING_FLAGS));
+      const own = Object.entries(flagsOf(command)).flatMap(([flag, spec]) => (isSettingFlag(flag, spec) ? [] : [flag]));
       for (const flag of own) expect(out).toContain(`\n  --${flag}`);
       expect(out).toContain('\nExamples\n  ');
       expect(await run(...command.name.split(' '), '-h')).toMatchObject({ code: 0, out });

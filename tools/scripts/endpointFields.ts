@@ -1,7 +1,6 @@
 import { idPattern } from '../../src/core/ids.ts';
 import { showDuration } from '../../src/config/kinds.ts';
-import { COMMON_FLAGS } from '../../src/cli/help.ts';
-import { SETTING_FLAGS } from '../../src/cli/settings.ts';
+import { CLIENT_SETTINGS, COMMON_FLAGS } from '../../src/cli/help.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
 import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
@@ -150,9 +149,9 @@ function operandName({ flag, member, kind, byId, isRequired, isNullable }: Endpo
   return isOptional ? `[${name.replaceAll('-', '_')}]` : name.replaceAll('-', '_');
 }
 
-/** A flag that is also a setting gets the noun before it. */
+/** A flag that is also a setting of the command line gets the noun before it. */
 function withFreeFlag(command: string, field: EndpointField): EndpointField {
-  const isTaken = field.flag in SETTING_FLAGS || field.flag in COMMON_FLAGS;
+  const isTaken = CLIENT_SETTINGS.includes(field.flag) || field.flag in COMMON_FLAGS;
   return isTaken ? { ...field, flag: `${command.split(' ')[0]}-${field.flag}` } : field;
 }
 

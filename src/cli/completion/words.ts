@@ -1,6 +1,6 @@
 import type { Command } from '../command.ts';
 import { flagsOf } from '../help.ts';
-import { SETTING_FLAGS } from '../settings.ts';
+import { isSettingFlag } from '../settings.ts';
 
 /** What can be typed, as every shell needs it. */
 export interface Vocabulary {
@@ -52,7 +52,7 @@ function toCompleted(command: Command): Completed {
     verb,
     meaning: firstSentence(summary),
     flags: Object.entries(flagsOf(command))
-      .filter(([flag]) => !(flag in SETTING_FLAGS) || isUsual(flag))
+      .filter(([flag, spec]) => !isSettingFlag(flag, spec) || isUsual(flag))
       .map(([text, { value, meaning }]) => ({
         text,
         meaning: firstSentence(meaning),

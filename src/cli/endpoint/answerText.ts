@@ -71,6 +71,7 @@ const OBJECT_WORDS: readonly ((answer: EndpointAnswer, value: Fields) => string 
   limitText,
   refillText,
   checkText,
+  planMoveText,
   (_, value) => ownerText(value),
 ];
 
@@ -130,6 +131,13 @@ function checkText(answer: EndpointAnswer, { check, result, text, ...more }: Fie
   if (typeof check !== 'string' || typeof text !== 'string') return null;
   const counters = membersText(answer, more);
   return `${check}: ${String(result)}. ${text}${counters === '' ? '' : ` (${counters})`}`;
+}
+
+/** `to plan_... at 2030-01-01 00:00:00 UTC, balance keep`; without a plan it leaves its own. */
+function planMoveText(answer: EndpointAnswer, { planId, at, ...more }: Fields): string | null {
+  if (planId === undefined || typeof at !== 'number') return null;
+  const where = typeof planId === 'string' ? `to ${planId}` : 'leaves its plan';
+  return `${where} at ${shown(answer, 'at', at)}, ${membersText(answer, more)}`;
 }
 
 /** The owner of a record by your own id. */

@@ -120,7 +120,14 @@ describe('every component', () => {
       const component = componentOf(schema);
       if (component !== null) {
         uses++;
-        const { description: _own, examples: _ownExamples, deprecated: _former, ...validating } = schema as Schema;
+        const {
+          description: _own,
+          examples: _ownExamples,
+          deprecated: _former,
+          ...validating
+        } = schema as Schema & {
+          deprecated?: boolean;
+        };
         const { description: _words, examples: _examples, ...named } = component as Schema;
         expect(bare(validating)).toEqual(bare(named));
       }
