@@ -40,7 +40,7 @@ interface Field {
 const LINE = 116;
 
 function schemas(): Readonly<Record<string, Schema>> {
-  return openApi(null).components.schemas as Readonly<Record<string, Schema>>;
+  return openApi(null).components.schemas;
 }
 
 function fieldsOf({ component, without = [], alsoFor }: Omit<ClientRecord, 'words'>): Field[] {

@@ -48,8 +48,8 @@ const REFILL_TEXT = 'monthly on day 17 adds 5000 up to 9000 (Europe/Berlin), nex
 const ALERTS = '{"expiresWithinMs":3600000,"creditsBelow":77}';
 const ONCE = ['--idempotency-key', 'gift_0001'];
 const PLAN = [
-  ...['plan', 'create', 'gold', '--remaining', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
-  ...[
+  ['plan', 'create', 'gold', '--remaining', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
+  [
     '--role',
     'role_planned',
     '--permission',
@@ -61,19 +61,19 @@ const PLAN = [
     '--meta',
     '{"size":"large"}',
   ],
-];
+].flat();
 const KEY = [
-  ...['--prefix', 'every', '--byte-length', '24', '--name', 'Every field', '--meta', '{"colour":"blue"}'],
-  ...['--environment', 'staging', '--disable', '--owner', 'owner_key', '--role', 'role_every'],
-  ...['--permission', 'permission.every', '--expires', '2130-01-01', '--remaining', '4321', '--refill', REFILL],
-  ...['--limit', '{"limit":11,"duration":61000,"async":false,"notify":true}', '--ratelimit', 'burst=7/62s'],
-  ...['--ip', '192.0.2.0/24', '--alerts', ALERTS],
-];
+  ['--prefix', 'every', '--byte-length', '24', '--name', 'Every field', '--meta', '{"colour":"blue"}'],
+  ['--environment', 'staging', '--disable', '--owner', 'owner_key', '--role', 'role_every'],
+  ['--permission', 'permission.every', '--expires', '2130-01-01', '--remaining', '4321', '--refill', REFILL],
+  ['--limit', '{"limit":11,"duration":61000,"async":false,"notify":true}', '--ratelimit', 'burst=7/62s'],
+  ['--ip', '192.0.2.0/24', '--alerts', ALERTS],
+].flat();
 const IDENTITY = [
-  ...['--name', 'Every owner', '--meta', '{"tier":"high"}', '--disable', '--max-keys', '9', '--alerts', ALERTS],
-  ...['--ratelimit', '{"name":"shared","limit":17,"duration":64000,"async":false,"notify":true,"autoApply":false}'],
-  ...['--remaining', '6543', '--refill', REFILL],
-];
+  ['--name', 'Every owner', '--meta', '{"tier":"high"}', '--disable', '--max-keys', '9', '--alerts', ALERTS],
+  ['--ratelimit', '{"name":"shared","limit":17,"duration":64000,"async":false,"notify":true,"autoApply":false}'],
+  ['--remaining', '6543', '--refill', REFILL],
+].flat();
 
 /** The text of a record: its labels and values, with ids and times replaced. */
 async function shown(...words: string[]): Promise<Record<string, string>> {
