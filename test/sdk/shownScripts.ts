@@ -1,3 +1,4 @@
+import records from '../../clients/records.json';
 import { DAY, type Script } from './playScript.ts';
 
 const MINUTE = 60_000;
@@ -6,8 +7,36 @@ const local = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, asy
 const strict = (name: string, limit = 1) => ({ name, limit, duration: MINUTE, async: false });
 const ask = (options: object = {}) => ({ verify: options });
 
+const { externalId: _owner, ...EVERY_FIELD } = records.identity.create;
+
 /** What a program does with a key and its owner, and what that shows. */
 export const SCRIPTS: readonly (readonly [string, Script])[] = [
+  [
+    'every field of a key and its identity',
+    {
+      key: { ...records.key.create, externalId: 'OWNER' },
+      steps: [
+        { identity: EVERY_FIELD },
+        ask({ clientIp: '192.0.2.7', permissions: 'permission.every', tags: ['a'] }),
+        ask({ clientIp: '198.51.100.7' }),
+        ask({ clientIp: '192.0.2.7', ratelimits: [{ name: 'shared' }] }),
+        {
+          update: {
+            metered: true,
+            remaining: null,
+            refill: null,
+            alerts: null,
+            meta: null,
+            environment: null,
+            name: null,
+          },
+        },
+        ask({ clientIp: '192.0.2.7' }),
+        { deleteIdentity: { keys: 'detach' } },
+        ask({ clientIp: '192.0.2.7' }),
+      ],
+    },
+  ],
   [
     'the field ratelimit: the limit that refused, else the one named default',
     {

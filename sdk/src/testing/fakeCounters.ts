@@ -160,22 +160,16 @@ function toDefaultLimit(given: NonNullable<CounterFields['ratelimit']>): LimitIn
   if (limit === undefined || duration === undefined)
     throw new AppError('BAD_REQUEST', `ratelimit.${limit === undefined ? 'limit' : 'duration'} is missing`);
   const async = given.async ?? (type === undefined ? null : type === 'fast');
-  const { autoApply } = given as Partial<SharedRatelimit>;
-  return {
-    name: DEFAULT_LIMIT_NAME,
-    limit,
-    durationMs: duration,
-    async,
-    ...(autoApply === undefined ? {} : { autoApply }),
-  };
+  return { name: DEFAULT_LIMIT_NAME, limit, durationMs: duration, async, ...optionsOf(given) };
 }
 
-function toLimitInput({ name, limit, duration, async, autoApply }: SharedRatelimit): LimitInput {
-  return {
-    name,
-    limit,
-    durationMs: duration,
-    async: async ?? null,
-    ...(autoApply === undefined ? {} : { autoApply }),
-  };
+function toLimitInput({ name, limit, duration, async, ...options }: SharedRatelimit): LimitInput {
+  return { name, limit, durationMs: duration, async: async ?? null, ...optionsOf(options) };
+}
+
+function optionsOf({
+  autoApply,
+  notify,
+}: Pick<SharedRatelimit, 'autoApply' | 'notify'>): Pick<LimitInput, 'autoApply' | 'notify'> {
+  return { ...(autoApply === undefined ? {} : { autoApply }), ...(notify === undefined ? {} : { notify }) };
 }

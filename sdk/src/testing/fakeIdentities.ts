@@ -166,6 +166,7 @@ export class FakeIdentities {
         async: each.async,
         limit: each.limit,
         duration: each.durationMs,
+        ...(each.notify === true ? { notify: true } : {}),
         autoApply: each.autoApply !== false,
       })),
       ...(remaining === null ? {} : { remaining }),
