@@ -12,6 +12,8 @@ import { metaField } from './values.ts';
  * fields) is no plain field, and is written by hand.
  */
 export interface Plain {
+  /** A line of text is shown in a row of its own, and edited in a line of a form. */
+  readonly kind: 'line' | 'metadata' | 'switch';
   readonly stored: Stored<unknown>;
   /** In a record without any settings. */
   readonly blank: unknown;
@@ -49,6 +51,7 @@ export function line(column: string, { words: what, min, max, more, example, sin
     min === 0 ? [`at most ${max}`, ' An empty text counts as absent.', ' or an empty text'] : [`1 to ${max}`, '', ''];
   const description = `${what}, ${length} characters.${more === undefined ? '' : ` ${more}`}`;
   return {
+    kind: 'line' as const,
     stored: optionalText(column, since === undefined ? {} : { since }),
     blank: null,
     created: optional(schema, `${description}${asNone}`, example),
@@ -63,6 +66,7 @@ export function line(column: string, { words: what, min, max, more, example, sin
 export function metadata({ words: what, example }: { readonly words: string; readonly example: object }) {
   const bounds = 'At most 16 KiB of JSON, 256 members at all depths together, and 32 levels.';
   return {
+    kind: 'metadata' as const,
     stored: metaField,
     blank: null,
     created: optional(Meta, `${what}. ${bounds}`, example),
@@ -76,6 +80,7 @@ export function metadata({ words: what, example }: { readonly words: string; rea
 /** A switch that is on in a new record. */
 export function onUnlessSaid(column: string, { off }: { readonly off: string }) {
   return {
+    kind: 'switch' as const,
     stored: flag(column),
     blank: true,
     created: optional(Flag, `false: ${off}. true when absent.`, true),

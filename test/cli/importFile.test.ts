@@ -5,6 +5,8 @@ import { type Line, readLines } from '../../src/cli/import/lines.ts';
 import columns from '../../src/cli/import/columns.json';
 import { Progress } from '../../src/cli/import/progress.ts';
 import { importColumns } from '../../tools/scripts/importColumns.ts';
+import { plainLines } from '../../tools/scripts/plainLines.ts';
+import labels from '../../web/ui/edit/plainLines.json';
 import { type Format, readRows, type Row } from '../../src/cli/import/rows.ts';
 
 /** The text in chunks of this many bytes. */
@@ -283,6 +285,7 @@ describe('the progress', () => {
   });
 });
 
-test('src/cli/import/columns.json equals the fields of an import; if not, run `npm run docs`', () => {
+test('generated tables of fields are those of the declarations; if not, run `npm run docs`', () => {
   expect(columns as unknown).toEqual(importColumns());
+  expect(labels as unknown).toEqual(plainLines());
 });

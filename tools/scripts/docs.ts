@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { goRecords, pythonRecords } from './clientRecords.ts';
 import { importColumns } from './importColumns.ts';
 import { endpointTable } from './endpointTable.ts';
+import { plainLines } from './plainLines.ts';
 import { sdkDeclarations } from './sdkDeclarations.ts';
 import { sdkTypes, sdkValues } from './sdkTypes.ts';
 import { takeViewer } from './viewer.ts';
@@ -23,6 +24,7 @@ const FORMATTED = {
   'sdk/src/generated/values.ts': sdkValues(),
   'src/cli/endpoint/endpoints.json': JSON.stringify(endpointTable()),
   'src/cli/import/columns.json': JSON.stringify(importColumns()),
+  'web/ui/edit/plainLines.json': JSON.stringify(plainLines()),
 };
 for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
 // What their languages format has that form already.

@@ -3,9 +3,6 @@ import { IMPORTED_FIELDS } from '../../src/http/shapes/keys/importFields.ts';
 import { ApiId } from '../../src/http/shapes/schema/idFields.ts';
 import { numberKind, type Schema } from './endpointFields.ts';
 
-/** Older names of fields. Columns are written for this program, so they need none, except the owner's, which files have. */
-const OLDER = new Set(['ratelimit.type', 'ratelimit.refillRate', 'ratelimit.refillInterval']);
-
 /** The columns of a file of keys, from the fields of an import. A dot separates a field from a field inside it. */
 export function importColumns(): ColumnKinds {
   const fields: object = { apiId: ApiId, ...IMPORTED_FIELDS };
@@ -15,7 +12,9 @@ export function importColumns(): ColumnKinds {
 
 function columnsOf(name: string, schema: Schema): (readonly [string, ColumnKind])[] {
   const inner = Object.entries(schema.properties ?? {});
-  if (inner.length === 0) return OLDER.has(name) ? [] : [[name, kindOf(name, schema)]];
+  // Columns are written for this program, so they need no older name, except the owner's, which files have.
+  if (schema.deprecated === true && name !== 'ownerId') return [];
+  if (inner.length === 0) return [[name, kindOf(name, schema)]];
   return inner.flatMap(([member, each]) => columnsOf(`${name}.${member}`, each));
 }
 

@@ -3,7 +3,8 @@ import { keystile, may } from '../../client.ts';
 import { DialogButton } from '../../ui/form.tsx';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
 import { alertsField, limitsField, limitsOf, meteredField, refillField } from '../../ui/edit/counterFields.tsx';
-import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
+import { lineField, linesField, metaField, plainFields, timeField } from '../../ui/edit/fields.tsx';
+import plainLines from '../../ui/edit/plainLines.json';
 import { useNewCustomer } from './newCustomer.tsx';
 
 export const DEFAULT = 'default';
@@ -63,7 +64,7 @@ function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
       ({ ipAllowlist }) => ipAllowlist ?? [],
       (address) => address,
     ),
-    lineField({ name: 'environment', label: 'Environment' }, ({ environment }) => environment),
+    ...plainFields<KeyDetails>(plainLines.key),
     metaField(),
   ];
 }
