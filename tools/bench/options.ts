@@ -20,7 +20,7 @@ const ROW_NAMES: readonly string[] = [
 ];
 
 /** Rows that two versions are compared by. */
-const AGAINST_ROWS: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'postgres'];
+const AGAINST_ROWS: readonly string[] = [...COUNTER_ROWS.map(({ name }) => name), 'plans', 'postgres'];
 
 /** This row takes minutes, so it runs only when it is named. */
 const ONLY_WHEN_NAMED = 'crash';

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { PostgresServer } from '../../cluster/postgres.ts';
 import type { Child } from '../child.ts';
 import { COUNTER_ROWS } from './counters.ts';
-import type { KeyShape } from '../fill.ts';
+import type { KeyShape, KeysPerCustomer } from '../fill.ts';
 import { UsageError } from '../options.ts';
 import { compareAndStop, type Comparison, joinComparisons, type Pace, type Side } from '../pairs.ts';
 import { answersAgain, startNodes } from './postgres.ts';
@@ -18,6 +18,19 @@ const STARTS = 4;
 /** What a version fills databases and starts servers with. */
 const PARTS = ['fill.ts', 'fillDatabase.ts', 'child.ts'];
 const ON_POSTGRES: readonly KeyShape[] = ['local', 'strict', 'credits'];
+
+/** Customers with one key each, whose credits come from a plan: a verification reads two records. */
+const PLANS = { name: 'plans', title: 'credits of a plan', shape: 'credits', addedFlushMs: 0, each: 1 } as const;
+
+interface AgainstRow {
+  readonly name: string;
+  readonly title: string;
+  readonly shape: KeyShape;
+  readonly addedFlushMs: number;
+  readonly each: KeysPerCustomer;
+}
+
+const ROWS: readonly AgainstRow[] = [...COUNTER_ROWS.map((row) => ({ ...row, each: 0 as const })), PLANS];
 
 export interface VersionRow {
   readonly title: string;
@@ -55,13 +68,13 @@ export async function measureAgainst(
   { folder, keys, pace }: { readonly folder: string; readonly keys: number; readonly pace: Pace },
 ): Promise<readonly VersionRow[]> {
   const both = await versions(against);
-  const wanted = COUNTER_ROWS.filter((row) => isWanted(row.name));
+  const wanted = ROWS.filter((row) => isWanted(row.name));
   const pool = new RequestPool(wanted.length > 0 ? keys : 0);
   const rows: VersionRow[] = [];
-  for (const { name, title, shape, addedFlushMs } of wanted) {
+  for (const { name, title, shape, addedFlushMs, each } of wanted) {
     const prepare = async ({ fillFolder, Child: Servers }: Version, i: number) => {
       const data = join(folder, `${name} ${i}`);
-      fillFolder(data, pool.count, shape);
+      fillFolder(data, pool.count, shape, each);
       const start = () => Servers.startService({ folder: data, addedFlushMs });
       return async (): Promise<Side> => ({ children: [await start()], pool, keys: pool.count });
     };
