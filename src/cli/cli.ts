@@ -13,6 +13,7 @@ import { ALL_COMMANDS } from './allCommands.ts';
 import { CliError, misused, WrongSettings } from './cliError.ts';
 import { namingFlags } from './flagErrors.ts';
 import { parseFlags } from './flags.ts';
+import { COMPLETE, completed } from './completion.ts';
 import { commandHelp, flagsOf, overview } from './help.ts';
 import type { Io } from './io.ts';
 import { inFull, unknownCommand } from './suggest.ts';
@@ -30,6 +31,10 @@ export async function runCli(argv: readonly string[], io: Io): Promise<number> {
 }
 
 async function dispatch(argv: readonly string[], io: Io): Promise<number> {
+  if (argv[0] === COMPLETE) {
+    io.out(completed(ALL_COMMANDS, argv.slice(1)));
+    return EXIT.OK;
+  }
   const words = inFull(asFlag(argv), ALL_COMMANDS);
   if ((words.includes('--version') || words.includes('-v')) && words.every((word) => word.startsWith('-'))) {
     io.out(words.includes('--json') ? jsonLine({ version: VERSION }) : `${VERSION}\n`);
