@@ -322,10 +322,10 @@ type RefillState struct {
 // and an update leaves it as it is. Clear removes both.
 type Alerts struct {
 	// How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days.
-	// It comes once for each key and expiry. null removes it.
+	// It comes once for each key and expiry.
 	ExpiresWithinMs int64 `json:"expiresWithinMs,omitempty"`
 	// The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the
-	// number again. At least 1 and at most the present balance. Needs credits. null removes it.
+	// number again. At least 1 and at most the present balance. Needs credits.
 	CreditsBelow int64 `json:"creditsBelow,omitempty"`
 }
 

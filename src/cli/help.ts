@@ -19,9 +19,14 @@ export const COMMON_FLAGS: FlagTable = {
 export function flagsOf({ flags, takesSettings, dataFlags }: Command): FlagTable {
   const { 'env-file': _ofSettings, ...common } = COMMON_FLAGS;
   if (takesSettings === false) return { ...flags, ...common };
-  if (takesSettings !== undefined) return { ...settingFlags(takesSettings), ...COMMON_FLAGS, ...flags };
+  if (takesSettings !== undefined) return inOrder(flags, { ...settingFlags(takesSettings), ...COMMON_FLAGS });
   const { url: _url, 'root-key': _rootKey, ...ofData } = SETTING_FLAGS;
-  return { ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS, ...flags };
+  return inOrder(flags, { ...(dataFlags === undefined ? SETTING_FLAGS : ofData), ...COMMON_FLAGS });
+}
+
+/** The flags of a command come first, also one that has the name of a setting. */
+function inOrder(own: FlagTable, others: FlagTable): FlagTable {
+  return { ...own, ...others, ...own };
 }
 
 /** The settings that matter for commands other than `serve`. */

@@ -54,7 +54,8 @@ interface ColumnLists {
   readonly credits: readonly number[] | null;
 }
 
-const VALID = VERDICT_CODES.indexOf('VALID');
+/** Credits stand beside this count, as no other verdict takes any. */
+export const VALID = VERDICT_CODES.indexOf('VALID');
 
 /**
  * Counts that are written together, kept as columns: an object for each count takes twice as long. Times are relative to the

@@ -193,6 +193,8 @@ export function addedColumns(tables: readonly Table[], { engine, types }: Dialec
     for (const each of columns) {
       const version = each.since[engine];
       if (version === 1) continue;
+      if ((!each.isOptional && each.constraint !== ' DEFAULT 0') || each.constraint === ' UNIQUE')
+        throw new Error(`${name}.${each.name} is added to rows that exist: it must be optional, or have a default.`);
       const statement = `ALTER TABLE ${name} ADD COLUMN ${columnText(each, types)};\n`;
       added.set(version, (added.get(version) ?? '') + statement);
     }

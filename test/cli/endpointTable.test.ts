@@ -54,6 +54,9 @@ describe('the command line has every endpoint', () => {
     const { flags } = parseFlags(['acme', '--max-keys', '9', '--timezone', 'UTC'], table);
     expect([isSettingFlag('max-keys', flags.specOf('max-keys')), flags.text('max-keys')]).toEqual([false, '9']);
     expect(isSettingFlag('timezone', flags.specOf('timezone'))).toBe(true);
+    // Help shows them in this order: its own, then those of all commands.
+    const own = Object.keys(command?.flags ?? {});
+    expect(Object.keys(table).slice(0, own.length)).toEqual(own);
   });
 
   test('a number of milliseconds is a duration or a time', () => {

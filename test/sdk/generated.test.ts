@@ -28,6 +28,41 @@ test('the records of the Python and the Go client are those of the service: run 
   expect(readFileSync('clients/go/records.go', 'utf8')).toBe(goRecords());
 });
 
+test('times and switches of the Go client, whose types are read from words: a field that is zero is not the same as none', () => {
+  const fields = [...goRecords().matchAll(/^type (\w+) struct|^\t(\w+) (\*?(?:Time|bool)|\*Change\[Time\]) /gm)];
+  let record = '';
+  const found = fields.flatMap(([, struct, name, type]) => {
+    record = struct ?? record;
+    return name === undefined ? [] : [`${record}.${name} ${type}`];
+  });
+  expect(found).toEqual([
+    'CreateKeyRequest.Enabled *bool',
+    'CreateKeyRequest.MustExist bool',
+    'CreateKeyRequest.Expires *Time',
+    'CreateKeyRequest.Metered bool',
+    'Key.Enabled bool',
+    'Key.CreatedAt Time',
+    'Key.UpdatedAt Time',
+    'Key.Expires Time',
+    'Key.Metered bool',
+    'Key.LastUsedAt Time',
+    'UpdateKeyRequest.Enabled *bool',
+    'UpdateKeyRequest.MustExist bool',
+    'UpdateKeyRequest.Expires *Change[Time]',
+    'UpdateKeyRequest.Metered *bool',
+    'CreateIdentityRequest.Enabled *bool',
+    'CreateIdentityRequest.Metered bool',
+    'Identity.Enabled bool',
+    'Identity.Metered bool',
+    'UpdateIdentityRequest.Enabled *bool',
+    'UpdateIdentityRequest.Metered *bool',
+    'RefillState.LastRefillAt Time',
+    'RefillState.NextRefillAt Time',
+    'PlanMove.At Time',
+    'Grant.ExpiresAt Time',
+  ]);
+});
+
 test('the declarations in sdk/types are those that the compiler makes from the sources: run `npm run docs`', async () => {
   const made = await sdkDeclarations();
   const there = [...new Bun.Glob('**/*').scanSync('sdk/types')].toSorted();

@@ -59,6 +59,15 @@ test('columns of a later schema version are added to a table that exists, in the
   expect(rowReader(table)(row)).toEqual({ id: 'a', label: null, isOn: false, later: null });
 });
 
+test('a later column that rows which exist cannot have is refused', () => {
+  const since = { sqlite: 2, postgres: 4 };
+  const types = { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' };
+  for (const field of [flag('is_on', { since }), optionalText('slug', { since, constraint: ' UNIQUE' })])
+    expect(() => addedColumns([recordTable('things', { field })], { engine: 'sqlite', types })).toThrow(
+      'is added to rows that exist: it must be optional, or have a default.',
+    );
+});
+
 test('a cell that is damaged is named by its column, and a flag is on only where it is 1', () => {
   const row = { id: 'a', rights: '[]', enabled: 1 };
   expect(() => rowReader(ROLES)({ ...row, permissions: '{"half"' })).toThrow('permissions cannot be read');

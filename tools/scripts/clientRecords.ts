@@ -166,9 +166,17 @@ ${made.join('\n')}`;
 /** TypedDict knows required members by class. So those of a record are in a class of their own, and so are those that no class can name. */
 function pythonClass(record: ClientRecord, refer: (component: string) => string): string {
   const isArgument = ARGUMENTS.has(record.name);
-  const fields = fieldsOf(record).map((field) => ({
+  const argument = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const own = fieldsOf(record);
+  // Words name members as the service does, and a caller writes arguments.
+  const inWords = (words: string): string =>
+    words.replaceAll(/`(\w+)`/g, (whole, name: string) =>
+      own.some((field) => field.name === name) ? `\`${argument(name)}\`` : whole,
+    );
+  const fields = own.map((field) => ({
     ...field,
-    name: isArgument ? field.name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`) : field.name,
+    name: isArgument ? argument(field.name) : field.name,
+    words: isArgument ? inWords(field.words) : field.words,
     type: pythonType(field.schema, refer),
   }));
   type PythonField = (typeof fields)[number];
@@ -176,26 +184,29 @@ function pythonClass(record: ClientRecord, refer: (component: string) => string)
     `    ${name}: ${type}\n${words === '' ? '' : pythonWords(words)}`;
   const parts: string[] = [];
   const bases: string[] = [];
-  const base = (name: string, isTotal: boolean, own: readonly PythonField[]): void => {
-    if (own.length === 0) return;
+  const base = (name: string, isTotal: boolean, these: readonly PythonField[]): void => {
+    if (these.length === 0) return;
     bases.push(name);
-    if (own.some((field) => PYTHON_KEYWORDS.has(field.name))) {
-      const members = own.map((field) => `        "${field.name}": ${field.type},\n`).join('');
+    if (these.some((field) => PYTHON_KEYWORDS.has(field.name))) {
+      const members = these.map((field) => `        "${field.name}": ${field.type},\n`).join('');
       parts.push(
         `\n${name} = TypedDict(\n    "${name}",\n    {\n${members}    },\n    total=${isTotal ? 'True' : 'False'},\n)\n`,
       );
-    } else parts.push(`\nclass ${name}(TypedDict${isTotal ? '' : ', total=False'}):\n${own.map(line).join('')}`);
+    } else parts.push(`\nclass ${name}(TypedDict${isTotal ? '' : ', total=False'}):\n${these.map(line).join('')}`);
   };
   const isNamable = ({ name }: PythonField): boolean => !PYTHON_KEYWORDS.has(name);
   const [required, optional] = [fields.filter((each) => each.isRequired), fields.filter((each) => !each.isRequired)];
   const keywords = (of: readonly PythonField[]): PythonField[] => of.filter((each) => !isNamable(each));
   base(`_Keywords${record.name}`, true, keywords(required));
   base(`_OptionalKeywords${record.name}`, false, keywords(optional));
-  const own = optional.filter(isNamable);
-  if (own.length > 0) base(`_Required${record.name}`, true, required.filter(isNamable));
-  const body = own.length > 0 ? own : required.filter(isNamable);
-  const heads = [...(bases.length === 0 ? ['TypedDict'] : bases), ...(own.length > 0 ? ['total=False'] : [])];
-  const text = `\nclass ${record.name}(${heads.join(', ')}):\n${pythonWords(record.words)}\n${body.map(line).join('')}`;
+  const named = optional.filter(isNamable);
+  if (named.length > 0) base(`_Required${record.name}`, true, required.filter(isNamable));
+  const body = named.length > 0 ? named : required.filter(isNamable);
+  const heads = [...(bases.length === 0 ? ['TypedDict'] : bases), ...(named.length > 0 ? ['total=False'] : [])];
+  // A member that is a word of Python stands where no words can follow it.
+  const unnamed = fields.filter((each) => !isNamable(each)).map(({ name, words }) => `\`${name}\`: ${words}`);
+  const about = pythonWords([record.words, ...unnamed].join(' '));
+  const text = `\nclass ${record.name}(${heads.join(', ')}):\n${about}\n${body.map(line).join('')}`;
   return [...parts, text].join('\n');
 }
 
@@ -315,7 +326,9 @@ export function goRecords(): string {
     const fields = fieldsOf(record).map((field) => {
       const { type, isOmitted } = goField(field, record.kind);
       const tag = `json:"${field.name}${isOmitted ? ',omitempty' : ''}"`;
-      return `${goWords(field.words, '\t')}\t${goName(field.name)} ${type} \`${tag}\`\n`;
+      // A field of a new record that is zero is left out, and cannot be null.
+      const words = record.kind === 'new' ? field.words.replace(/ null removes it\./, '') : field.words;
+      return `${goWords(words, '\t')}\t${goName(field.name)} ${type} \`${tag}\`\n`;
     });
     return `${goWords(`${record.name} ${record.words}`, '')}type ${record.name} struct {\n${fields.join('')}}\n`;
   });

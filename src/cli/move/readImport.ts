@@ -1,7 +1,20 @@
 import { DataError } from '../../storage/sql/move/dataError.ts';
-import { atLine, type DataHeader, type DataTrailer, readRows, torn } from '../../storage/sql/move/dataFormat.ts';
+import {
+  atLine,
+  type DataHeader,
+  type DataTrailer,
+  type ReadRows,
+  readRows,
+  torn,
+} from '../../storage/sql/move/dataFormat.ts';
 import type { DataTarget } from '../../storage/sql/move/dataPorts.ts';
-import { COUNTERS, type CounterName, type DataRow, type DataTable } from '../../storage/sql/move/dataTables.ts';
+import {
+  COUNTERS,
+  type CounterName,
+  type DataRow,
+  type DataTable,
+  TABLE_NAMES,
+} from '../../storage/sql/move/dataTables.ts';
 import type { DataProgress } from './dataProgress.ts';
 import type { DataReader } from './dataReader.ts';
 
@@ -35,20 +48,19 @@ export async function readImport(reader: DataReader, target: DataTarget, options
       order.compare(line);
       prove(line);
       if (!hasNextAccount) throw withoutNextAccount(name);
-      await target.finish({ header, trailer: line, importedAtMs: nowMs() });
+      await target.finish({ header, trailer: line, rows: order.stored, importedAtMs: nowMs() });
       return line;
     }
     const { stored } = target;
     if (reader.line <= stored.line) {
-      order.count(nameIn(line), reader.line);
+      order.count(nameIn(line), reader.line, () => rowsIn(name, line, reader.line));
       hasNextAccount ||= nameIn(line) === COUNTERS.name && line.includes(`"${NEXT_ACCOUNT}"`);
       hasher.update(line);
       if (reader.line === stored.line && hasher.copy().digest('hex') !== stored.sha256) throw otherRows(name);
       continue;
     }
-    const read = readRows(line);
-    if (typeof read === 'string') throw atLine(name, reader.line, read);
-    order.count(read.from, reader.line);
+    const read = rowsIn(name, line, reader.line);
+    order.count(read.from, reader.line, () => read);
     hasNextAccount ||= read.table === COUNTERS && read.rows[0]?.['name'] === NEXT_ACCOUNT;
     if (!batch.takes(read.table)) {
       await batch.store();
@@ -69,6 +81,12 @@ function withoutNextAccount(name: string): DataError {
   return new DataError(`${name} cannot be imported: it lacks the counter ${NEXT_ACCOUNT}. Export the data again.`);
 }
 
+function rowsIn(name: string, line: string, number: number): ReadRows {
+  const read = readRows(line);
+  if (typeof read === 'string') throw atLine(name, number, read);
+  return read;
+}
+
 /** The table of a row that was read before. */
 function nameIn(line: string): string {
   return line.slice(2, line.indexOf('"', 2));
@@ -79,6 +97,7 @@ class Batch {
   readonly #target: DataTarget;
   #table: DataTable | null = null;
   #rows: DataRow[] = [];
+  #lines: number[] = [];
   #characters = 0;
   #lastLine = 0;
   readonly #hasher: Bun.CryptoHasher;
@@ -96,16 +115,19 @@ class Batch {
   add(table: DataTable, rows: readonly DataRow[], line: { readonly number: number; readonly text: string }): void {
     this.#table = table;
     this.#rows.push(...rows);
+    this.#lines.push(...rows.map(() => line.number));
     this.#hasher.update(line.text);
     this.#characters += line.text.length;
     this.#lastLine = line.number;
   }
 
   async store(): Promise<void> {
-    const [table, rows, lastLine] = [this.#table, this.#rows, this.#lastLine];
-    if (table !== null) await this.#target.add({ table, rows, lastLine, sha256: this.#hasher.copy().digest('hex') });
+    const [table, rows, lines, lastLine] = [this.#table, this.#rows, this.#lines, this.#lastLine];
+    const sha256 = this.#hasher.copy().digest('hex');
+    if (table !== null) await this.#target.add({ table, rows, lines, lastLine, sha256 });
     this.#table = null;
     this.#rows = [];
+    this.#lines = [];
     this.#characters = 0;
   }
 }
@@ -115,6 +137,8 @@ class TableOrder {
   readonly #name: string;
   readonly #tables: readonly string[];
   readonly #rows = new Map<string, number>();
+  /** The rows that tables of this program get. */
+  readonly stored = new Map<string, number>();
   #at = 0;
   total = 0;
 
@@ -123,14 +147,23 @@ class TableOrder {
     this.#tables = tables;
   }
 
-  count(table: string, line: number): void {
+  count(table: string, line: number, rowsOf: () => ReadRows): void {
     if (this.#tables[this.#at] !== table) {
       const at = this.#tables.indexOf(table, this.#at);
       if (at === -1) throw atLine(this.#name, line, `a row of ${table} is not in the order of the header`);
       this.#at = at;
     }
     this.#rows.set(table, (this.#rows.get(table) ?? 0) + 1);
+    if (TABLE_NAMES.includes(table)) this.#add(table, 1);
+    else {
+      const { table: into, rows } = rowsOf();
+      this.#add(into.name, rows.length);
+    }
     this.total++;
+  }
+
+  #add(table: string, rows: number): void {
+    this.stored.set(table, (this.stored.get(table) ?? 0) + rows);
   }
 
   compare({ rows }: DataTrailer): void {

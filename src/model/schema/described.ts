@@ -32,9 +32,18 @@ export function optional<const S extends Type.TSchema>(
   return Type.Optional(field(schema, description, ...examples));
 }
 
-/** An optional field that older programs send. Newer ones need not know it. */
+/** A field for older programs. Newer ones need not know it. */
+export function formerField<const S extends Type.TSchema>(
+  schema: S,
+  description: string,
+  ...examples: readonly unknown[]
+): S {
+  return withOptions(field(schema, description, ...examples), { deprecated: true });
+}
+
+/** The same where a request may leave it out. */
 export function former<const S extends Type.TSchema>(schema: S, description: string, ...examples: readonly unknown[]) {
-  return Type.Optional(withOptions(field(schema, description, ...examples), { deprecated: true }));
+  return Type.Optional(formerField(schema, description, ...examples));
 }
 
 /** A field with a list of one kind of item. The example of the item is the example of the list. */

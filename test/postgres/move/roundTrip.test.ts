@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { TABLE_NAMES } from '../../../src/storage/sql/move/dataTables.ts';
@@ -32,6 +33,50 @@ afterAll(async () => {
 /** Only its presence counts here: an export reads no secret. */
 const PEPPER = 'v1:pepper-of-the-test-of-moves-0123456789';
 
+const FORMER = { key_verdicts: 'key_counts', api_verdicts: 'api_counts', verdict_log: 'count_log' };
+const CODES = 'valid not_found forbidden disabled expired insufficient_permissions rate_limited usage_exceeded'.split(
+  ' ',
+);
+
+/** The export as format 1 was, where a row of counts had all codes. */
+function asFormat1(text: string): string {
+  const [header = '', ...rows] = text.trimEnd().split('\n').slice(0, -1);
+  const wide = new Map<string, Record<string, string | number>>();
+  const lines = [
+    Object.entries(FORMER).reduce(
+      (line, [now, was]) => line.replace(`"${now}"`, `"${was}"`),
+      header.replace('"format":2', '"format":1'),
+    ),
+  ];
+  for (const line of rows) {
+    const [table, row] = JSON.parse(line) as [string, Record<string, string | number>];
+    const was = FORMER[table as keyof typeof FORMER];
+    if (was === undefined) lines.push(line);
+    else {
+      const { code, count, credits, ...key } = row;
+      // The log has a row for each slice that was unpacked.
+      const name = JSON.stringify([was, key, was === 'count_log' ? wide.size : 0]);
+      const known = wide.get(name) ?? { ...key, ...Object.fromEntries(CODES.map((each) => [each, 0])), credits: 0 };
+      wide.set(name, {
+        ...known,
+        [CODES[Number(code)] ?? '']: count ?? 0,
+        credits: Number(known['credits']) + Number(credits),
+      });
+    }
+  }
+  for (const was of Object.values(FORMER))
+    for (const [name, row] of wide)
+      if ((JSON.parse(name) as [string])[0] === was) lines.push(JSON.stringify([was, row]));
+  const order = (JSON.parse(lines[0] ?? '') as { tables: string[] }).tables;
+  const [head = '', ...body] = lines;
+  const tableOf = (line: string): string => line.split('"')[1] ?? '';
+  const sorted = [head, ...body.toSorted((a, b) => order.indexOf(tableOf(a)) - order.indexOf(tableOf(b)))];
+  const counts: Record<string, number> = {};
+  for (const line of sorted.slice(1)) counts[tableOf(line)] = (counts[tableOf(line)] ?? 0) + 1;
+  const written = sorted.map((line) => `${line}\n`).join('');
+  return `${written}${JSON.stringify({ rows: counts, sha256: new Bun.CryptoHasher('sha256').update(written).digest('hex') })}\n`;
+}
+
 describe('a move to PostgreSQL and back', () => {
   test('begins with rows of every kind', () => {
     const kinds = new Set(rowsOf(folder.join('first')).map((line) => line.split('"')[1]));
@@ -61,6 +106,17 @@ describe('a move to PostgreSQL and back', () => {
       await checkAdditions(back, additions);
     } finally {
       await back.close();
+    }
+  });
+
+  test('an export of format 1 leaves the same rows on both databases', async () => {
+    writeFileSync(folder.join('former'), asFormat1(readFileSync(folder.join('first'), 'utf8')));
+    expect(rowsOf(folder.join('former')).filter((line) => line.startsWith('["key_counts",')).length).toBeGreaterThan(0);
+    const targets = [await emptyDatabase(), { KEYSTILE_DATA: folder.join('from former') }];
+    for (const [i, target] of targets.entries()) {
+      await data(['import', folder.join('former')], target);
+      await data(['export', folder.join(`again ${i}`)], target);
+      expect(rowsOf(folder.join(`again ${i}`)).toSorted()).toEqual(rowsOf(folder.join('first')).toSorted());
     }
   });
 });

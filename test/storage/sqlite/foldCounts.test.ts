@@ -113,6 +113,27 @@ test('a sum of credits in the tables stops at the largest whole number that is e
   }
 });
 
+test('a code that this program does not know is folded under its number: newer nodes count it', () => {
+  const { db, connection } = setup();
+  const { minuteMs } = verificationCount();
+  const body = {
+    from_ms: minuteMs,
+    apis: ['api_1'],
+    key_id: ['key_1', 'key_2'],
+    last_at_ms: [5, 6],
+    '9': [4, 0],
+    valid: [0, 1],
+    credits: [3, 0],
+  };
+  db.query('INSERT INTO count_slices (apis, body) VALUES (?, ?)').run('[]', JSON.stringify(body));
+  expect(foldCounts(connection)).toBe(true);
+  expect(db.query('SELECT key_id, code, count, credits FROM key_verdicts WHERE span = 2').values()).toEqual([
+    ['key_1', 0, 0, 3],
+    ['key_1', 9, 4, 0],
+    ['key_2', 0, 1, 0],
+  ]);
+});
+
 test('a step that fails changes nothing', () => {
   const { db, connection } = setup();
   add(db, ['key_1']);

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
-import { FORMER_CODES } from '../../../src/storage/sql/analytics/formerCounts.ts';
+import { FORMER_CODES } from '../../../src/storage/sql/analytics/countColumns.ts';
 import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
 import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { APIS_OF_SLICES } from '../../../src/storage/sqlite/analytics/sliceApis.ts';

@@ -35,10 +35,10 @@ class NewKey(TypedDict, total=False):
     """False: verifications of the key answer DISABLED. True when absent."""
     external_id: str
     """The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is
-    none and `mustExist` is not True. An empty text counts as absent.
+    none and `must_exist` is not True. An empty text counts as absent.
     """
     must_exist: bool
-    """True: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
+    """True: the `external_id` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
     identity is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
     """
     roles: Sequence[str]
@@ -100,10 +100,10 @@ class KeyChanges(TypedDict, total=False):
     """False: verifications of the key answer DISABLED. It stays when absent."""
     external_id: str | None
     """The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none
-    and `mustExist` is not True. None or an empty text removes the owner. It stays when absent.
+    and `must_exist` is not True. None or an empty text removes the owner. It stays when absent.
     """
     must_exist: bool
-    """True: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
+    """True: the `external_id` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
     identity is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
     """
     roles: Sequence[RoleToGive] | None
@@ -430,7 +430,11 @@ _OptionalKeywordsRatelimit = TypedDict(
 
 
 class Ratelimit(_OptionalKeywordsRatelimit, total=False):
-    """The rate limit of a key, which has the name `default`. It applies to every verification."""
+    """The rate limit of a key, which has the name `default`. It applies to every verification. `async`: True: the
+    limit is local, counted in the memory of each node, and never waits. False: the limit is strict, counted in
+    the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is
+    local. In an import, it is strict.
+    """
 
     limit: int
     """How many requests may pass in a window, by their cost. At least 1. Required, unless `refillRate` is given."""
@@ -466,7 +470,10 @@ class _RequiredNamedRatelimit(TypedDict):
 
 
 class NamedRatelimit(_OptionalKeywordsNamedRatelimit, _RequiredNamedRatelimit, total=False):
-    """A rate limit with a name of your choice."""
+    """A rate limit with a name of your choice. `async`: True: the limit is local, counted in the memory of each
+    node, and never waits. False: the limit is strict, counted in the database, and never exceeded anywhere. When
+    absent, a limit that exists keeps its mode, and a new one is local.
+    """
 
     notify: bool
     """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
@@ -536,7 +543,10 @@ class _RequiredSharedRatelimit(TypedDict):
 
 
 class SharedRatelimit(_OptionalKeywordsSharedRatelimit, _RequiredSharedRatelimit, total=False):
-    """A rate limit that all keys of an identity share."""
+    """A rate limit that all keys of an identity share. `async`: True: the limit is local, counted in the memory of
+    each node, and never waits. False: the limit is strict, counted in the database, and never exceeded anywhere.
+    When absent, a limit that exists keeps its mode, and a new one is local.
+    """
 
     notify: bool
     """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
@@ -608,10 +618,6 @@ class _RequiredUsedDefaultRatelimit(TypedDict):
     """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
     every full minute UTC.
     """
-    refillRate: int
-    """The same number as `limit`, for older programs."""
-    refillInterval: int
-    """The same number as `duration`, for older programs."""
     used: int
     """How much has passed in the running window. The count of a local limit is saved behind the requests, and lags
     by some seconds.
@@ -621,7 +627,10 @@ class _RequiredUsedDefaultRatelimit(TypedDict):
 
 
 class UsedDefaultRatelimit(_KeywordsUsedDefaultRatelimit, _RequiredUsedDefaultRatelimit, total=False):
-    """The rate limit of a key with the name `default`, and what was used of it."""
+    """The rate limit of a key with the name `default`, and what was used of it. `async`: True: the limit is local,
+    counted in the memory of each node, and never waits. False: the limit is strict, counted in the database, and
+    never exceeded anywhere.
+    """
 
     notify: bool
     """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
@@ -656,7 +665,10 @@ class _RequiredUsedNamedRatelimit(TypedDict):
 
 
 class UsedNamedRatelimit(_KeywordsUsedNamedRatelimit, _RequiredUsedNamedRatelimit, total=False):
-    """A rate limit of a key, by its name, and what was used of it."""
+    """A rate limit of a key, by its name, and what was used of it. `async`: True: the limit is local, counted in
+    the memory of each node, and never waits. False: the limit is strict, counted in the database, and never
+    exceeded anywhere.
+    """
 
     notify: bool
     """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
@@ -750,7 +762,10 @@ class _RequiredUsedRatelimit(TypedDict):
 
 
 class UsedRatelimit(_KeywordsUsedRatelimit, _RequiredUsedRatelimit, total=False):
-    """A rate limit that all keys of an identity share, and what was used of it."""
+    """A rate limit that all keys of an identity share, and what was used of it. `async`: True: the limit is local,
+    counted in the memory of each node, and never waits. False: the limit is strict, counted in the database, and
+    never exceeded anywhere.
+    """
 
     notify: bool
     """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000

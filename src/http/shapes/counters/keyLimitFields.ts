@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_LIMITS_PER_KEY } from '../../../core/bounds.ts';
-import { component, field, former, listOf, optional } from '../../../model/schema/described.ts';
+import { component, field, former, formerField, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
@@ -119,8 +119,8 @@ export const RatelimitObject = component(
     async: ShownMode,
     limit: ShownLimit,
     duration: ShownDuration,
-    refillRate: field(Whole, 'The same number as `limit`, for older programs.', 100),
-    refillInterval: field(Whole, 'The same number as `duration`, for older programs.', 60000),
+    refillRate: formerField(Whole, 'The same number as `limit`, for older programs.', 100),
+    refillInterval: formerField(Whole, 'The same number as `duration`, for older programs.', 60000),
     notify: ShownNotify,
   }),
   'The rate limit of a key with the name `default`.',

@@ -1,13 +1,14 @@
-import { TOTALS } from '../../sql/analytics/countColumns.ts';
+import { CODES, memberOf, TOTALS } from '../../sql/analytics/countColumns.ts';
 import type { Named } from '../../sql/analytics/sumStatement.ts';
 
 /** With at most this many names, slices that contain none of them are skipped. Searching for more takes longer than reading. */
 const MAX_LOOKED_FOR = 20;
 
-/** The lists of a slice. */
-const NAMES = ['minute_ms', 'api', 'key_id', 'identity_id', 'tags', 'last_at_ms', ...TOTALS];
-const COLUMNS = NAMES.join(', ');
-const LISTS = NAMES.map((name) => `jsonb_array_elements_text(slice -> '${name}')`).join(', ');
+/** The columns of a slice's lists. */
+const NAMES = ['minute_ms', 'api', 'key_id', 'identity_id', 'tags', 'last_at_ms', 'credits'];
+const COLUMNS = [...NAMES, ...CODES].join(', ');
+const MEMBERS = [...NAMES, ...CODES.map((_, code) => memberOf(code))];
+const LISTS = MEMBERS.map((member) => `jsonb_array_elements_text(slice -> '${member}')`).join(', ');
 /** Evaluated once for each slice: for each row, the JSON would be parsed each time. */
 const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
 const VALUES = [

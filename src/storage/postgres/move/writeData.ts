@@ -90,7 +90,7 @@ export class PostgresDataTarget implements DataTarget {
   }
 
   async #inTransaction(batch: DataBatch): Promise<void> {
-    const { table, rows, lastLine, sha256 } = batch;
+    const { table, rows, lines, lastLine, sha256 } = batch;
     try {
       // A crash of the server takes rows and progress back together. The last commit of the import flushes all of them.
       await beginInOwnSession(this.#client, 'BEGIN; SET LOCAL synchronous_commit = off');
@@ -102,7 +102,7 @@ export class PostgresDataTarget implements DataTarget {
       await this.#client.query('ROLLBACK').catch(() => {});
       if (kindOf(error) !== 'refused') throw error;
       throw new DataError(
-        `The file cannot be imported: a row of ${table.name} in the lines ${lastLine - rows.length + 1} to ${lastLine} is refused (${reasonOf(error)}). Export the data again, and import it into another database.`,
+        `The file cannot be imported: a row of ${table.name} in the lines ${lines[0]} to ${lastLine} is refused (${reasonOf(error)}). Export the data again, and import it into another database.`,
       );
     }
   }
@@ -114,12 +114,12 @@ export class PostgresDataTarget implements DataTarget {
   }
 
   async #finish(finished: FinishedData): Promise<void> {
-    const { header, trailer, importedAtMs } = finished;
+    const { header, rows: counted, importedAtMs } = finished;
     const client = this.#client;
     await beginInOwnSession(client, 'BEGIN');
     for (const { name } of DATA_TABLES.filter((table) => table !== COUNTERS)) {
       const { rows } = await client.query<{ count: number }>(`SELECT count(*) AS count FROM ${name}`);
-      const expected = trailer.rows[name] ?? 0;
+      const expected = counted.get(name) ?? 0;
       if (rows[0]?.count !== expected)
         throw new DataError(
           `The database has ${rows[0]?.count} rows of ${name}, and the file has ${expected}: something else wrote into it. Drop the database, and import into a new one.`,

@@ -18,11 +18,13 @@ import { TEXT } from './textType.ts';
 
 export interface Migration {
   readonly sql: string;
-  /** Copies rows to where they belong from now on, however many there are. What they are in now is given up after it. */
+  /** Copies rows to where they belong from now on, however many there are. `sqlAfter` drops the tables that had them. */
   readonly moveRows?: {
     readonly copy: (client: Client, progress: CopyProgress) => Promise<void>;
     readonly sqlAfter: string;
   };
+  /** Adds columns to tables of records, and runs last. */
+  readonly columns?: string;
   /**
    * Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. Until its end these tables
    * cannot be written. The changelog names them.
@@ -110,7 +112,7 @@ async function hasUsableSchema(client: Client, options: MigrateOptions): Promise
   return usableVersion(await readInstallation(client), options) > 0;
 }
 
-/** One transaction for what is quick, one for the indexes: while those are built everything can be read, and their tables cannot be written. */
+/** One transaction for the schema and the rows that it moves, one for the indexes: while those are built everything can be read, and their tables cannot be written. */
 async function migrateOnce(
   client: Client,
   options: MigrateOptions & { readonly progress: Progress; readonly lockTimeoutMs: number },
@@ -142,8 +144,10 @@ async function migrateOnce(
 async function bringTo(
   client: Client,
   version: number,
-  { migrations, tell = () => {}, progress: { goesOn } }: MigrateOptions & { readonly progress: Progress },
+  options: MigrateOptions & { readonly progress: Progress },
 ): Promise<void> {
+  const { migrations, tell = () => {}, patience: { pauseMs } = PATIENCE } = options;
+  const { goesOn } = options.progress;
   const own = migrations.length;
   const missing = migrations.slice(version);
   const compatibleFrom = Math.max(...missing.map((migration) => migration.compatibleFrom));
@@ -151,7 +155,7 @@ async function bringTo(
   for (const [i, migration] of missing.entries()) {
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
-    await run(client, migration, { tell, goesOn }).catch((error: unknown) => {
+    await run(client, migration, { tell, goesOn, pauseMs }).catch((error: unknown) => {
       throw version === 0 || isWorthAnotherTry(error) ? error : notMigrated(error, version, own);
     });
   }
@@ -159,11 +163,37 @@ async function bringTo(
   await put(client, 'schema_compatible_from', String(compatibleFrom));
 }
 
-async function run(client: Client, { sql, moveRows }: Migration, progress: CopyProgress): Promise<void> {
+interface RunProgress extends CopyProgress {
+  readonly pauseMs: number;
+}
+
+async function run(client: Client, { sql, moveRows, columns }: Migration, progress: RunProgress): Promise<void> {
   await client.query(sql);
-  if (moveRows === undefined) return;
-  await moveRows.copy(client, progress);
-  await client.query(moveRows.sqlAfter);
+  if (moveRows !== undefined) {
+    // What would hinder the end, such as a view of yours on a table that goes, is told before the work.
+    await client.query('SAVEPOINT tried');
+    await client.query(moveRows.sqlAfter);
+    await client.query('ROLLBACK TO SAVEPOINT tried');
+    await moveRows.copy(client, progress);
+    await whenUnlocked(client, moveRows.sqlAfter, progress);
+  }
+  if (columns !== undefined) await client.query(columns);
+}
+
+/** What was copied is not given up because somebody reads a table: it is tried again until the time of the migration is over. */
+async function whenUnlocked(client: Client, sql: string, { tell, pauseMs }: RunProgress): Promise<void> {
+  for (let made = 1; ; made++) {
+    await client.query('SAVEPOINT copied');
+    try {
+      await client.query(sql);
+      return;
+    } catch (error) {
+      if (!isWorthAnotherTry(error)) throw error;
+      await client.query('ROLLBACK TO SAVEPOINT copied');
+      tell(stillLocked('schema'), { try: String(made), againInMs: pauseMs });
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
 }
 
 /** Nodes whose program cannot work with the next schema must not find it below their feet. */

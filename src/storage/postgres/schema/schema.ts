@@ -54,7 +54,7 @@ export const MIGRATIONS: readonly Migration[] = Array.from(
   (_, i) => {
     const byHand = BY_HAND[i] ?? { compatibleFrom: BY_HAND.at(-1)?.compatibleFrom ?? 1, sql: '', indexes: '' };
     const columns = COLUMNS.get(i + 1);
-    return columns === undefined ? byHand : { ...byHand, sql: `${byHand.sql}\n${IN_ORDER}\n${columns}` };
+    return columns === undefined ? byHand : { ...byHand, columns: `${IN_ORDER}\n${columns}` };
   },
 );
 
@@ -65,7 +65,7 @@ function replacing(sql: string): string {
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-const DROPPED = named(/DROP TABLE (\w+)/g);
+const DROPPED = named(/DROP TABLE former_(\w+)/g);
 
 /** What the migrations make. */
 export const SCHEMA_NAMES = {
@@ -74,6 +74,6 @@ export const SCHEMA_NAMES = {
 };
 
 function named(names: RegExp): string[] {
-  const texts = MIGRATIONS.map(({ sql, moveRows }) => `${sql}${moveRows?.sqlAfter ?? ''}`);
+  const texts = BY_HAND.map(({ sql, moveRows }) => `${sql}${moveRows?.sqlAfter ?? ''}`);
   return texts.flatMap((text) => Array.from(text.matchAll(names), ([, name = '']) => name));
 }

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 
-import { copyCounts, FORMER_CODES } from '../../sql/analytics/formerCounts.ts';
+import { FORMER_CODES } from '../../sql/analytics/countColumns.ts';
+import { copyCounts } from '../../sql/analytics/formerCounts.ts';
 import { FOLD_LOCK } from '../analytics/foldCounts.ts';
 import type { CopyProgress } from './migrate.ts';
 import { TEXT } from './textType.ts';
@@ -26,17 +27,22 @@ export const VERDICT_TABLES = `
   );
   `;
 
+/** After the rows: an index is made faster of all of them at once. */
+const INDEXES = [
+  'CREATE INDEX key_verdicts_of_key ON key_verdicts (key_id, span, time_ms) WHERE span > 0',
+  'CREATE INDEX api_verdicts_by_time ON api_verdicts (span, time_ms)',
+  'ANALYZE key_verdicts, api_verdicts',
+];
+
 /**
- * Nodes of version 2 read the new tables as they read theirs. They leave the fold to newer nodes, which they do where another node folds.
- * A question of analytics takes at most five seconds, and nothing but such questions queues behind the lock on the tables that go.
+ * Nodes of version 2 go on: they read views in place of their tables. Their fold gets a serialization failure, which they take for a node that
+ * folds at the same time. Their pruning removes nothing, as newer nodes do that. Whoever had rights on a table has them on what takes its place.
  */
 export const COUNTS_AS_BEFORE = `
-  SET LOCAL lock_timeout = '10s';
-  CREATE INDEX key_verdicts_of_key ON key_verdicts (key_id, span, time_ms) WHERE span > 0;
-  CREATE INDEX api_verdicts_by_time ON api_verdicts (span, time_ms);
-  DROP TABLE key_counts;
-  DROP TABLE api_counts;
-  DROP TABLE count_log;
+  LOCK TABLE key_counts, api_counts, count_log;
+  ALTER TABLE key_counts RENAME TO former_key_counts;
+  ALTER TABLE api_counts RENAME TO former_api_counts;
+  ALTER TABLE count_log RENAME TO former_count_log;
 
   CREATE VIEW key_counts AS SELECT span, time_ms, api_id, key_id, identity_id, tags, ${formerSums()}
     FROM key_verdicts GROUP BY span, time_ms, api_id, key_id, identity_id, tags;
@@ -51,6 +57,21 @@ export const COUNTS_AS_BEFORE = `
   CREATE VIEW count_log AS SELECT fold_is_of_newer() AS number, minute_ms, api_id, key_id, identity_id, tags, ${formerCounts().join(', ')},
     credits, last_at_ms FROM verdict_log;
   CREATE TRIGGER log_is_of_newer INSTEAD OF INSERT ON count_log FOR EACH ROW EXECUTE FUNCTION log_is_of_newer();
+
+  DO $$ DECLARE given record; BEGIN
+    FOR given IN
+      SELECT part.name, a.privilege_type, coalesce(quote_ident(r.rolname), 'PUBLIC') AS role
+      FROM (VALUES ('former_key_counts', 'key_counts'), ('former_key_counts', 'key_verdicts'), ('former_api_counts', 'api_counts'),
+        ('former_api_counts', 'api_verdicts'), ('former_count_log', 'count_log'), ('former_count_log', 'verdict_log')) AS part (former, name)
+      JOIN pg_class c ON c.oid = to_regclass(part.former)
+      CROSS JOIN aclexplode(c.relacl) a LEFT JOIN pg_roles r ON r.oid = a.grantee
+      WHERE a.grantee <> c.relowner AND a.privilege_type IN ('SELECT', 'INSERT', 'UPDATE', 'DELETE')
+    LOOP EXECUTE format('GRANT %s ON %I TO %s', given.privilege_type, given.name, given.role); END LOOP;
+  END $$;
+
+  DROP TABLE former_key_counts;
+  DROP TABLE former_api_counts;
+  DROP TABLE former_count_log;
   `;
 
 function formerCounts(): string[] {
@@ -71,6 +92,10 @@ export async function copyFormerCounts(client: Client, { tell, goesOn }: CopyPro
   for (let next = statements.next([]); next.done !== true;) {
     const { sql, params } = next.value;
     next = statements.next((await client.query(sql, [...params])).rows);
+    goesOn();
+  }
+  for (const statement of INDEXES) {
+    await client.query(statement);
     goesOn();
   }
 }

@@ -27,13 +27,36 @@ export type LogRow = [number, string, string, string, string, number, number, nu
 /** The columns of codes, in the order of VERDICT_CODES. The place of a code there is its number. */
 export const CODES = VERDICT_CODES.map((code) => code.toLowerCase());
 
-/** Credits stand in the row of this code, as no other verdict takes any. */
-export const VALID = VERDICT_CODES.indexOf('VALID');
+/** Where analytics.db had schema version 1, and PostgreSQL version 2, these codes had a column each, by their numbers. Never edited. */
+export const FORMER_CODES: readonly string[] = [
+  'valid',
+  'not_found',
+  'forbidden',
+  'disabled',
+  'expired',
+  'insufficient_permissions',
+  'rate_limited',
+  'usage_exceeded',
+];
+
+/**
+ * What slices call a code: a node of that version reads the names, and one that does not know a newer code keeps its counts under the number.
+ */
+export function memberOf(code: number): string {
+  return FORMER_CODES[code] ?? String(code);
+}
+
+/** The code of a member; null: it is another list. */
+export function codeOf(member: string): number | null {
+  const code = FORMER_CODES.indexOf(member);
+  if (code >= 0) return code;
+  return /^\d+$/.test(member) ? Number(member) : null;
+}
 
 /** What slices and answers add up. */
 export const TOTALS: readonly string[] = [...CODES, 'credits'];
 
-/** TOTALS of a row of a table. */
+/** TOTALS of a row of a table, in which other codes are left out. */
 export const TOTALS_OF_ROW: readonly string[] = [
   ...CODES.map((column, code) => `CASE WHEN code = ${code} THEN count ELSE 0 END AS ${column}`),
   'credits',

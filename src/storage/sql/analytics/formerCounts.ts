@@ -1,24 +1,13 @@
 import type { Row } from '../../../model/stored.ts';
 import type { Statement } from '../query/statement.ts';
-import { LOG_COLUMNS, SUMS } from './countColumns.ts';
+import { VALID } from '../../../core/verificationCounts.ts';
+import { FORMER_CODES, LOG_COLUMNS, SUMS } from './countColumns.ts';
 import { SUM_KEYS } from './fold.ts';
 
 /**
  * How counts were stored before analytics.db had schema version 2, and PostgreSQL version 3: key_counts, api_counts and count_log had a
  * column for each code. Migrations and imports make rows of verdicts from them.
  */
-
-/** These codes had a column, by their numbers. Never edited. */
-export const FORMER_CODES: readonly string[] = [
-  'valid',
-  'not_found',
-  'forbidden',
-  'disabled',
-  'expired',
-  'insufficient_permissions',
-  'rate_limited',
-  'usage_exceeded',
-];
 
 type FormerTable = 'key_counts' | 'api_counts' | 'count_log';
 
@@ -37,7 +26,7 @@ export const FORMER_TABLES: Readonly<Record<FormerTable, { readonly into: string
 function copied(from: FormerTable, where = 'TRUE'): string {
   const { into, same } = FORMER_TABLES[from];
   const rows = FORMER_CODES.map((column, code) => {
-    const [credits, counted] = code === 0 ? ['credits', '(valid > 0 OR credits > 0)'] : ['0', `${column} > 0`];
+    const [credits, counted] = code === VALID ? ['credits', '(valid > 0 OR credits > 0)'] : ['0', `${column} > 0`];
     return `SELECT ${same.join(', ')}, ${code}, ${column}, ${credits} FROM ${from} WHERE ${where} AND ${counted}`;
   });
   return `INSERT INTO ${into} (${[...same, 'code', ...SUMS].join(', ')}) ${rows.join(' UNION ALL ')}`;
@@ -83,7 +72,7 @@ export function* verdictsOfRow(row: Row): Generator<Row> {
   );
   for (const [code, column] of FORMER_CODES.entries()) {
     const count = row[column] ?? 0;
-    const credits = code === 0 ? (row['credits'] ?? 0) : 0;
+    const credits = code === VALID ? (row['credits'] ?? 0) : 0;
     if (count !== 0 || credits !== 0) yield { ...same, code, count, credits };
   }
 }

@@ -1,5 +1,5 @@
-import { addCredits, type CountColumns, type VerificationCount } from '../../../core/verificationCounts.ts';
-import { CODES, type LogRow, VALID } from './countColumns.ts';
+import { addCredits, type CountColumns, VALID, type VerificationCount } from '../../../core/verificationCounts.ts';
+import { CODES, codeOf, type LogRow, memberOf } from './countColumns.ts';
 
 /**
  * Counts that were added together, as one JSON text with a list for each column. To write it as one row takes a tenth of the
@@ -29,7 +29,7 @@ export function packCounts(counts: CountColumns): string {
   if (identityIds !== null) slice['identity_id'] = identityIds;
   if (tags !== null) slice['tags'] = tags;
   if (credits !== null) slice['credits'] = credits;
-  for (const [code, list] of lists.counts.entries()) if (list !== null) slice[CODES[code] ?? ''] = list;
+  for (const [code, list] of lists.counts.entries()) if (list !== null) slice[memberOf(code)] = list;
   return JSON.stringify(slice);
 }
 
@@ -37,18 +37,34 @@ export function packCounts(counts: CountColumns): string {
 export function* verdictsOf(slice: CountSlice): Generator<LogRow> {
   const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
   const { minute_ms: minutes, api: apiIndexes, identity_id: identities, tags } = slice;
-  const columns = CODES.map((name) => slice[name] as readonly number[] | undefined);
+  const counted = Object.entries(slice).flatMap(([member, list]): (readonly [number, readonly number[]])[] => {
+    const code = codeOf(member);
+    return code === null ? [] : [[code, list as readonly number[]]];
+  });
   const credits = slice['credits'] as readonly number[] | undefined;
   for (const [i, keyId] of keys.entries()) {
     const minuteMs = fromMs + (minutes?.[i] ?? 0);
     const lastAtMs = fromMs + (lastUses[i] ?? 0);
     const apiId = apis[apiIndexes?.[i] ?? 0] ?? '';
-    for (const [code, column] of columns.entries()) {
-      const count = column?.[i] ?? 0;
-      const taken = code === VALID ? (credits?.[i] ?? 0) : 0;
-      if (count === 0 && taken === 0) continue;
-      yield [minuteMs, apiId, keyId, identities?.[i] ?? '', tags?.[i] ?? '', code, lastAtMs, count, taken];
+    const row = (code: number, count: number, taken: number): LogRow => [
+      minuteMs,
+      apiId,
+      keyId,
+      identities?.[i] ?? '',
+      tags?.[i] ?? '',
+      code,
+      lastAtMs,
+      count,
+      taken,
+    ];
+    let taken = credits?.[i] ?? 0;
+    for (const [code, counts] of counted) {
+      const count = counts[i] ?? 0;
+      if (count === 0) continue;
+      yield row(code, count, code === VALID ? taken : 0);
+      if (code === VALID) taken = 0;
     }
+    if (taken > 0) yield row(VALID, 0, taken);
   }
 }
 

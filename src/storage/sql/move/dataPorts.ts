@@ -11,11 +11,13 @@ export interface DataSource {
   close(): Promise<void>;
 }
 
-/** Rows of one table, which come from consecutive lines of a file. */
+/** Rows of one table, in the order of the file. */
 export interface DataBatch {
   readonly table: DataTable;
   readonly rows: readonly DataRow[];
-  /** The line of the last row. */
+  /** The line that each row comes from. */
+  readonly lines: readonly number[];
+  /** The last line that was read for it. */
   readonly lastLine: number;
   /** The SHA-256 of all rows of the file up to there. */
   readonly sha256: string;
@@ -24,6 +26,8 @@ export interface DataBatch {
 export interface FinishedData {
   readonly header: DataHeader;
   readonly trailer: DataTrailer;
+  /** The rows that each table must have by now. Those of a former table are other ones than its file has. */
+  readonly rows: ReadonlyMap<string, number>;
   readonly importedAtMs: number;
 }
 

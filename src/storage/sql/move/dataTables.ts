@@ -5,8 +5,8 @@ import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
 import type { Column, RecordTable } from '../../../model/stored.ts';
-import { SUMS } from '../analytics/countColumns.ts';
-import { FORMER_CODES, FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
+import { FORMER_CODES, SUMS } from '../analytics/countColumns.ts';
+import { FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
 
 /**
  * What `keystile data export` writes, the same for both engines: tables, in the order in which they are written, and their columns. A test
@@ -175,12 +175,12 @@ interface ReadTable {
 }
 
 /** Older exports have counts with a column for each code. */
-const FORMER: readonly ReadTable[] = Object.entries(FORMER_TABLES).flatMap(([name, { into: now, same }]) => {
-  const into = DATA_TABLES.find((each) => each.name === now);
-  if (into === undefined) return [];
+const FORMER: readonly ReadTable[] = Object.entries(FORMER_TABLES).map(([name, { into: present, same }]) => {
+  const into = DATA_TABLES.find((each) => each.name === present);
+  if (into === undefined) throw new Error(`there is no table ${present}`);
   const sums = [...FORMER_CODES, 'credits'].map((each) => [each, { kind: 'number', isOptional: false }] as const);
   const columns = new Map([...[...into.columns].filter(([column]) => same.includes(column)), ...sums]);
-  return [{ table: { ...into, name, columns }, into, rowsOf: (row) => verdictsOfRow(row) }];
+  return { table: { ...into, name, columns }, into, rowsOf: (row) => verdictsOfRow(row) };
 });
 
 const READABLE = new Map(

@@ -1,6 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
-import { copyCounts, FORMER_CODES, type OnPart } from '../../sql/analytics/formerCounts.ts';
+import { FORMER_CODES } from '../../sql/analytics/countColumns.ts';
+import { copyCounts, type OnPart } from '../../sql/analytics/formerCounts.ts';
 import type { Params } from '../../sql/query/statement.ts';
 import { FolderError } from '../file/dataFolder.ts';
 

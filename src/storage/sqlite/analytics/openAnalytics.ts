@@ -61,7 +61,7 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
     commit(isDatabaseMigrated) {
       orUndo(() => db.run('COMMIT'), isDatabaseMigrated ? START_AGAIN : '');
       // A new file has no space of tables that its migrations gave up.
-      if (version === 0) db.run('VACUUM');
+      if (version === 0) orUndo(() => db.run('VACUUM'));
       db.close();
       if (copy !== null) tellMigrated(aside, { version: ANALYTICS_VERSION, milliseconds, copy });
     },

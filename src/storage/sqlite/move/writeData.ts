@@ -64,7 +64,7 @@ export class SqliteDataTarget implements DataTarget {
     });
   }
 
-  async add({ table, rows, lastLine }: DataBatch): Promise<void> {
+  async add({ table, rows, lines }: DataBatch): Promise<void> {
     if (table === COUNTERS) {
       for (const { name, value } of rows) this.#counters.set(String(name), Number(value));
       return;
@@ -72,7 +72,7 @@ export class SqliteDataTarget implements DataTarget {
     orExplain(this.folder, () => {
       const insert = this.#insertOf(table);
       this.#db.run('BEGIN');
-      for (const [i, row] of rows.entries()) this.#insert(insert, table, { row, line: lastLine - rows.length + 1 + i });
+      for (const [i, row] of rows.entries()) this.#insert(insert, table, { row, line: lines[i] ?? 0 });
       this.#db.run('COMMIT');
     });
   }
@@ -129,12 +129,12 @@ export class SqliteDataTarget implements DataTarget {
     }
   }
 
-  #compareRows({ trailer }: FinishedData): void {
+  #compareRows({ rows }: FinishedData): void {
     for (const table of DATA_TABLES) {
       if (table === COUNTERS) continue;
       const from = `${table.isAnalytics ? 'analytics' : 'main'}.${table.name}`;
       const { count } = this.#db.query(`SELECT count(*) AS count FROM ${from}`).get() as { count: number };
-      const expected = trailer.rows[table.name] ?? 0;
+      const expected = rows.get(table.name) ?? 0;
       if (count !== expected)
         throw new DataError(`The new database has ${count} rows of ${table.name}, and the file has ${expected}.`);
     }

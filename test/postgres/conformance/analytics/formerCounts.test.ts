@@ -3,8 +3,8 @@ import { expect, setDefaultTimeout, test } from 'bun:test';
 import { Client } from 'pg';
 
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
-import { FORMER_CODES } from '../../../../src/storage/sql/analytics/formerCounts.ts';
-import { migrate } from '../../../../src/storage/postgres/schema/migrate.ts';
+import { FORMER_CODES } from '../../../../src/storage/sql/analytics/countColumns.ts';
+import { migrate, type Migration } from '../../../../src/storage/postgres/schema/migrate.ts';
 import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
 import { until } from '../../../../tools/cluster/wait.ts';
 import { VirtualClock } from '../../../support/clock.ts';
@@ -142,17 +142,102 @@ test('a node of the version before leaves the fold to newer ones, as where anoth
   });
 });
 
-test('a question that reads the former tables for long does not end the migration', async () => {
+const upgradeBy = (url: string, migrations: readonly Migration[], told: string[] = []): Promise<void> =>
+  withClient(url, (client) =>
+    migrate(client, {
+      migrations,
+      newWorkspaceId: () => '',
+      upgrades: true,
+      patience: { lockTimeoutMs: 50, tries: 1, pauseMs: 1 },
+      tell: (message) => void told.push(message),
+    }),
+  );
+
+async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** The migration of counts, with something that happens after its copy. */
+function afterCopy(happens: () => Promise<unknown>): Migration[] {
+  const [last] = MIGRATIONS.slice(-1);
+  if (last?.moveRows === undefined) throw new Error('the last migration moves no rows');
+  const { copy, sqlAfter } = last.moveRows;
+  const moveRows = {
+    sqlAfter,
+    copy: async (...given: Parameters<typeof copy>) => (await copy(...given), void (await happens())),
+  };
+  return [...MIGRATIONS.slice(0, -1), { ...last, moveRows }];
+}
+
+test('a table that is read when the rows are copied is waited for, and the rows are not copied again', async () => {
   await withFormerDatabase(async (url, older) => {
-    await older.query('BEGIN');
-    await older.query('SELECT count(*) FROM key_counts');
-    const done = upgrade(url);
-    const server = await postgresServer();
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = '${new URL(url).pathname.slice(1)}'
-      AND wait_event_type = 'Lock' AND wait_event = 'relation'`;
-    await until('the migration waits for the table', async () => (await server.query(waiting)).length === 1);
+    let copies = 0;
+    const told: string[] = [];
+    const read = async (): Promise<void> => {
+      copies++;
+      await older.query('BEGIN; SELECT count(*) FROM key_counts');
+    };
+    const done = upgradeBy(url, afterCopy(read), told);
+    await until('it has waited', () => told.filter((each) => each.includes('keeps its tables locked')).length > 2);
     await older.query('COMMIT');
     await done;
+    expect(copies).toBe(1);
     expect((await older.query('SELECT count(*)::int AS rows FROM key_verdicts')).rows).toEqual([{ rows: 9 }]);
+  });
+});
+
+test('a view on a former table is told before anything is copied', async () => {
+  await withFormerDatabase(async (url, older) => {
+    await older.query('CREATE VIEW mine AS SELECT key_id, valid FROM key_counts');
+    let copies = 0;
+    const failed = await upgradeBy(
+      url,
+      afterCopy(async () => copies++),
+    ).catch(String);
+    expect(failed).toContain('cannot drop table former_key_counts because other objects depend on it');
+    expect(copies).toBe(0);
+    expect((await older.query('SELECT count(*)::int AS rows FROM key_counts')).rows).toEqual([{ rows: 2 }]);
+  });
+});
+
+test('a failure after the copy leaves everything as it was, and the next start goes through', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const failed = await upgradeBy(
+      url,
+      afterCopy(() => Promise.reject(new Error('cut'))),
+    ).catch(String);
+    expect(failed).toContain('cut');
+    expect((await older.query('SELECT count(*)::int AS rows FROM key_counts')).rows).toEqual([{ rows: 2 }]);
+    await upgrade(url);
+    expect((await older.query('SELECT count(*)::int AS rows FROM key_verdicts')).rows).toEqual([{ rows: 9 }]);
+  });
+});
+
+test('a role that does not own the tables keeps its rights on what takes their place', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const role = `nodes_${crypto.randomUUID().replaceAll('-', '')}`;
+    await older.query(`CREATE ROLE ${role}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role};
+      GRANT SELECT ON key_counts TO PUBLIC`);
+    await upgrade(url);
+    const { rows } = await older.query({
+      text: `SELECT name, has_table_privilege('${role}', name, 'DELETE'), has_table_privilege('public', name, 'SELECT')
+        FROM unnest(ARRAY['key_counts', 'api_counts', 'count_log', 'key_verdicts', 'api_verdicts', 'verdict_log']) AS t (name)`,
+      rowMode: 'array',
+    });
+    expect(rows).toEqual([
+      ['key_counts', true, true],
+      ['api_counts', true, false],
+      ['count_log', true, false],
+      ['key_verdicts', true, true],
+      ['api_verdicts', true, false],
+      ['verdict_log', true, false],
+    ]);
+    await older.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 });
