@@ -96,7 +96,7 @@ describe('the file of the analytics', () => {
   test('is for its user alone, whoever makes it', async () => {
     using folder = new TempFolder();
     copyPresentFixture(folder.path);
-    for (const name of ['analytics.db', 'analytics.db-wal']) rmSync(folder.join(name));
+    for (const name of ['analytics.db', 'analytics.db-wal']) rmSync(folder.join(name), { force: true });
     expect((await offline(folder.path, ['root-key', 'list'])).code).toBe(0);
     expect(statSync(folder.join('analytics.db')).mode & 0o777).toBe(0o600);
   });
