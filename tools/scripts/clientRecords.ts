@@ -1,23 +1,10 @@
 import { openApi } from '../../src/http/docs/openApi.ts';
+import type { Schema } from './endpointFields.ts';
 
 /**
  * The records of the Python and the Go client: the fields of requests and answers, from the schemas of the service. By hand stay, in each
  * client, the names of calls, and types whose values are not those of the wire, such as durations in Go.
  */
-
-/** The part of JSON Schema that the schemas of the service use. */
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-  readonly minimum?: number;
-  readonly deprecated?: boolean;
-}
 
 interface ClientRecord {
   readonly name: string;

@@ -10,8 +10,10 @@ import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
  * with the request that it makes.
  */
 
-/** The part of JSON Schema that requests and answers use. */
+/** The part of JSON Schema that the schemas of the service use. */
 export interface Schema {
+  readonly $ref?: string;
+  readonly const?: unknown;
   readonly type?: string;
   readonly description?: string;
   readonly enum?: readonly unknown[];

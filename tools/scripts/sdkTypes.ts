@@ -6,19 +6,7 @@ import { isSdkList, sdkMethod } from '../../src/http/docs/sdkNames.ts';
 import { VERDICTS } from '../../src/core/verdictCodes.ts';
 import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
 import type { Operation } from '../../src/http/docs/operations.ts';
-
-/** The part of JSON Schema that the schemas of the service use. */
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly description?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly required?: readonly string[];
-}
+import type { Schema } from './endpointFields.ts';
 
 type Components = Readonly<Record<string, Schema>>;
 
