@@ -5,10 +5,10 @@ import type { Command } from './command.ts';
 import { flagsOf } from './help.ts';
 import { isSettingFlag } from './settings.ts';
 
-/** What a script calls with the words of the command line, the one that is being written last. */
+/** The hidden command that a script calls. Its operands are the words of the command line; the last one is still being written. */
 export const COMPLETE = '__complete';
 
-/** Where nothing is offered, a shell completes names of files. Each line of an answer is a word, a tab and what it means. */
+/** Each line of an answer is a word, a tab and its meaning. When the answer is empty, the shell completes names of files. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `# Completion of keystile for bash. Load it with: source <(keystile completion bash)
 _keystile() {
@@ -62,26 +62,25 @@ const USUAL_SETTINGS = ['url', 'data'];
 /** What can follow these words, each with its meaning: a noun, a verb, a flag, or a word that a flag takes. */
 export function completed(commands: readonly Command[], words: readonly string[]): string {
   const current = words.at(-1) ?? '';
-  const [noun = '', verb = ''] = words;
-  const offered = Object.entries(
-    words.length < 2 ? nounsOf(commands) : { ...(words.length === 2 ? verbsOf(commands, noun) : {}), ...ofCommand() },
-  );
-  const found = offered.filter(([word]) => word.startsWith(current) && (current !== '' || !word.startsWith('-')));
+  const verbs = words.length === 2 ? verbsOf(commands, words[0] ?? '') : {};
+  const offered = words.length < 2 ? nounsOf(commands) : { ...verbs, ...flagsAfter(commands, words) };
+  // Flags are many: they are offered to whoever has begun to write one.
+  const isOffered = (word: string): boolean => (current === '' ? !word.startsWith('-') : word.startsWith(current));
+  const found = Object.entries(offered).filter(([word]) => isOffered(word));
   return found.map(([word, meaning]) => `${word}\t${firstSentence(meaning)}\n`).join('');
+}
 
-  function ofCommand(): Record<string, string> {
-    const command =
-      commands.find(({ name }) => name === `${noun} ${verb}`) ?? commands.find(({ name }) => name === noun);
-    if (command === undefined) return {};
-    const isUsual = (flag: string): boolean => noun === 'serve' || USUAL_SETTINGS.includes(flag);
-    const flags = Object.entries(flagsOf(command)).filter(
-      ([flag, spec]) => !isSettingFlag(flag, spec) || isUsual(flag),
-    );
-    const [, asked] = flags.find(([flag]) => `--${flag}` === words.at(-2)) ?? [];
-    if (asked?.value?.includes('|') === true)
-      return Object.fromEntries(asked.value.split('|').map((word) => [word, asked.meaning]));
-    return Object.fromEntries(flags.map(([flag, { meaning }]) => [`--${flag}`, meaning]));
-  }
+/** The flags of the command that these words begin with, or the words that the last flag takes. */
+function flagsAfter(commands: readonly Command[], words: readonly string[]): Record<string, string> {
+  const [noun = '', verb = ''] = words;
+  const command = commands.find(({ name }) => name === `${noun} ${verb}`) ?? commands.find(({ name }) => name === noun);
+  if (command === undefined) return {};
+  const isUsual = (flag: string): boolean => noun === 'serve' || USUAL_SETTINGS.includes(flag);
+  const flags = Object.entries(flagsOf(command)).filter(([flag, spec]) => !isSettingFlag(flag, spec) || isUsual(flag));
+  const [, asked] = flags.find(([flag]) => `--${flag}` === words.at(-2)) ?? [];
+  if (asked?.value?.includes('|') === true)
+    return Object.fromEntries(asked.value.split('|').map((word) => [word, asked.meaning]));
+  return Object.fromEntries(flags.map(([flag, { meaning }]) => [`--${flag}`, meaning]));
 }
 
 /** The first words of all commands. */

@@ -1,7 +1,7 @@
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import type { FlagTable } from './flags.ts';
-import { SETTING_FLAGS, settingFlags, isSettingFlag } from './settings.ts';
+import { isSettingFlag, SETTING_FLAGS, settingFlags } from './settings.ts';
 import { record } from './output/show.ts';
 
 /** The flags of every command. */

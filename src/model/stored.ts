@@ -27,7 +27,7 @@ export interface Since {
   readonly postgres: number;
 }
 
-/** With the table. */
+/** The column is made with its table. */
 const FROM_THE_START: Since = { sqlite: 1, postgres: 1 };
 
 /** A field that is stored. */

@@ -6,7 +6,7 @@ import columns from '../../src/cli/import/columns.json';
 import { Progress } from '../../src/cli/import/progress.ts';
 import { importColumns } from '../../tools/scripts/importColumns.ts';
 import { plainLines } from '../../tools/scripts/plainLines.ts';
-import labels from '../../web/ui/edit/plainLines.json';
+import labels from '../../web/ui/plainLines.json';
 import { type Format, readRows, type Row } from '../../src/cli/import/rows.ts';
 
 /** The text in chunks of this many bytes. */

@@ -11,6 +11,8 @@ interface ClientRecord {
   /** Its schema, by its name in /openapi.json. */
   readonly component: string;
   readonly words: string;
+  /** Its fields are arguments of a Python function. */
+  readonly isArguments?: true;
   /** Members that a call takes in another way. */
   readonly without?: readonly string[];
   /** A schema whose members this one shares. Those that it lacks may be absent here, where the schema requires them. */
@@ -72,28 +74,38 @@ function wrapped(text: string, width: number): string[] {
 const NOTE = "Made by 'npm run docs' from the schemas of the service. Do not edit.";
 
 const PYTHON: readonly ClientRecord[] = [
-  { name: 'NewKey', component: 'KeyToCreate', words: 'The fields of a new key, beside its api.', without: ['apiId'] },
+  {
+    name: 'NewKey',
+    component: 'KeyToCreate',
+    isArguments: true,
+    words: 'The fields of a new key, beside its api.',
+    without: ['apiId'],
+  },
   {
     name: 'KeyChanges',
     component: 'KeysUpdateKeyRequest',
+    isArguments: true,
     words: 'None clears a field. A field that is absent stays as it is.',
     without: ['keyId'],
   },
   {
     name: 'KeyFilter',
     component: 'ApisListKeysRequest',
+    isArguments: true,
     words: 'Which keys of an api. `limit`: the keys of one page.',
     without: ['apiId', 'cursor'],
   },
   {
     name: 'NewIdentity',
     component: 'IdentitiesCreateIdentityRequest',
+    isArguments: true,
     words: 'The fields of a new identity, beside its external id.',
     without: ['externalId'],
   },
   {
     name: 'IdentityChanges',
     component: 'IdentitiesUpdateIdentityRequest',
+    isArguments: true,
     words: 'None clears a field. A field that is absent stays as it is.',
     without: ['identityId', 'externalId'],
   },
@@ -116,16 +128,14 @@ const PYTHON: readonly ClientRecord[] = [
   },
 ];
 
-/** Fields of these are arguments, which Python writes in another way. */
-const ARGUMENTS = new Set(['NewKey', 'KeyChanges', 'KeyFilter', 'NewIdentity', 'IdentityChanges']);
 const PYTHON_WORDS: Readonly<Record<string, string>> = { true: 'True', false: 'False', null: 'None' };
 const PYTHON_KEYWORDS = new Set(['async', 'class', 'from', 'in', 'is', 'not', 'or', 'and']);
 
 /** clients/python/src/keystile/records.py. */
 export function pythonRecords(): string {
   const named = new Map<string, string>();
-  for (const { component, name } of PYTHON) if (!ARGUMENTS.has(name)) named.set(component, name);
-  // What records refer to, each after those that refer to it: classes are looked up when they are used.
+  for (const { component, name, isArguments } of PYTHON) if (isArguments !== true) named.set(component, name);
+  // Then come the records that these refer to. A class may stand below its use: Python looks it up later.
   const waiting: ClientRecord[] = [...PYTHON];
   const made: string[] = [];
   const refer = (component: string): string => {
@@ -150,9 +160,12 @@ from typing import Literal, TypedDict
 ${made.join('\n')}`;
 }
 
-/** TypedDict knows required members by class. So those of a record are in a class of their own, and so are those that no class can name. */
+/**
+ * All members of a TypedDict are required, or none is. So a record with both kinds has a base class for the required ones. Members whose names are
+ * words of Python have another base, which is written as a call.
+ */
 function pythonClass(record: ClientRecord, refer: (component: string) => string): string {
-  const isArgument = ARGUMENTS.has(record.name);
+  const isArgument = record.isArguments === true;
   const argument = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const own = fieldsOf(record);
   // Words name members as the service does, and a caller writes arguments.
@@ -190,7 +203,7 @@ function pythonClass(record: ClientRecord, refer: (component: string) => string)
   if (named.length > 0) base(`_Required${record.name}`, true, required.filter(isNamable));
   const body = named.length > 0 ? named : required.filter(isNamable);
   const heads = [...(bases.length === 0 ? ['TypedDict'] : bases), ...(named.length > 0 ? ['total=False'] : [])];
-  // A member that is a word of Python stands where no words can follow it.
+  // In that call nothing can be said of a member, so the class says it.
   const unnamed = fields.filter((each) => !isNamable(each)).map(({ name, words }) => `\`${name}\`: ${words}`);
   const about = pythonWords([record.words, ...unnamed].join(' '));
   const text = `\nclass ${record.name}(${heads.join(', ')}):\n${about}\n${body.map(line).join('')}`;
@@ -224,13 +237,12 @@ function pythonPlain(schema: Schema, refer: (component: string) => string): stri
   return 'Mapping[str, object]';
 }
 
-/** Types of Go that are written by hand, by the schemas that they stand for. */
-const GO_BY_HAND: Readonly<Record<string, string>> = {
+/** Schemas whose types are written by hand in Go, or are those of a schema of GO. */
+const GO_TYPES: Readonly<Record<string, string>> = {
   Meta: 'map[string]any',
   RoleToGive: 'Reference',
   PermissionToGive: 'Reference',
-  IdentityReference: 'IdentityRef',
-  AlertsInput: 'Alerts',
+  Alerts: 'Alerts',
   ...Object.fromEntries(
     [
       'Ratelimit',
@@ -322,7 +334,7 @@ export function goRecords(): string {
   return `// ${NOTE.replace('Made', 'Code generated').replace(' Do not edit.', ' DO NOT EDIT.')}\n\npackage keystile\n\n${structs.join('\n')}`;
 }
 
-/** Names are written together, and so are the short forms that Go writes in capitals. */
+/** `apiId` is `APIID`: Go writes such short forms in capitals. */
 function goName(name: string): string {
   const words = name.split(/(?=[A-Z])/);
   return words
@@ -330,7 +342,7 @@ function goName(name: string): string {
     .join('');
 }
 
-/** A comment stands between two fields, so no column needs spaces. */
+/** As comments. A comment before each field also spares the spaces with which gofmt aligns fields. */
 function goWords(text: string, indent: string): string {
   return wrapped(text, LINE - 3)
     .map((line) => `${indent}// ${line}\n`)
@@ -358,7 +370,9 @@ function goType(schema: Schema, words: string): string {
   if (schema.$ref !== undefined) {
     const name = referred(schema);
     const found = followed(schema);
-    return GO_BY_HAND[name] ?? (found.properties === undefined ? goType(found, words) : name);
+    const known = GO_TYPES[name] ?? GO.find(({ component }) => component === name)?.name;
+    if (known === undefined && found.properties !== undefined) throw new Error(`GO has no record for ${name}`);
+    return known ?? goType(found, words);
   }
   if (schema.type === 'boolean') return 'bool';
   if (schema.type === 'integer') return /unix milliseconds/.test(words) ? 'Time' : 'int64';

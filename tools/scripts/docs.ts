@@ -24,10 +24,10 @@ const FORMATTED = {
   'sdk/src/generated/values.ts': sdkValues(),
   'src/cli/endpoint/endpoints.json': JSON.stringify(endpointTable()),
   'src/cli/import/columns.json': JSON.stringify(importColumns()),
-  'web/ui/edit/plainLines.json': JSON.stringify(plainLines()),
+  'web/ui/plainLines.json': JSON.stringify(plainLines()),
 };
 for (const [path, text] of Object.entries(FORMATTED)) await Bun.write(path, text);
-// What their languages format has that form already.
+// These are made in the form that the formatters of Python and Go want.
 await Bun.write('clients/python/src/keystile/records.py', pythonRecords());
 await Bun.write('clients/go/records.go', goRecords());
 // From what was just written.

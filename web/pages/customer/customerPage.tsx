@@ -3,13 +3,13 @@ import { keystile, may } from '../../client.ts';
 import { goTo, hrefOf } from '../../router.ts';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
 import { alertsField, limitsField, meteredField, refillField } from '../../ui/edit/counterFields.tsx';
-import { lineField, metaField, numberField, plainFacts, plainFields } from '../../ui/edit/fields.tsx';
-import plainLines from '../../ui/edit/plainLines.json';
+import { lineField, metaField, numberField } from '../../ui/edit/fields.tsx';
 import { DialogButton } from '../../ui/form.tsx';
 import { LimitGauges } from '../../ui/gauge.tsx';
 import { alertWords, Badge, Copyable, Count, Facts, Showing } from '../../ui/show.tsx';
 import { ToggleButton } from '../../ui/toggle.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
+import { plainFacts, plainFields } from '../../ui/plainLines.tsx';
 import { AssignPlan } from '../assignPlan.tsx';
 import { ChangesOf } from '../audit.tsx';
 import { Balance, creditsOfCustomer } from '../balance.tsx';
@@ -52,7 +52,7 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
               ['Plan', value.plan !== undefined && <bdi>{value.plan.name}</bdi>],
               ['Pay as you go', value.metered === true && 'yes: what is spent is counted, without a balance'],
               ['Warnings', alertWords(value.alerts)],
-              ...plainFacts(plainLines.customer, value),
+              ...plainFacts('customer', value),
             ]}
           />
           {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
@@ -73,7 +73,7 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
 function fieldsOf(customer: IdentityDetails): readonly EditedField<IdentityDetails>[] {
   return [
     lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
-    ...plainFields<IdentityDetails>(plainLines.customer),
+    ...plainFields<IdentityDetails>('customer'),
     numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.', min: 0 }, ({ maxKeys }) => maxKeys),
     // A refill needs credits.
     ...(customer.remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),

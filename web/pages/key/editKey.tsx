@@ -3,8 +3,8 @@ import { keystile, may } from '../../client.ts';
 import { DialogButton } from '../../ui/form.tsx';
 import { type EditedField, EditForm } from '../../ui/edit/editForm.tsx';
 import { alertsField, limitsField, limitsOf, meteredField, refillField } from '../../ui/edit/counterFields.tsx';
-import { lineField, linesField, metaField, plainFields, timeField } from '../../ui/edit/fields.tsx';
-import plainLines from '../../ui/edit/plainLines.json';
+import { lineField, linesField, metaField, timeField } from '../../ui/edit/fields.tsx';
+import { plainFields } from '../../ui/plainLines.tsx';
 import { useNewCustomer } from './newCustomer.tsx';
 
 export const DEFAULT = 'default';
@@ -64,7 +64,7 @@ function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
       ({ ipAllowlist }) => ipAllowlist ?? [],
       (address) => address,
     ),
-    ...plainFields<KeyDetails>(plainLines.key),
+    ...plainFields<KeyDetails>('key'),
     metaField(),
   ];
 }

@@ -5,13 +5,12 @@ import { KeystileError } from '../../../sdk/src/errors.ts';
 import { keystile, may } from '../../client.ts';
 import { outcomeSeries } from '../../outcomes.ts';
 import { customerPath, hrefOf } from '../../router.ts';
-import { plainFacts } from '../../ui/edit/fields.tsx';
-import plainLines from '../../ui/edit/plainLines.json';
 import { Legend, StackedChart } from '../../ui/chart.tsx';
 import { Form } from '../../ui/form.tsx';
 import { LimitGauges, type UsedLimit } from '../../ui/gauge.tsx';
 import { Ago, alertWords, Copyable, Facts, Showing, Time } from '../../ui/show.tsx';
 import { useLoaded } from '../../ui/useLoaded.ts';
+import { plainFacts } from '../../ui/plainLines.tsx';
 import { ChangesOf } from '../audit.tsx';
 import { Meta } from '../meta.tsx';
 import { Balance, creditsOfCustomer, creditsOfKey } from '../balance.tsx';
@@ -89,7 +88,7 @@ function KeyFacts({ of: key }: { readonly of: KeyDetails }) {
         ['Expires', key.expires !== undefined && <Ago at={key.expires} />],
         ['Pay as you go', key.metered === true && 'yes: what is spent is counted, without a balance'],
         ['Warnings', alertWords(key.alerts)],
-        ...plainFacts(plainLines.key, key),
+        ...plainFacts('key', key),
         ['Roles', key.roles.length > 0 && <bdi>{key.roles.join(', ')}</bdi>],
         ['Permissions', key.permissions.length > 0 && <bdi>{key.permissions.join(', ')}</bdi>],
         ['Addresses', key.ipAllowlist?.join(', ')],

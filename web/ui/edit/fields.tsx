@@ -1,5 +1,3 @@
-import type { ComponentChildren } from 'preact';
-
 import { Field, SelectField, TextField } from '../form.tsx';
 import type { EditedField } from './editForm.tsx';
 
@@ -23,26 +21,6 @@ export function lineField<Of>(
     input: (text) => <TextField label={label} name={name} defaultValue={text} hint={hint} required={required} />,
     toPatch: (text) => ({ [name]: text.trim() === '' ? null : text.trim() }),
   };
-}
-
-/** A line for each plain text of these records beside its name (plainLines.json). */
-export function plainFields<Of extends object>(labels: PlainLabels): EditedField<Of>[] {
-  return Object.entries(labels).map(([name, label]) => lineField({ name, label }, (record) => plainText(record, name)));
-}
-
-/** The same as rows of facts. */
-export function plainFacts(labels: PlainLabels, record: object): (readonly [string, ComponentChildren])[] {
-  return Object.entries(labels).map(([name, label]) => {
-    const text = plainText(record, name);
-    return [label, text !== undefined && <bdi>{text}</bdi>];
-  });
-}
-
-type PlainLabels = Readonly<Record<string, string>>;
-
-function plainText(record: object, name: string): string | undefined {
-  const value = (record as Readonly<Record<string, unknown>>)[name];
-  return typeof value === 'string' ? value : undefined;
 }
 
 /** A number; an empty field removes it. */

@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
 import type { Tell } from '../../port/tell.ts';
 import { beginInOwnSession } from '../connection/ownSession.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
@@ -34,7 +35,7 @@ export interface Migration {
   readonly compatibleFrom: number;
 }
 
-/** For copying, which takes as long as there are rows. */
+/** Copying takes longer the more rows there are, so it tells how far it is. */
 export interface CopyProgress {
   readonly tell: Tell;
   /** To be called after each statement: the time of a migration begins again. */
@@ -52,10 +53,13 @@ export interface Patience {
   /** Shorter than it takes the database to look for a deadlock. */
   readonly lockTimeoutMs: number;
   readonly tries: number;
+  /** The same after rows were copied: to give up would throw the copy away. */
+  readonly triesAfterCopy?: number;
   readonly pauseMs: number;
 }
 
 const PATIENCE: Patience = { lockTimeoutMs: 500, tries: 20, pauseMs: 1_500 };
+const TRIES_AFTER_COPY = 300;
 
 export interface MigrateOptions {
   /** All migrations of this program. Their number is its schema version. */
@@ -146,7 +150,7 @@ async function bringTo(
   version: number,
   options: MigrateOptions & { readonly progress: Progress },
 ): Promise<void> {
-  const { migrations, tell = () => {}, patience: { pauseMs } = PATIENCE } = options;
+  const { migrations, tell = () => {}, patience = PATIENCE } = options;
   const { goesOn } = options.progress;
   const own = migrations.length;
   const missing = migrations.slice(version);
@@ -155,8 +159,9 @@ async function bringTo(
   for (const [i, migration] of missing.entries()) {
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
-    await run(client, migration, { tell, goesOn, pauseMs }).catch((error: unknown) => {
-      throw version === 0 || isWorthAnotherTry(error) ? error : notMigrated(error, version, own);
+    await run(client, migration, { tell, goesOn, patience, own }).catch((error: unknown) => {
+      const isTold = version === 0 || isWorthAnotherTry(error) || error instanceof StorageUnavailable;
+      throw isTold ? error : notMigrated(error, version, own);
     });
   }
   await put(client, 'schema_version', String(own));
@@ -164,7 +169,8 @@ async function bringTo(
 }
 
 interface RunProgress extends CopyProgress {
-  readonly pauseMs: number;
+  readonly patience: Patience;
+  readonly own: number;
 }
 
 async function run(client: Client, { sql, moveRows, columns }: Migration, progress: RunProgress): Promise<void> {
@@ -180,8 +186,9 @@ async function run(client: Client, { sql, moveRows, columns }: Migration, progre
   if (columns !== undefined) await client.query(columns);
 }
 
-/** What was copied is not given up because somebody reads a table: it is tried again until the time of the migration is over. */
-async function whenUnlocked(client: Client, sql: string, { tell, pauseMs }: RunProgress): Promise<void> {
+/** What was copied is not given up as soon as somebody reads a table. */
+async function whenUnlocked(client: Client, sql: string, { tell, patience, own }: RunProgress): Promise<void> {
+  const { pauseMs, lockTimeoutMs, triesAfterCopy: tries = TRIES_AFTER_COPY } = patience;
   for (let made = 1; ; made++) {
     await client.query('SAVEPOINT copied');
     try {
@@ -189,8 +196,9 @@ async function whenUnlocked(client: Client, sql: string, { tell, pauseMs }: RunP
       return;
     } catch (error) {
       if (!isWorthAnotherTry(error)) throw error;
+      if (made >= tries) throw neverUnlocked('schema', own, `${tries} tries of ${lockTimeoutMs} ms`);
       await client.query('ROLLBACK TO SAVEPOINT copied');
-      tell(stillLocked('schema'), { try: String(made), againInMs: pauseMs });
+      tell(stillLocked('schema'), { try: `${made} of ${tries}`, againInMs: pauseMs });
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
   }

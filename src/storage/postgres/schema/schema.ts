@@ -25,7 +25,7 @@ const SCHEMA_V1 = [
   PLAIN_SPEND_FUNCTION,
 ].join('\n');
 
-/** As lookups take them: then no lookup ends in a deadlock with a migration. */
+/** Lookups lock tables in this order. A migration that does so too cannot end in a deadlock with one. */
 const IN_ORDER = 'LOCK TABLE keys, identities, apis, changes;';
 
 /**
@@ -46,7 +46,7 @@ const BY_HAND: readonly Migration[] = [
   },
 ];
 
-/** Columns that src/model declares. Programs of the version before leave them as they are. */
+/** Columns that src/model declares for later versions. Programs of the version before leave them as they are. */
 const COLUMNS = addedColumns(RECORDS, DIALECT);
 
 export const MIGRATIONS: readonly Migration[] = Array.from(

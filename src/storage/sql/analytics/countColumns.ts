@@ -40,7 +40,8 @@ export const FORMER_CODES: readonly string[] = [
 ];
 
 /**
- * What slices call a code: a node of that version reads the names, and one that does not know a newer code keeps its counts under the number.
+ * The member of a slice that counts this code. Former nodes know only the names. A newer code has its number, so that a node that does not know
+ * it keeps its counts.
  */
 export function memberOf(code: number): string {
   return FORMER_CODES[code] ?? String(code);
@@ -56,7 +57,7 @@ export function codeOf(member: string): number | null {
 /** What slices and answers add up. */
 export const TOTALS: readonly string[] = [...CODES, 'credits'];
 
-/** TOTALS of a row of a table, in which other codes are left out. */
+/** TOTALS of a row of a table. A code that this program does not know adds nothing. */
 export const TOTALS_OF_ROW: readonly string[] = [
   ...CODES.map((column, code) => `CASE WHEN code = ${code} THEN count ELSE 0 END AS ${column}`),
   'credits',

@@ -9,7 +9,7 @@ import { DIALECT, SCHEMA } from './schema.ts';
  * fixture of itself (test/support/fixtures/databases).
  */
 const BY_HAND: readonly string[] = [SCHEMA];
-/** Those that src/model declares. */
+/** Columns that src/model declares for later versions. */
 const COLUMNS = addedColumns(RECORDS, DIALECT);
 
 export const MIGRATIONS: readonly string[] = Array.from(

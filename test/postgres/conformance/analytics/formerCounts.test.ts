@@ -4,6 +4,7 @@ import { Client } from 'pg';
 
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import { FORMER_CODES } from '../../../../src/storage/sql/analytics/countColumns.ts';
+import { FOLD_LOCK } from '../../../../src/storage/postgres/analytics/foldCounts.ts';
 import { migrate, type Migration } from '../../../../src/storage/postgres/schema/migrate.ts';
 import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
 import { until } from '../../../../tools/cluster/wait.ts';
@@ -142,13 +143,18 @@ test('a node of the version before leaves the fold to newer ones, as where anoth
   });
 });
 
-const upgradeBy = (url: string, migrations: readonly Migration[], told: string[] = []): Promise<void> =>
+const upgradeBy = (
+  url: string,
+  migrations: readonly Migration[],
+  told: string[] = [],
+  triesAfterCopy = 1_000,
+): Promise<void> =>
   withClient(url, (client) =>
     migrate(client, {
       migrations,
       newWorkspaceId: () => '',
       upgrades: true,
-      patience: { lockTimeoutMs: 50, tries: 1, pauseMs: 1 },
+      patience: { lockTimeoutMs: 50, tries: 1, pauseMs: 1, triesAfterCopy },
       tell: (message) => void told.push(message),
     }),
   );
@@ -189,6 +195,37 @@ test('a table that is read when the rows are copied is waited for, and the rows 
     await done;
     expect(copies).toBe(1);
     expect((await older.query('SELECT count(*)::int AS rows FROM key_verdicts')).rows).toEqual([{ rows: 9 }]);
+  });
+});
+
+test('a table that is read for ever undoes the migration, and says who hinders it', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const read = (): Promise<unknown> => older.query('BEGIN; SELECT count(*) FROM key_counts');
+    const failed = await upgradeBy(url, afterCopy(read), [], 2).catch(String);
+    expect(failed).toContain('kept its tables locked during 2 tries of 50 ms. Start again when it has ended.');
+    await older.query('COMMIT');
+    expect((await older.query('SELECT count(*)::int AS rows FROM key_counts')).rows).toEqual([{ rows: 2 }]);
+  });
+});
+
+test('no older node folds between the copy and its end: what it folds then would be lost', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const taken: unknown[] = [];
+    const tryToFold = async (): Promise<void> => {
+      taken.push(...(await older.query('SELECT pg_try_advisory_xact_lock($1) AS is_mine', [FOLD_LOCK])).rows);
+    };
+    await upgradeBy(url, afterCopy(tryToFold));
+    expect(taken).toEqual([{ is_mine: false }]);
+  });
+});
+
+test('columns are added after the copy: until then keys are read', async () => {
+  await withFormerDatabase(async (url, older) => {
+    const read = (): Promise<unknown> => older.query('SET lock_timeout = 1000; SELECT id FROM keys');
+    const [last] = afterCopy(read).slice(-1);
+    const columns = 'LOCK TABLE keys, identities, apis, changes; ALTER TABLE keys ADD COLUMN label text';
+    await upgradeBy(url, [...MIGRATIONS.slice(0, -1), { ...(last as Migration), columns }]);
+    expect((await older.query('SELECT label FROM keys')).rows).toEqual([]);
   });
 });
 
