@@ -1,35 +1,32 @@
 import { hostname } from 'node:os';
 
 import { isLoopback } from './core/address.ts';
-import { localUrl } from './core/localUrl.ts';
+import { localUrl } from './basics/localUrl.ts';
 import type { Config } from './config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from './core/ids.ts';
-import { type DatabaseFacts, embeddedFacts, sharedFacts } from './doctor/databaseFacts.ts';
-import { type CertificateFact, PLAIN_HTTP } from './doctor/facts.ts';
+import { type CertificateFact, type DatabaseFacts, embeddedFacts, PLAIN_HTTP, sharedFacts } from './doctor/facts.ts';
 import { StatusReader } from './doctor/statusReader.ts';
-import type { SecretBox } from './engine/admin/webhooks/outgoing.ts';
-import { Engine } from './engine/engine.ts';
-import { Turns } from './engine/turns.ts';
-import type { System } from './engine/system.ts';
-import type { HealthGauges } from './http/answer/gaugeFamilies.ts';
-import { HttpMetrics } from './http/answer/metrics.ts';
+import type { SecretBox } from './engine/admin/webhookPorts.ts';
+import { type Engine, makeEngine } from './engine/engine.ts';
+import { Turns } from './engine/fairTurns.ts';
+import type { System } from './engine/platform.ts';
+import { type HealthGauges, HttpMetrics } from './http/answer/metrics.ts';
 import type { Tracer } from './http/answer/tracer.ts';
-import { HttpOutgoing } from './outgoing/httpOutgoing.ts';
-import { resolveName } from './outgoing/resolveName.ts';
+import { HttpOutgoing, resolveName } from './outgoing/httpOutgoing.ts';
 import type { Resolve } from './outgoing/target.ts';
 import { makeService, type Service } from './http/service.ts';
 import type { Log } from './log.ts';
 import type { Storage } from './storage/port/storage.ts';
-import type { Tell } from './storage/port/tell.ts';
+import type { Tell } from './storage/port/events.ts';
 import type { PostgresStorage } from './storage/postgres/storage.ts';
 import { makeBackup } from './storage/sqlite/backup/makeBackup.ts';
 import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
 import { DAMAGE_PAGE } from './storage/sqlite/file/damage.ts';
-import { FolderKey } from './storage/sqlite/file/folderKey.ts';
+import { FolderKey } from './storage/sqlite/file/installation.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
 import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
-import { afterOthers, type Digester, KeyedSecretBox, newEncryptionKey } from './system.ts';
+import { afterOthers, type Digester, KeyedSecretBox, newEncryptionKey } from './bunPlatform.ts';
 import { VERSION } from './version.ts';
 
 /** The client of PostgreSQL is a fifth of what a start loads: one without it leaves it out. */
@@ -57,7 +54,7 @@ export interface Surroundings {
   readonly readCertificate?: () => CertificateFact;
 }
 
-export interface EmbeddedSurroundings extends Surroundings {
+interface EmbeddedSurroundings extends Surroundings {
   readonly folder: DataFolder;
   /** Called when the disk or the database file has failed. The process should report it and end. */
   readonly onBroken: (error: Error) => void;
@@ -65,7 +62,7 @@ export interface EmbeddedSurroundings extends Surroundings {
   readonly addedFlushMs?: number;
 }
 
-export interface NodeSurroundings extends Surroundings {
+interface NodeSurroundings extends Surroundings {
   readonly databaseUrl: string;
   readonly location: string;
   /** False = does not migrate an older schema. */
@@ -209,7 +206,7 @@ function assemble<S extends Storage>(
   surroundings: Surroundings & { readonly secretBox: SecretBox | null },
 ): Composed<S> {
   const { config, system, digester, log, monotonicMs } = surroundings;
-  const engine: Engine = new Engine({
+  const engine: Engine = makeEngine({
     storage,
     system,
     turns: new Turns(monotonicMs, surroundings.afterOthers ?? afterOthers),

@@ -19,7 +19,7 @@ interface HeldBack {
   latest: { readonly level: LogLevel; readonly message: string; readonly fields: LogFields } | null;
 }
 
-export interface LogOptions {
+interface LogOptions {
   /** The lowest level that is written. */
   readonly level: LogLevel;
   readonly format: 'text' | 'json';

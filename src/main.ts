@@ -1,7 +1,6 @@
 import { runCli } from './cli/cli.ts';
 import { askLine, askSecret } from './cli/prompt.ts';
-import { exitAtOnce } from './serve/exitAtOnce.ts';
-import { EXIT } from './serve/exitCodes.ts';
+import { EXIT, exitAtOnce } from './serve/exit.ts';
 
 /** Writes in order. `written` settles when the last text is written, which takes time on a pipe. */
 function writer(stream: NodeJS.WriteStream): { write(text: string): void; written: Promise<void> } {

@@ -16,7 +16,9 @@ export const PROGRAM_FILES = {
   /** What the service hands out: the packages of the SDK and of the clients for Python and Go. */
   sdkPackage: new URL('../sdk/', HERE),
   clients: new URL('../clients/', HERE),
+  /** What the fake of the SDK and the pages share with the service. */
   core: new URL('../src/core/', HERE),
+  basics: new URL('../src/basics/', HERE),
   /** The pages as `npm pack` builds them, and as a clone keeps them. */
   packedPages: new URL('../web/built/pages.json', HERE),
   /** The same packages as `npm pack` makes them. */

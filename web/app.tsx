@@ -24,7 +24,7 @@ export function App() {
   if (session.value === undefined) {
     if (isAway.value) return <Away onReturn={loadSession} />;
     if (startFailure.value === null) return <p class="loading">Loading …</p>;
-    return <Failure error={new Error(`${messageOf(startFailure.value)} It is asked again in a moment.`)} />;
+    return <Failure error={new Error(`${messageOf(startFailure.value)} Retrying …`)} />;
   }
   return isSignedIn.value ? <Shell /> : <SignIn />;
 }
@@ -130,7 +130,7 @@ function Broken({ error }: { readonly error: unknown }) {
 function NoRight({ needs }: { readonly needs: Operation }) {
   return (
     <>
-      <h1>You may not see this page</h1>
+      <h1>You do not have access to this page</h1>
       <p>
         It needs the right <code>{rightTo(needs, '*')}</code>, which your root key does not have.
       </p>
@@ -141,7 +141,7 @@ function NoRight({ needs }: { readonly needs: Operation }) {
 function NotFound() {
   return (
     <>
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
         <a href={hrefOf('/')}>Go to the overview</a>
       </p>

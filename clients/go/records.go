@@ -55,7 +55,7 @@ type CreateKeyRequest struct {
 	// FORBIDDEN. Any address is allowed when absent or empty.
 	IPAllowlist []string `json:"ipAllowlist,omitempty"`
 	// When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and
-	// the plan of that decide when it is told that the key expires.
+	// the plan of its identity decide when an event tells that the key expires.
 	Alerts *Alerts `json:"alerts,omitempty"`
 }
 
@@ -121,7 +121,8 @@ type Key struct {
 	Identity *IdentityRef `json:"identity"`
 	// The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none.
 	DirectPermissions []string `json:"directPermissions"`
-	// What the key gets from its plan. Absent when it is on none. A key of an identity follows the plan of that.
+	// What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of
+	// the identity.
 	Plan *HeldPlan `json:"plan"`
 }
 
@@ -172,7 +173,7 @@ type UpdateKeyRequest struct {
 	// stays when absent.
 	IPAllowlist *Change[[]string] `json:"ipAllowlist,omitempty"`
 	// When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then
-	// its identity and the plan of that decide when it is told that the key expires. It stays when absent.
+	// its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent.
 	Alerts *Change[Alerts] `json:"alerts,omitempty"`
 }
 

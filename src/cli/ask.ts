@@ -1,12 +1,12 @@
 import type { Config } from '../config/variables.ts';
 import type { Issue } from '../core/errors.ts';
-import { EXIT } from '../serve/exitCodes.ts';
+import { EXIT } from '../serve/exit.ts';
 import type { Call } from './command.ts';
 import { CliError } from './cliError.ts';
 import { notKeystile } from './http.ts';
 import { findService, type ServiceConnection } from './findService.ts';
 import { HOW_TO_GIVE_ROOT_KEY, loadRootKey } from './secrets.ts';
-import { readClientSettings } from './profiles/clientSettings.ts';
+import { readClientSettings } from './profiles.ts';
 
 /** Sends one request to the service and returns its answer. Every endpoint accepts POST. */
 export type Ask = <T extends object>(method: string, body: object) => Promise<T>;

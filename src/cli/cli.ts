@@ -1,25 +1,68 @@
+import { CliError, misused, WrongSettings } from './cliError.ts';
+import type { Command } from './command.ts';
+import { audit, auditExport } from './commands/audit.ts';
+import { backupCreate, backupRestore, backupVerify } from './commands/backup.ts';
+import { doctor } from './commands/doctor.ts';
+import { health } from './commands/health.ts';
+import { importKeys } from './commands/import.ts';
+import { dataExport, dataImport, dataRelease } from './commands/data.ts';
+import { nodes, nodesForget } from './commands/nodes.ts';
+import { rootKeyCreate, rootKeyList, rootKeyRevoke, rootKeyRotate } from './commands/rootKey.ts';
+import { serve } from './commands/serve.ts';
+import { top } from './commands/top.ts';
+import { usage } from './commands/usage.ts';
+import { webhookListen } from './commands/webhook.listen.ts';
+import { COMPLETE, completed, completionCommand } from './completion.ts';
+import type { Endpoint } from './endpoint/endpoint.ts';
+import { endpointCommand } from './endpoint/endpointCommand.ts';
+import endpoints from './endpoint/endpoints.json';
+import { namingFlags, parseFlags } from './flags.ts';
+import { commandHelp, flagsOf, overview } from './help.ts';
+import type { Io } from './io.ts';
+import { jsonLine, visible } from './output/print.ts';
+import { usedProfile } from './profiles.ts';
+import { login, logout, profileList, profileUse } from './commands/login.ts';
+import { namingSettings } from './settings.ts';
+import { inFull, unknownCommand } from './suggest.ts';
 import { REMOVED_FLAGS } from '../config/read.ts';
-import { AppError, repeatable } from '../core/errors.ts';
-import { EXIT } from '../serve/exitCodes.ts';
-import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { AddressError } from '../core/databaseUrl.ts';
+import { AppError, repeatable } from '../core/errors.ts';
+import { EXIT } from '../serve/exit.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
 import { DataError } from '../storage/sql/move/dataError.ts';
 import { BackupError } from '../storage/sqlite/backup/backupError.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';
-import type { Command } from './command.ts';
-import { ALL_COMMANDS } from './allCommands.ts';
-import { CliError, misused, WrongSettings } from './cliError.ts';
-import { namingFlags } from './flagErrors.ts';
-import { parseFlags } from './flags.ts';
-import { COMPLETE, completed } from './completion.ts';
-import { commandHelp, flagsOf, overview } from './help.ts';
-import type { Io } from './io.ts';
-import { inFull, unknownCommand } from './suggest.ts';
-import { namingSettings } from './settings.ts';
-import { jsonLine, visible } from './output/show.ts';
-import { usedProfile } from './profiles/clientSettings.ts';
+
+/** The commands that are written by hand, in the order of the help. Those of other endpoints are made: see ENDPOINT_COMMANDS. */
+export const COMMANDS: readonly Command[] = [
+  serve,
+  health,
+  nodes,
+  nodesForget,
+  backupCreate,
+  backupVerify,
+  backupRestore,
+  dataExport,
+  dataImport,
+  dataRelease,
+  doctor,
+  login,
+  logout,
+  profileList,
+  profileUse,
+  rootKeyCreate,
+  rootKeyList,
+  rootKeyRotate,
+  rootKeyRevoke,
+  importKeys,
+  audit,
+  auditExport,
+  usage,
+  top,
+  webhookListen,
+];
 
 /** Runs a command line and returns the exit code. */
 export async function runCli(argv: readonly string[], io: Io): Promise<number> {
@@ -136,4 +179,17 @@ function toCliError(error: unknown): CliError {
   if (USER_ERRORS.some((kind) => error instanceof kind)) return new CliError(EXIT.FAILED, [(error as Error).message]);
   const reason = error instanceof Error ? error.message : String(error);
   return new CliError(EXIT.FAILED, [`This is a bug in Keystile. Please report it: ${reason}`]);
+}
+
+/**
+ * The commands that are made from the table of endpoints, which `npm run docs` makes from the routes: to read them here would load the whole
+ * service for every command.
+ */
+export const ENDPOINT_COMMANDS: readonly Command[] = (endpoints as unknown as readonly Endpoint[]).map(endpointCommand);
+
+/** Every command, in the order of the help: those of one noun stand together, where its first one stands. */
+export const ALL_COMMANDS: readonly Command[] = byNoun([...COMMANDS, ...ENDPOINT_COMMANDS, completionCommand]);
+
+function byNoun(commands: readonly Command[]): Command[] {
+  return [...Map.groupBy(commands, ({ name }) => name.split(' ')[0]).values()].flat();
 }

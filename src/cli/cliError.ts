@@ -1,5 +1,5 @@
 import type { Issue } from '../core/errors.ts';
-import { EXIT } from '../serve/exitCodes.ts';
+import { EXIT } from '../serve/exit.ts';
 
 export interface FailureDetails {
   /** Error code of the service, when the service refused the request. */

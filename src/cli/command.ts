@@ -1,7 +1,6 @@
 import type { CliError } from './cliError.ts';
 import type { Setting } from '../config/variables.ts';
-import type { FlagNames } from './flagErrors.ts';
-import type { FlagTable, Flags } from './flags.ts';
+import type { FlagNames, Flags, FlagTable } from './flags.ts';
 import type { Io } from './io.ts';
 
 /** One call of a command. */

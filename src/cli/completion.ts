@@ -1,5 +1,5 @@
 import { repeatable } from '../core/errors.ts';
-import { EXIT } from '../serve/exitCodes.ts';
+import { EXIT } from '../serve/exit.ts';
 import { misused } from './cliError.ts';
 import type { Command } from './command.ts';
 import { flagsOf } from './help.ts';

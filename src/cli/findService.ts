@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 
 import type { Config } from '../config/variables.ts';
-import { localUrl } from '../core/localUrl.ts';
+import { localUrl } from '../basics/localUrl.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
-import { wallClockMs } from '../system.ts';
+import { wallClockMs } from '../bunPlatform.ts';
 import { failed, type CliError } from './cliError.ts';
 import { isCut, isNotSent, notKeystile, send, unreachable } from './http.ts';
 import { hasDatabase, noDatabase, openUnlessOwned, ownedBy, retryFor, WAIT_FOR_OWNER_MS } from './openDatabase.ts';

@@ -2,7 +2,7 @@ import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import type { FlagTable } from './flags.ts';
 import { isSettingFlag, SETTING_FLAGS, settingFlags } from './settings.ts';
-import { record } from './output/show.ts';
+import { record } from './output/print.ts';
 
 /** The flags of every command. */
 export const COMMON_FLAGS: FlagTable = {

@@ -4,13 +4,13 @@ import { compose, type Composed, composeNode, locationOf } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import { GONE_AFTER_MS } from '../core/health.ts';
 import type { Engine } from '../engine/engine.ts';
-import { makeHandler } from '../http/app.ts';
+import { makeHandler } from '../http/router.ts';
 import { Log, type LogFields } from '../log.ts';
-import { EXIT } from '../serve/exitCodes.ts';
+import { EXIT } from '../serve/exit.ts';
 import type { NodeRecord } from '../storage/postgres/freshness/nodes.ts';
 import type { PostgresStorage } from '../storage/postgres/storage.ts';
 import { DataFolder, findOwner, FolderOwned, type Owner } from '../storage/sqlite/file/dataFolder.ts';
-import { Digester, monotonicMs, realSystem, wallClockMs } from '../system.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../bunPlatform.ts';
 import { CliError } from './cliError.ts';
 
 /** The service inside this process, on the database itself. A command uses it while no server runs. */

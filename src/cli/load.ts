@@ -5,6 +5,6 @@
 export const LOAD = {
   serve: () => import('../serve/serve.ts'),
   inProcess: () => import('./inProcess.ts'),
-  backup: () => import('./backup/backup.ts'),
+  backup: () => import('./backup.ts'),
   doctor: () => import('./doctor/examineAll.ts'),
 };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import type { Config } from '../config/variables.ts';
 import { findOwner, type Owner } from '../storage/sqlite/file/dataFolder.ts';
-import { monotonicMs } from '../system.ts';
+import { monotonicMs } from '../bunPlatform.ts';
 import { failed, type CliError } from './cliError.ts';
 import type { InProcessService } from './inProcess.ts';
 import { LOAD } from './load.ts';

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 
 import type { Config } from '../config/variables.ts';
-import { type RootKeyAnswer, type RootKeyCommand, runRootKeyCommand } from '../serve/rootKeyCommands.ts';
+import { type RootKeyAnswer, type RootKeyCommand, runRootKeyCommand } from '../serve/rootKeys.ts';
 import type { Owner } from '../storage/sqlite/file/dataFolder.ts';
 import { failed } from './cliError.ts';
 import { isNotSent } from './http.ts';

@@ -1,4 +1,4 @@
-import { isOneEditAway, nearestWord } from '../core/nearest.ts';
+import { isOneEditAway, nearestWord } from '../basics/nearestName.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
 

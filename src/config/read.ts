@@ -1,12 +1,11 @@
 import { isLoopback } from '../core/address.ts';
 import { MIN_ROOT_KEY_LENGTH } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
-import { nearestName } from '../core/nearest.ts';
+import { nearestName } from '../basics/nearestName.ts';
 import { isSecretShaped } from '../core/secret.ts';
-import { type Config, flagName, type Setting, VARIABLES } from './variables.ts';
-import type { Origin, Variable } from './variable.ts';
+import { type Config, flagName, type Origin, type Setting, type Variable, VARIABLES } from './variables.ts';
 
-export interface ConfigSources {
+interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Settings given as flags. They take precedence over the environment. */
   readonly flags: Readonly<Partial<Record<Setting, string>>>;
@@ -15,7 +14,7 @@ export interface ConfigSources {
   readFile(path: string): string;
 }
 
-export interface ConfigReading {
+interface ConfigReading {
   /** Null when there are problems. */
   readonly config: Config | null;
   /** One sentence for each problem. */

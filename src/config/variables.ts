@@ -1,28 +1,175 @@
-import { MAX_IMPORT_BODY_BYTES } from '../core/bounds.ts';
-import { type Origin, secret, type Variable, variable } from './variable.ts';
-import { BACKUP_VARIABLES } from './backupVariables.ts';
-import { PORTAL_VARIABLES } from './portalVariables.ts';
-import { TELEMETRY_VARIABLES } from './telemetryVariables.ts';
 import {
   addressBlocks,
   choice,
+  color,
   count,
   databaseUrl,
   duration,
   encryptionKeys,
   fileOf,
   flag,
+  type Kind,
   origins,
   type Pepper,
   peppers,
+  pictureFile,
   port,
   publicUrl,
   text,
   timezone,
 } from './kinds.ts';
+import { MAX_IMPORT_BODY_BYTES } from '../core/bounds.ts';
 
 const HOUR_MS = 3_600_000;
+
 const DAY_MS = 24 * HOUR_MS;
+
+/**
+ * Where a setting comes from: `environment` is its variable, `file` is the file that NAME_FILE names, `standard` is a variable that other
+ * programs read, too.
+ */
+export type Origin = 'default' | 'environment' | 'file' | 'flag' | 'standard';
+
+/** A setting: its name, what it may be, and what it means. */
+export interface Variable<T, F extends string | null> {
+  readonly name: string;
+  readonly kind: Kind<T>;
+  /** The default, written as a user would write it. Null: no default. */
+  readonly fallback: F;
+  readonly meaning: string;
+  /** Never printed. NAME_FILE can name a file that contains it. */
+  readonly isSecret?: true;
+  /** A variable that other programs read, too. It counts where this one is not set; a wrong value of it is ignored. */
+  readonly standard?: string;
+}
+
+function variable<T, F extends string | null>(
+  name: string,
+  kind: Kind<T>,
+  fallback: F,
+  meaning: string,
+): Variable<T, F> {
+  return { name: `KEYSTILE_${name}`, kind, fallback, meaning };
+}
+
+function secret<T>(name: string, kind: Kind<T>, meaning: string): Variable<T, null> {
+  return { ...variable(name, kind, null, meaning), isSecret: true };
+}
+
+/** The settings of backups and exports. */
+const BACKUP_VARIABLES = {
+  backupFolder: variable(
+    'BACKUP_FOLDER',
+    text,
+    null,
+    'Folder for scheduled backups of the embedded database; created with mode 0700, but not the folders above it. None are made when absent.',
+  ),
+  backupEvery: variable(
+    'BACKUP_EVERY',
+    duration(60_000, 30 * DAY_MS),
+    '1d',
+    'The time from one scheduled backup to the next.',
+  ),
+  backupKeep: variable(
+    'BACKUP_KEEP',
+    count(1, 10_000),
+    '7',
+    'How many scheduled backups are kept. The oldest are removed after a new one is made.',
+  ),
+  copyKey: secret(
+    'COPY_KEY',
+    encryptionKeys,
+    'Signs backups and exports, so that a copy that somebody has changed is refused: `keystile backup verify`, `backup restore` and `data import` then accept only signed ones. Keep it apart from the copies. To change the key, set the new one before the old one, separated by a comma.',
+  ),
+} as const satisfies Record<string, Variable<unknown, string | null>>;
+
+/** The settings of the customers' page. */
+const PORTAL_VARIABLES = {
+  portalName: variable(
+    'PORTAL_NAME',
+    text,
+    'API keys',
+    "The name on the customers' page, such as that of your product.",
+  ),
+  portalColor: variable('PORTAL_COLOR', color, '#0b57d0', "The colour of the customers' page."),
+  portalLogo: variable('PORTAL_LOGO', pictureFile, null, "A picture for the customers' page, at most 256 KiB."),
+  portalReturnOrigins: variable(
+    'PORTAL_RETURN_ORIGINS',
+    origins,
+    null,
+    "Origins that the customers' page may lead back to, separated by commas; `*` allows all. None when absent.",
+  ),
+} as const satisfies Record<string, Variable<unknown, string | null>>;
+
+const fraction: Kind<number> = {
+  label: '0 to 1',
+  parse(value) {
+    const number = /^(?:\d*\.)?\d{1,9}$/.test(value) ? Number(value) : NaN;
+    return number <= 1 ? { value: number } : { problem: 'must be a number from 0 to 1, such as 0.01' };
+  },
+};
+
+/** It is logged, so it holds no credentials, and a wrong one that may hold some is not repeated. Paths are put behind it. */
+const endpoint: Kind<string> = {
+  label: 'URL',
+  parse(value) {
+    const parsed = publicUrl.parse(value);
+    if (!/[@?#]/.test(value)) return parsed;
+    const problem = 'must have no user, password, query or fragment; credentials belong in KEYSTILE_OTLP_HEADERS';
+    return { problem, item: '' };
+  },
+};
+
+/** Names and values of headers, as OpenTelemetry writes them: values are percent-encoded. */
+const headers: Kind<Readonly<Record<string, string>>> = {
+  label: 'name=value, separated by commas',
+  parse(value) {
+    const pairs = value.split(',').map((part) => /^([\w!#$%&'*+.^`|~-]+)=([\x20-\x7e]*)$/.exec(part.trim()));
+    const entries = pairs.flatMap((pair) => (pair === null ? [] : [[pair[1] ?? '', decoded(pair[2] ?? '')] as const]));
+    return entries.length === pairs.length && entries.every(([, decodedValue]) => /^[\x20-\x7e]*$/.test(decodedValue))
+      ? { value: Object.fromEntries(entries) }
+      : { problem: 'must be name=value, separated by commas, in printable ASCII' };
+  },
+};
+
+function decoded(value: string): string {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return value;
+  }
+}
+
+/** The settings of OpenTelemetry. */
+const TELEMETRY_VARIABLES = {
+  otlpEndpoint: {
+    ...variable(
+      'OTLP_ENDPOINT',
+      endpoint,
+      null,
+      'The URL of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318. The service sends traces to /v1/traces and metrics to /v1/metrics below it. Without it, nothing of OpenTelemetry is loaded.',
+    ),
+    standard: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+  },
+  otlpHeaders: {
+    ...secret('OTLP_HEADERS', headers, 'Headers for the collector, such as authorization=Bearer%20secret.'),
+    standard: 'OTEL_EXPORTER_OTLP_HEADERS',
+  },
+  otlpServiceName: {
+    ...variable('OTLP_SERVICE_NAME', text, 'keystile', 'The name of the service in traces and metrics.'),
+    standard: 'OTEL_SERVICE_NAME',
+  },
+  otlpInterval: {
+    ...variable('OTLP_INTERVAL', duration(1000, HOUR_MS), '60s', 'How often metrics are sent to the collector.'),
+    standard: 'OTEL_METRIC_EXPORT_INTERVAL',
+  },
+  otlpTraceRatio: variable(
+    'OTLP_TRACE_RATIO',
+    fraction,
+    '0.01',
+    'The part of verifications that are traced. Management calls are all traced.',
+  ),
+} as const satisfies Record<string, Variable<unknown, string | null>>;
 
 /** Every setting. The documentation, `--help` and the printed configuration are generated from this table. */
 export const VARIABLES = {

@@ -1,5 +1,5 @@
 import { MAX_COUNT } from './bounds.ts';
-import { fits, windowEnd } from './window.ts';
+import { fits, windowEnd } from './calendar.ts';
 
 /**
  * An account is one exact counter of the ledger. Both kinds have the same fields, so one narrow table holds a batch of them:
@@ -37,7 +37,7 @@ export interface RefillStep {
  * A refill as the ledger sees it, without a calendar. The ledger compares the start and the end of the running epoch with its own clock.
  * The steps are the boundaries from a mark up to that epoch.
  */
-export interface RefillPlan {
+export interface RefillSchedule {
   readonly startMs: number;
   readonly nextMs: number;
   /** The mark that the steps begin at. An account with a mark from `startMs` on needs no step. */
@@ -52,12 +52,12 @@ export interface AccountMark {
 }
 
 /** The ledger's clock is outside the epoch that the plan was made for. The caller makes a new plan and asks again. */
-export function isPlanStale(plan: RefillPlan | null, nowMs: number): boolean {
+export function isPlanStale(plan: RefillSchedule | null, nowMs: number): boolean {
   return plan !== null && (nowMs < plan.startMs || nowMs >= plan.nextMs);
 }
 
 /** The plan begins at another mark than the account has. The caller makes a new plan from this mark. */
-export function isOfAnotherMark(plan: RefillPlan | null, { mark }: AccountState): boolean {
+export function isOfAnotherMark(plan: RefillSchedule | null, { mark }: AccountState): boolean {
   return plan !== null && mark < plan.startMs && mark !== plan.fromMs;
 }
 
@@ -83,7 +83,7 @@ export function rolled(state: AccountState, durationMs: number, nowMs: number): 
 }
 
 export type ChargeRule =
-  | { readonly kind: 'credits'; readonly refill: RefillPlan | null }
+  | { readonly kind: 'credits'; readonly refill: RefillSchedule | null }
   | { readonly kind: 'window'; readonly limit: number; readonly durationMs: number };
 
 /** The account after `amount` was taken, or null when there is too little. The guard is positive: NaN takes nothing. */

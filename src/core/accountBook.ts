@@ -1,4 +1,4 @@
-import { type AccountState, isOfAnotherMark, type RefillPlan, refillOf } from './account.ts';
+import { type AccountState, isOfAnotherMark, refillOf, type RefillSchedule } from './account.ts';
 import { MAX_COUNT } from './bounds.ts';
 import {
   emptyPockets,
@@ -9,10 +9,10 @@ import {
   type Pockets,
   sooner,
   sumOf,
-  type Taken,
   takeFrom,
+  type Taken,
   withGrant,
-} from './pockets.ts';
+} from './expiringCredits.ts';
 import { dayStartOf, joinedLine, type Movements, type StatementLine } from './statement.ts';
 
 /** An account of credits after something happened to it, and the lines of its statement that this writes. */
@@ -77,7 +77,7 @@ export class AccountBook {
   }
 
   /** Applies the refills and the expiries up to now, in their order, and begins the line of the present day. */
-  upTo(plan: RefillPlan | null, nowMs: number): this {
+  upTo(plan: RefillSchedule | null, nowMs: number): this {
     const refillsAtMs = plan !== null && this.#mark < plan.startMs ? plan.startMs : null;
     for (const grant of this.#endedGrants(nowMs)) {
       if (refillsAtMs !== null && grant.expiresAtMs > refillsAtMs) this.#refill(plan, nowMs);
@@ -101,7 +101,7 @@ export class AccountBook {
   }
 
   /** No boundary is applied twice. What a reservation holds counts as not spent: it does not bring a refill. */
-  #refill(plan: RefillPlan | null, nowMs: number): void {
+  #refill(plan: RefillSchedule | null, nowMs: number): void {
     if (plan === null) return;
     // What is due before the next refill stays: the holder moves to another plan then.
     const dueMs = this.#refillDueMs > nowMs ? this.#refillDueMs : plan.nextMs;

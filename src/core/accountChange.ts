@@ -1,8 +1,8 @@
-import { type AccountMark, type AccountState, isOfAnotherMark, isPlanStale, type RefillPlan } from './account.ts';
 import { AccountBook, type Booked, METERED_ZERO } from './accountBook.ts';
 import { MAX_COUNT } from './bounds.ts';
-import type { Pockets } from './pockets.ts';
+import type { Pockets } from './expiringCredits.ts';
 import type { StatementLine } from './statement.ts';
+import { type AccountState, type RefillSchedule, type AccountMark, isPlanStale, isOfAnotherMark } from './account.ts';
 
 /** A management change of one account. It goes through the same queue and the same commit as the change of its record. */
 export interface AccountChange {
@@ -20,7 +20,7 @@ export interface AccountChange {
   /** With `close`: closes a window only if it ends by this instant, so that a window that runs again keeps its count. */
   readonly endedByMs?: number;
   /** The refill rule in force until now. Its passed boundaries are applied before the change. */
-  readonly refill: RefillPlan | null;
+  readonly refill: RefillSchedule | null;
   /** The change happens at this instant, which has passed. Absent: now. */
   readonly atMs?: number;
   readonly set?: number;
@@ -62,7 +62,7 @@ export function markBeside(change: AccountChange, state: AccountState | undefine
 
 /**
  * The account after the change; 'stale' when the change does not fit the present state; 'due' when a reservation that has expired must be
- * ended first. Only `settle` (engine/due) does that, in the order in which things happened.
+ * ended first. Only `settle` (engine/dueSweep.ts) does that, in the order in which things happened.
  */
 export function changed(
   state: AccountState | undefined,
@@ -94,7 +94,7 @@ function changedCredits(
     if (pockets?.newest !== change.heldUntil.newest) return 'stale';
     book.heldUntil(change.heldUntil.atMs);
   }
-  // What expires at the very instant of an earlier change comes after it (core/due.ts).
+  // What expires at the very instant of an earlier change comes after it (engine/dueSweep.ts).
   if (book.holdsExpired(change.atMs === undefined ? nowMs : nowMs - 1)) return 'due';
   // An account that is opened has no boundaries behind it.
   book.upTo(change.close || state === undefined ? null : change.refill, nowMs);

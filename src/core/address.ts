@@ -73,7 +73,7 @@ export function inBlock(address: Address, block: AddressBlock): boolean {
   return ((address[whole] ?? 0) & mask) === ((block.address[whole] ?? 0) & mask);
 }
 
-export function isIpv4(address: Address): boolean {
+function isIpv4(address: Address): boolean {
   return address.slice(0, 10).every((byte) => byte === 0) && address[10] === 0xff && address[11] === 0xff;
 }
 

@@ -1,6 +1,6 @@
-import { base58, base58Length, base58Number } from './base58.ts';
+import { base58, base58Length, base58Number } from '../basics/base58.ts';
 
-export type IdPrefix =
+type IdPrefix =
   | 'key'
   | 'api'
   | 'req'

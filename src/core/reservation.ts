@@ -1,7 +1,7 @@
 import type { AccountMark, AccountState } from './account.ts';
 import { AccountBook } from './accountBook.ts';
-import type { Pockets, Taken } from './pockets.ts';
-import type { RunningEpoch } from './refillPlan.ts';
+import type { Pockets, Taken } from './expiringCredits.ts';
+import type { RunningEpoch } from './plan.ts';
 import {
   type Charge,
   type ChargeResult,
@@ -17,7 +17,7 @@ export type OnExpiry = 'release' | 'charge';
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
 /** What a reservation has taken from one account. */
-export interface HeldPart {
+interface HeldPart {
   readonly account: number;
   readonly amount: number;
   /** Of credits: which pockets it came from; null = a strict window. */

@@ -61,9 +61,9 @@ export const RIGHTS = {
   service: ['read_status'],
 } as const;
 
-export type Resource = keyof typeof RIGHTS;
+type Resource = keyof typeof RIGHTS;
 
-export type Action<R extends Resource = Resource> = (typeof RIGHTS)[R][number];
+type Action<R extends Resource = Resource> = (typeof RIGHTS)[R][number];
 
 /** What a right allows, `resource.action`. The id says on which record. */
 export type Operation = { [R in Resource]: `${R}.${Action<R>}` }[Resource];

@@ -1,5 +1,5 @@
 import { MAX_SECRET_LENGTH } from './bounds.ts';
-import { base58, base58Number } from './base58.ts';
+import { base58, base58Number } from '../basics/base58.ts';
 
 /** Characters of the random part that `start` shows. */
 const SHOWN_CHARACTERS = 4;

@@ -10,7 +10,7 @@ import {
 } from './account.ts';
 import { AccountBook } from './accountBook.ts';
 import type { Fence } from './fence.ts';
-import type { Pockets } from './pockets.ts';
+import type { Pockets } from './expiringCredits.ts';
 import { DAY_MS, type StatementLine } from './statement.ts';
 
 /** One part of a spend: an amount of one account, under a rule, decided under a revision of the account's record. */

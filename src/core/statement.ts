@@ -46,3 +46,6 @@ export function joinedLine(first: StatementLine, second: StatementLine): Stateme
 export function dayStartOf(atMs: number): number {
   return atMs - (atMs % DAY_MS);
 }
+
+/** The largest time that a Date can hold (ECMA-262, 21.4.1.1). A key may expire later. */
+export const MAX_DATE_MS = 8_640_000_000_000_000;

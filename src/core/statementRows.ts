@@ -1,6 +1,9 @@
+import type { AccountState } from './account.ts';
+import type { Booked } from './accountBook.ts';
 import { MAX_COUNT } from './bounds.ts';
 import { AppError } from './errors.ts';
-import { DAY_MS, dayStartOf, joinedLine, type Movements, type StatementLine } from './statement.ts';
+import type { Pockets } from './expiringCredits.ts';
+import { DAY_MS, type Movements, type StatementLine, joinedLine, dayStartOf } from './statement.ts';
 
 /** What a row of a statement stands for: one UTC day, or one refill period. */
 export const STATEMENT_SPANS = ['day', 'period'] as const;
@@ -43,7 +46,7 @@ export interface JoinedLines {
 }
 
 /** When the period of these lines ends. `nextMs`: where the lines of the next period begin; null = there are none. */
-export type PeriodEnd = (lines: JoinedLines, nextMs: number | null) => number | null;
+type PeriodEnd = (lines: JoinedLines, nextMs: number | null) => number | null;
 
 const SUMS = ['granted', 'refilled', 'adjusted', 'spent', 'expired'] as const;
 
@@ -108,4 +111,48 @@ export class StatementRows {
     const { periodMs: _periodMs, ...figures } = lines.sum;
     return { ...figures, startMs, endMs };
   }
+}
+
+/**
+ * The account and its stored lines were read one after the other. They fit when nothing but spends happened in between: no later line has
+ * begun, the running one is not closed, and it has all movements that the account has.
+ */
+export function fitsAccount(
+  { base, segmentMs }: AccountState,
+  pockets: Pockets | null,
+  stored: readonly StatementLine[],
+): boolean {
+  const [line, ...later] = stored;
+  if (line === undefined) return true;
+  if (later.length > 0 || line.startMs !== segmentMs || line.spent > 0) return false;
+  const { opening, granted, refilled, adjusted, expired } = line;
+  return opening + granted + refilled + adjusted - expired === base + (pockets?.held ?? 0);
+}
+
+/** The lines of an account from its running one on, as they are at this instant: with what was spent, and with all that is due. */
+export function runningLines(stored: readonly StatementLine[], { state, pockets, lines }: Booked): StatementLine[] {
+  const running = [...stored];
+  for (const line of lines) addTo(running, line);
+  const { value, base, segmentMs, mark } = state;
+  const held = pockets?.held ?? 0;
+  if (base === value && held === 0 && running.at(-1)?.startMs !== segmentMs) return running;
+  addTo(running, {
+    startMs: segmentMs,
+    periodMs: mark,
+    opening: base + held,
+    granted: 0,
+    refilled: 0,
+    adjusted: 0,
+    spent: base - value,
+    expired: 0,
+    closing: value + held,
+    held,
+  });
+  return running;
+}
+
+function addTo(lines: StatementLine[], line: StatementLine): void {
+  const last = lines.at(-1);
+  if (last?.startMs === line.startMs) lines.splice(-1, 1, joinedLine(last, line));
+  else lines.push(line);
 }

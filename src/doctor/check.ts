@@ -1,4 +1,4 @@
-import type { Problem } from '../engine/admin/status/serviceStatus.ts';
+import type { Problem } from '../engine/admin/status.ts';
 import { type FactName, type Facts, type GatheredFacts, NotKnown } from './facts.ts';
 
 /** What is wrong, what to do, and a command that does it or leads there. */

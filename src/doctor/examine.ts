@@ -1,7 +1,74 @@
-import type { CheckStatus, Problem } from '../engine/admin/status/serviceStatus.ts';
-import type { Outcome } from './check.ts';
-import { CHECKS } from './checkTable.ts';
+import type { Check, Outcome } from './check.ts';
+import {
+  copiedDatabase,
+  database,
+  databaseConnections,
+  databaseSettings,
+  databaseVersion,
+  lostCommits,
+  moved,
+  schema,
+  standby,
+  transactions,
+  writeAheadLog,
+} from './database.ts';
 import type { GatheredFacts } from './facts.ts';
+import { configuration, dataFolder, disk, machineClock, metricsPort, openFiles, port } from './machine.ts';
+import { clocks, freshness, goneNodes, localCounts, versions } from './nodes.ts';
+import {
+  backups,
+  certificate,
+  defaultPlan,
+  expiringRootKeys,
+  openVerification,
+  queue,
+  readiness,
+  rootKey,
+  tags,
+  tls,
+  webhooks,
+  workingRootKey,
+} from './process.ts';
+import type { CheckStatus, Problem } from '../engine/admin/status.ts';
+
+/** Every check, the gravest first. The status of a running service and `keystile doctor` go by this table alone. */
+export const CHECKS: readonly Check[] = [
+  configuration,
+  database,
+  readiness,
+  dataFolder,
+  port,
+  schema,
+  databaseVersion,
+  copiedDatabase,
+  moved,
+  databaseSettings,
+  standby,
+  databaseConnections,
+  disk,
+  openFiles,
+  queue,
+  goneNodes,
+  freshness,
+  localCounts,
+  tls,
+  certificate,
+  openVerification,
+  webhooks,
+  backups,
+  workingRootKey,
+  expiringRootKeys,
+  defaultPlan,
+  lostCommits,
+  writeAheadLog,
+  transactions,
+  machineClock,
+  clocks,
+  versions,
+  metricsPort,
+  rootKey,
+  tags,
+];
 
 /** What every check finds. */
 export function examine(gathered: GatheredFacts): readonly Outcome[] {

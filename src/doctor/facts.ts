@@ -1,15 +1,19 @@
-import type { Config } from '../config/variables.ts';
-import type { RootKeyRecord } from '../model/access.ts';
-import type { OtherReason } from '../engine/analytics/tagLists.ts';
-import type { NodeStatus } from '../engine/admin/status/serviceStatus.ts';
+import { statfs } from 'node:fs/promises';
 
-export interface DiskSpace {
+import type { Config } from '../config/variables.ts';
+import { GONE_AFTER_MS } from '../core/health.ts';
+import type { WebhookRecord } from '../core/records.ts';
+import type { NodeStatus } from '../engine/admin/status.ts';
+import type { OtherReason } from '../engine/analytics/tagLists.ts';
+import type { RootKeyRecord } from '../model/access.ts';
+
+interface DiskSpace {
   readonly freeBytes: number;
   readonly totalBytes: number;
 }
 
 /** A webhook, as far as it can have trouble. */
-export interface WebhookFact {
+interface WebhookFact {
   readonly id: string;
   /** The host of its target: the rest of the address can contain a secret. */
   readonly host: string;
@@ -80,7 +84,7 @@ export interface FolderEntry {
 export type FolderFact = readonly FolderEntry[] | null;
 
 /** Of the schema of the database. */
-export interface SchemaFact {
+interface SchemaFact {
   /** 0 = the database is empty. */
   readonly version: number;
   /** The oldest program that can use it, by its schema version. */
@@ -99,7 +103,7 @@ export interface StandbyFact {
 }
 
 /** Whether the running service can answer. */
-export interface ReadinessFact {
+interface ReadinessFact {
   /** Why it cannot; empty = it can. */
   readonly reasons: readonly string[];
   /** What to run: it ends a process that says nothing, or asks one that answers. */
@@ -214,4 +218,124 @@ export type GatheredFacts = { readonly [N in FactName]: Facts[N] | NotKnown };
 export function noneKnown<N extends FactName>(names: readonly N[], because: string): Record<N, NotKnown> {
   const unknown = new NotKnown(because);
   return Object.fromEntries(names.map((name) => [name, unknown])) as Record<N, NotKnown>;
+}
+
+/** Of what only the disk of an embedded database tells. */
+export const ELSEWHERE = new NotKnown('the database is PostgreSQL, with a disk of its own');
+/** Of what only a shared database tells. */
+export const ONE_PROCESS = new NotKnown('the database is embedded');
+
+/** Of a service that makes no backups by itself. */
+export const UNSCHEDULED = new NotKnown('no backups are scheduled (KEYSTILE_BACKUP_FOLDER)');
+
+export async function readDisk(folder: string): Promise<DiskSpace> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+}
+
+/** What the database and its surroundings tell. */
+export interface DatabaseFacts {
+  nodes(): Promise<readonly NodeStatus[]>;
+  /** This node, as far as it knows itself. Shown when the list cannot be read. */
+  self(): NodeStatus;
+  disk(): Promise<DiskSpace | NotKnown>;
+  walBytes(): number | NotKnown;
+  backups(): Promise<BackupFact | NotKnown>;
+  oldestTransactionMs(): Promise<number | NotKnown>;
+}
+
+interface EmbeddedNode {
+  readonly id: string;
+  readonly location: string;
+  readonly version: string;
+  readonly nowMs: () => number;
+  /** The data folder. */
+  readonly folder: string;
+  readonly backups: { readState(): Promise<BackupFact> } | null;
+}
+
+/** Of the embedded database: there is one node, and its disk is here. */
+export function embeddedFacts(
+  storage: { readonly walBytes: number },
+  { id, location, version, nowMs, folder, backups }: EmbeddedNode,
+): DatabaseFacts {
+  const startedAtMs = nowMs();
+  const self = (): NodeStatus => ({
+    id,
+    location,
+    version,
+    startedAtMs,
+    seenAtMs: nowMs(),
+    isSelf: true,
+    isGone: false,
+    syncLagMs: null,
+    freshnessAgeMs: null,
+    clockOffsetMs: 0,
+  });
+  return {
+    self,
+    nodes: async () => [self()],
+    disk: () => readDisk(folder),
+    walBytes: () => storage.walBytes,
+    backups: async () => (await backups?.readState()) ?? UNSCHEDULED,
+    oldestTransactionMs: async () => ONE_PROCESS,
+  };
+}
+
+type KnownNode = Omit<NodeStatus, 'isSelf' | 'isGone'>;
+
+interface SharedDatabase {
+  readonly self: Omit<KnownNode, 'seenAtMs' | 'syncLagMs'>;
+  readonly ledger: { nowMs(): number };
+  listNodes(): Promise<{ readonly nowMs: number; readonly nodes: readonly KnownNode[] }>;
+  oldestTransactionMs(): Promise<number>;
+}
+
+/** The listed nodes, with which of them is this one (`selfId`) and which are gone. */
+export function nodeStatuses(
+  { nowMs, nodes }: { readonly nowMs: number; readonly nodes: readonly KnownNode[] },
+  selfId: string | null,
+): readonly NodeStatus[] {
+  return nodes.map((each) => ({
+    ...each,
+    isSelf: each.id === selfId,
+    isGone: nowMs - each.seenAtMs > GONE_AFTER_MS,
+  }));
+}
+
+/** Of a database that nodes share. */
+export function sharedFacts(storage: SharedDatabase): DatabaseFacts {
+  const self = (): NodeStatus => ({
+    ...storage.self,
+    seenAtMs: storage.ledger.nowMs(),
+    syncLagMs: null,
+    isSelf: true,
+    isGone: false,
+  });
+  return {
+    self,
+    async nodes() {
+      const all = nodeStatuses(await storage.listNodes(), storage.self.id);
+      return all.some(({ isSelf }) => isSelf) ? all : [self(), ...all];
+    },
+    disk: async () => ELSEWHERE,
+    walBytes: () => ELSEWHERE,
+    backups: async () => ELSEWHERE,
+    oldestTransactionMs: () => storage.oldestTransactionMs(),
+  };
+}
+
+/** Of the webhooks that are in use, what can be wrong with each. `failing` says since when its target fails. */
+export function webhookFacts(
+  all: readonly WebhookRecord[],
+  failing: ReadonlyMap<string, number>,
+): readonly WebhookFact[] {
+  return all
+    .filter(({ enabled }) => enabled)
+    .map(({ id, url, pausedBecause }) => ({
+      id,
+      host: URL.canParse(url) ? new URL(url).host : 'an address that cannot be read',
+      pausedBecause,
+      failingSinceMs: failing.get(id) ?? null,
+    }));
 }

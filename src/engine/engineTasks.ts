@@ -1,9 +1,9 @@
-import type { Clocks } from '../core/clocks.ts';
+import type { Clocks } from '../basics/clocks.ts';
 import { PRUNE_GRACE_MS } from '../storage/port/storage.ts';
 import type { Task, TaskLog, Turn } from '../storage/port/tasks.ts';
-import { analyticsTasks } from './analytics/analyticsTasks.ts';
+import { analyticsTasks } from './analytics/writeCounts.ts';
 import type { Engine } from './engine.ts';
-import { LocalCountSaving } from './local/saveLocalCounts.ts';
+import { LocalCountSaving } from './local/localLimits.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const RESERVATIONS_EVERY_MS = 5_000;
@@ -23,13 +23,13 @@ const AUDIT_REST = 4;
 /** A wall clock that moves by this much against the monotonic clock was set by someone. */
 const CLOCK_JUMP_MS = 2_000;
 
-export interface EngineTaskOptions extends Clocks {
+interface EngineTaskOptions extends Clocks {
   readonly engine: Engine;
   readonly syncIntervalMs: number;
   readonly log: TaskLog;
 }
 
-export interface EngineTasks {
+interface EngineTasks {
   readonly tasks: readonly Task[];
   /** How long ago local counts were last saved; null = never. */
   readonly syncLagMs: () => number | null;
@@ -76,7 +76,7 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
     {
       name: 'looking for balances to tell of',
       everyMs: SWEEP_EVERY_MS,
-      run: () => engine.tellCredits.patrol(),
+      run: () => engine.tellCredits.recheck(),
       stop: () => engine.tellCredits.stop(),
     },
     { name: 'sending webhooks', everyMs: WEBHOOKS_EVERY_MS, run: () => engine.deliverEvents.run(log) },

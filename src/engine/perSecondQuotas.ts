@@ -6,7 +6,7 @@ const WINDOW_MS = 1000;
 const MAX_ASKERS = 100_000;
 const FURTHER = '';
 
-/** What each asker takes in a second on this node. Only the running second is counted. */
+/** What each caller takes in a second on this node. Only the running second is counted. */
 class PerSecond {
   readonly max: number;
   readonly #maxAskers: number;

@@ -43,7 +43,7 @@ export async function plansOf(
 }
 
 /** What applies all that is due to the credits of a holder, a move to another plan among it. */
-export interface Settler {
+interface Settler {
   readonly storage: { readonly ledger: Pick<Ledger, 'nowMs'> };
   readonly settle: (holderId: string) => Promise<void>;
 }

@@ -1,15 +1,23 @@
-import { type Address, type AddressBlock, addressGroup, parseBlock, showAddress } from '../core/address.ts';
-import { isSecretShaped } from '../core/secret.ts';
 import type { Config } from '../config/variables.ts';
+import {
+  type Address,
+  type AddressBlock,
+  addressGroup,
+  inBlock,
+  parseAddress,
+  parseBlock,
+  showAddress,
+} from '../core/address.ts';
+import { base58Number } from '../basics/base58.ts';
+import { ID_RANDOM_BYTES, makeId } from '../core/ids.ts';
+import { isSecretShaped } from '../core/secret.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { System } from '../engine/system.ts';
-import type { Log } from '../log.ts';
-import type { Digester } from '../system.ts';
-import { callerAddress } from './request/clientAddress.ts';
-import { NOISE_NUMBERS } from './request/jsonReader.ts';
+import type { System } from '../engine/platform.ts';
 import type { HttpMetrics } from './answer/metrics.ts';
 import type { Tracer } from './answer/tracer.ts';
-import { RequestIds } from './request/requestId.ts';
+import { NOISE_NUMBERS } from './request/json.ts';
+import type { Log } from '../log.ts';
+import type { Digester } from '../bunPlatform.ts';
 
 /** How long a service goes on. */
 export interface Lifetime {
@@ -52,16 +60,16 @@ export interface HeaderLookup {
 /** The address of the peer that sent a request. */
 export type Peer = () => string | null;
 
+/** Answers a request. The peer says which address it came from. */
+export type Handler = (request: Request, peer: Peer) => Promise<Response>;
+
 /** The sender of a request, as far as it is looked at. */
 export interface Asking {
   readonly headers: HeaderLookup;
   readonly peer: Peer;
 }
 
-export type ServiceContext = Pick<
-  Service,
-  'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs' | 'tracer'
->;
+type ServiceContext = Pick<Service, 'engine' | 'config' | 'digester' | 'metrics' | 'log' | 'monotonicMs' | 'tracer'>;
 
 export function makeService(context: ServiceContext): Service {
   const trusted: readonly AddressBlock[] = (context.config.trustedProxies ?? []).flatMap(
@@ -96,4 +104,55 @@ function makeNoise({ randomBytes }: System): Service['noise'] {
 function bearerDigests(authorization: string | null, digester: Digester): string[] {
   const secret = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
   return secret === undefined || !isSecretShaped(secret) ? [] : [digester.digest(secret), ...digester.older(secret)];
+}
+
+/**
+ * The address of the caller: the peer, or, if the peer is a trusted proxy, the last address in X-Forwarded-For that is not a
+ * trusted proxy. The header of any other peer is ignored.
+ */
+export function callerAddress(
+  peer: string | null,
+  forwardedFor: string | null,
+  trusted: readonly AddressBlock[],
+): Address | null {
+  const peerAddress = peer === null ? null : parseAddress(peer);
+  if (peerAddress === null || forwardedFor === null || !isTrusted(peerAddress, trusted)) return peerAddress;
+  for (const text of forwardedFor.split(',').toReversed()) {
+    const address = parseAddress(text.trim());
+    if (address === null || !isTrusted(address, trusted)) return address;
+  }
+  return peerAddress;
+}
+
+function isTrusted(address: Address, trusted: readonly AddressBlock[]): boolean {
+  return trusted.some((block) => inBlock(address, block));
+}
+
+const COUNTER_WIDTH = 4;
+
+/**
+ * Creates request ids: a random id, renewed now and then, followed by a counter. They are unique like other ids, without new random
+ * bytes for every verification.
+ */
+export class RequestIds {
+  readonly #system: System;
+  readonly #width: number;
+  readonly #span: number;
+  #base = '';
+  #counter: number;
+
+  constructor(system: System, width = COUNTER_WIDTH) {
+    this.#system = system;
+    this.#width = width;
+    this.#span = 58 ** width;
+    this.#counter = this.#span;
+  }
+
+  next(): string {
+    if (this.#counter >= this.#span) {
+      this.#base = makeId('req', this.#system.nowMs(), this.#system.randomBytes(ID_RANDOM_BYTES));
+      this.#counter = 0;
+    }
+    return this.#base + base58Number(this.#counter++, this.#width);
+  }
 }

@@ -1,3 +1,5 @@
+import { MAX_DESCRIPTION_LENGTH } from '../core/bounds.ts';
+import { line, part } from './plainFields.ts';
 import {
   json,
   key,
@@ -9,29 +11,46 @@ import {
   text,
   texts,
   uniqueText,
-} from './stored.ts';
+} from './columns.ts';
+
+const description = line('description', {
+  words: 'A description for people',
+  min: 0,
+  max: MAX_DESCRIPTION_LENGTH,
+  example: 'May read and write documents',
+});
+
+/** What a caller sets and sees of a permission and of a role, and what decides nothing. */
+export const PERMISSION_PLAIN = { description };
+export const ROLE_PLAIN = { description };
 
 export const PERMISSIONS = recordTable('permissions', {
   id: key('id'),
   name: uniqueText('name'),
   /** The text that a verification asks for. */
   slug: uniqueText('slug'),
-  description: optionalText('description'),
+  ...part(PERMISSION_PLAIN, 'stored'),
   createdAtMs: number('created_at_ms'),
 });
 
 export interface PermissionRecord extends RecordOf<typeof PERMISSIONS> {}
 
+export type PermissionPlain = Pick<PermissionRecord, keyof typeof PERMISSION_PLAIN>;
+export type NewPermission = Pick<PermissionRecord, 'name' | 'slug'> & Partial<PermissionPlain>;
+
 export const ROLES = recordTable('roles', {
   id: key('id'),
   name: uniqueText('name'),
-  description: optionalText('description'),
+  ...part(ROLE_PLAIN, 'stored'),
   permissionIds: texts('permissions'),
   createdAtMs: number('created_at_ms'),
   revision: number('revision'),
 });
 
 export interface RoleRecord extends RecordOf<typeof ROLES> {}
+
+export type RolePlain = Pick<RoleRecord, keyof typeof ROLE_PLAIN>;
+export type NewRole = Pick<RoleRecord, 'name'> & Partial<RolePlain>;
 
 export const ROOT_KEYS = recordTable('root_keys', {
   id: key('id'),

@@ -10,7 +10,7 @@ import {
   type RecordOf,
   recordTable,
   text,
-} from './stored.ts';
+} from './columns.ts';
 
 export const APIS = recordTable('apis', {
   id: key('id'),

@@ -1,7 +1,7 @@
 import { MAX_NAME_LENGTH } from '../core/bounds.ts';
-import { line, metadata, onUnlessSaid, part } from './plain.ts';
-import { key, number, numberFrom0, optionalNumber, type RecordOf, recordTable, uniqueText } from './stored.ts';
-import { alertsField, creditsField, limitsField, ON_PLAN } from './values.ts';
+import { line, metadata, onUnlessSaid, part } from './plainFields.ts';
+import { key, number, numberFrom0, optionalNumber, type RecordOf, recordTable, uniqueText } from './columns.ts';
+import { alertsField, creditsField, limitsField, ON_PLAN } from './columnsOfFields.ts';
 
 /** What a caller sets and sees of an identity, and what decides nothing but what its words say. */
 export const IDENTITY_PLAIN = {

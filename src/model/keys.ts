@@ -1,5 +1,5 @@
 import { MAX_ENVIRONMENT_LENGTH, MAX_NAME_LENGTH } from '../core/bounds.ts';
-import { line, metadata, onUnlessSaid, part } from './plain.ts';
+import { line, metadata, onUnlessSaid, part } from './plainFields.ts';
 import {
   key,
   number,
@@ -11,8 +11,8 @@ import {
   text,
   texts,
   uniqueText,
-} from './stored.ts';
-import { alertsField, creditsField, expiryField, limitsField, ON_PLAN } from './values.ts';
+} from './columns.ts';
+import { alertsField, creditsField, expiryField, limitsField, ON_PLAN } from './columnsOfFields.ts';
 
 /** What a caller sets and sees of a key, and what decides nothing but what its words say. */
 export const KEY_PLAIN = {

@@ -8,7 +8,7 @@ import {
   recordTable,
   text,
   uniqueText,
-} from './stored.ts';
+} from './columns.ts';
 
 /** A group of identifiers of standalone limits. The same identifier in two namespaces has separate counters. */
 export const NAMESPACES = recordTable('namespaces', {

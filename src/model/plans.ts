@@ -1,5 +1,11 @@
-import { flag, key, number, optionalNumber, type RecordOf, recordTable, texts, uniqueText } from './stored.ts';
-import { alertsField, metaField, planLimitsField, refillsField } from './values.ts';
+import { metadata, part } from './plainFields.ts';
+import { flag, key, number, optionalNumber, type RecordOf, recordTable, texts, uniqueText } from './columns.ts';
+import { alertsField, planLimitsField, refillsField } from './columnsOfFields.ts';
+
+/** What a caller sets and sees of a plan, and what decides nothing. */
+export const PLAN_PLAIN = {
+  meta: metadata({ words: 'Metadata of the plan, which no verdict repeats', example: { price: '29 EUR' } }),
+};
 
 /**
  * What customers buy. Its holders refer to it and copy nothing: a change of the plan is a change for all of them. A field that a holder
@@ -8,7 +14,7 @@ import { alertsField, metaField, planLimitsField, refillsField } from './values.
 export const PLANS = recordTable('plans', {
   id: key('id'),
   name: uniqueText('name'),
-  meta: metaField,
+  ...part(PLAN_PLAIN, 'stored'),
   /** The balance of a new holder; null = the plan has no credits. It stays one or the other for all time. */
   remaining: optionalNumber('remaining'),
   /** Its holders are counted without a balance, and `remaining` is null. */

@@ -4,7 +4,7 @@ import { IDENTITIES } from './identities.ts';
 import { KEYS } from './keys.ts';
 import { NAMESPACES, OVERRIDES } from './overrides.ts';
 import { PLANS } from './plans.ts';
-import type { RecordTable } from './stored.ts';
+import type { RecordTable } from './columns.ts';
 
 /** All tables of records that are declared. */
 export const RECORDS: readonly Pick<RecordTable, 'name' | 'columns'>[] = [

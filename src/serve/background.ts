@@ -3,7 +3,7 @@ import type { Task, TaskLog, Turn } from '../storage/port/tasks.ts';
 /** A part of a period. A timer may fire a little early; such a run belongs to the next period. */
 const EARLY = 0.1;
 
-export interface BackgroundOptions {
+interface BackgroundOptions {
   readonly tasks: readonly Task[];
   readonly log: Pick<TaskLog, 'warn'>;
   readonly monotonicMs: () => number;

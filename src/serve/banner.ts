@@ -1,6 +1,6 @@
 import type { Config } from '../config/variables.ts';
 import type { RestoredNote } from '../storage/sqlite/file/installation.ts';
-import type { FirstRootKey } from './firstRootKey.ts';
+import type { FirstRootKey } from './rootKeys.ts';
 import { VERSION } from '../version.ts';
 
 export interface BannerFacts {

@@ -1,5 +1,5 @@
 import { locationOf } from '../compose.ts';
-import type { BackgroundGauges, Gauges, HealthGauges, ProcessGauges } from '../http/answer/gaugeFamilies.ts';
+import type { BackgroundGauges, Gauges, HealthGauges, ProcessGauges } from '../http/answer/metrics.ts';
 import { reasonsNotReady } from '../http/routes/health.ts';
 import type { Service } from '../http/service.ts';
 import { VERSION } from '../version.ts';

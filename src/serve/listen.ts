@@ -1,17 +1,17 @@
-import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
-import { Front } from '../http/front/front.ts';
-import { AddressLimit } from '../http/front/addressLimit.ts';
-import { type ConnectionBounds, ConnectionLimit } from '../http/front/connectionLimit.ts';
-import type { Certificates } from '../http/front/secureHandlers.ts';
-import { makeFrontContext } from '../http/front/frontContext.ts';
-import { type HostCheck, hostCheck } from '../http/request/framing.ts';
-import type { Service } from '../http/service.ts';
+import { FFIType, ptr } from 'bun:ffi';
+
 import type { Config } from '../config/variables.ts';
 import { isLoopback, LOOPBACK, parseBlock } from '../core/address.ts';
+import { Front } from '../http/front/front.ts';
+import { makeFrontContext } from '../http/router.ts';
+import { AddressLimit, type ConnectionBounds, ConnectionLimit } from '../http/front/frontLimits.ts';
+import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
+import type { Certificates } from '../http/front/secureHandlers.ts';
+import { type HostCheck, hostCheck } from '../http/request/body.ts';
+import type { Service } from '../http/service.ts';
+import { boundsWithoutLimit, openCLibrary } from './openFiles.ts';
 import { type OuterGauges, readGauges } from './gauges.ts';
-import { ignoreNewcomers } from './ignoreNewcomers.ts';
 import { stopDelayOf } from './stopSignals.ts';
-import { boundsWithoutLimit } from './openFiles.ts';
 
 /** One address may have this part of all connections. */
 const ADDRESS_SHARE = 4;
@@ -130,4 +130,44 @@ function wrongHost({ headers }: Request, mayBeCalled: HostCheck): string | null 
 /** Compared by digest, so that the time of the comparison does not reveal where the tokens differ. */
 function isToken(authorization: string | null, token: string): boolean {
   return Bun.SHA256.hash(authorization ?? '', 'hex') === Bun.SHA256.hash(`Bearer ${token}`, 'hex');
+}
+
+/** Of Linux. */
+const [SOL_SOCKET, SO_ATTACH_FILTER] = [1, 26];
+
+/** Instructions of a packet filter, which reads a packet from its TCP header on: code, two jumps, a number. */
+const WITHOUT_SYN: readonly (readonly [code: number, ifSo: number, ifNot: number, number: number])[] = [
+  // The flags.
+  [0x30, 0, 0, 13],
+  // SYN is one of them: the next instruction, otherwise the one behind it.
+  [0x45, 0, 1, 0x02],
+  // Nothing of the packet is kept.
+  [0x06, 0, 0, 0],
+  [0x06, 0, 0, 0xffff_ffff],
+];
+
+const [POINTER_AT, HEAD_BYTES, INSTRUCTION_BYTES] = [8, 16, 8];
+
+/**
+ * From now on the system drops packets that ask this listener for a connection. Connections that are made already can still be taken: closing the
+ * listener would reset those that wait, with the requests in them. Whoever asks meanwhile asks again after a second, and is refused then.
+ *
+ * False: this system cannot do that.
+ */
+export function ignoreNewcomers(descriptor: number): boolean {
+  if (process.platform !== 'linux' || descriptor < 0) return false;
+  const { i32, u32, ptr: pointer } = FFIType;
+  const library = openCLibrary({ setsockopt: { args: [i32, i32, i32, pointer, u32], returns: i32 } });
+  if (library === null) return false;
+  // How many instructions there are, where they are, and then the instructions themselves.
+  const program = Buffer.alloc(HEAD_BYTES + INSTRUCTION_BYTES * WITHOUT_SYN.length);
+  program.writeUInt16LE(WITHOUT_SYN.length);
+  program.writeBigUInt64LE(BigInt(ptr(program, HEAD_BYTES)), POINTER_AT);
+  for (const [i, [code, ifSo, ifNot, number]] of WITHOUT_SYN.entries()) {
+    const at = HEAD_BYTES + INSTRUCTION_BYTES * i;
+    program.writeUInt16LE(code, at);
+    program.set([ifSo, ifNot], at + 2);
+    program.writeUInt32LE(number, at + 4);
+  }
+  return library.setsockopt(descriptor, SOL_SOCKET, SO_ATTACH_FILTER, program, HEAD_BYTES) === 0;
 }

@@ -1,7 +1,7 @@
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
-import { wallClockMs } from '../system.ts';
-import { CannotStart } from './cannotStart.ts';
+import { wallClockMs } from '../bunPlatform.ts';
+import { CannotStart } from './exit.ts';
 import { CertificateProblem } from './tls/certificate.ts';
 import { CertificateFiles } from './tls/certificateFiles.ts';
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { dlopen, type FFIFunction } from 'bun:ffi';
 
-import type { ConnectionBounds } from '../http/front/connectionLimit.ts';
+import type { ConnectionBounds } from '../http/front/frontLimits.ts';
 
 /**
  * Files that the process opens besides client connections: the database, its threads, the log, and connections to the metrics
@@ -21,7 +22,7 @@ export function reservedFiles(databasePool: number): number {
   return OWN_FILES + OTHER_SESSIONS + databasePool;
 }
 
-export interface FileBudget {
+interface FileBudget {
   /** How many files the process may have open. Null: unknown, or no limit. */
   readonly limit: number | null;
   readonly reserved: number;
@@ -88,4 +89,19 @@ export function reportedLimit(report: Report | undefined): number | null {
 function toLimit(soft: unknown): number | null {
   const limit = Number(soft);
   return soft !== undefined && Number.isSafeInteger(limit) && limit > 0 ? limit : null;
+}
+
+/** Names of the C library on the supported systems: glibc, musl, macOS. */
+const C_LIBRARIES = ['libc.so.6', 'libc.so', 'libSystem.B.dylib'];
+
+/** These functions of the C library; null where there is none of these names. */
+export function openCLibrary<const Fns extends Record<string, FFIFunction>>(functions: Fns) {
+  for (const library of C_LIBRARIES) {
+    try {
+      return dlopen(library, functions).symbols;
+    } catch {
+      // This system has no library of that name.
+    }
+  }
+  return null;
 }

@@ -3,10 +3,10 @@ import { hostname } from 'node:os';
 import { locationOf } from '../compose.ts';
 import type { Config } from '../config/variables.ts';
 import type { Log } from '../log.ts';
-import { wallClockMs } from '../system.ts';
+import { wallClockMs } from '../bunPlatform.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import { VERSION } from '../version.ts';
-import { CannotStart } from './cannotStart.ts';
+import { CannotStart } from './exit.ts';
 
 /** Loaded only where the configuration names a collector: the libraries are larger than the rest of the program. */
 const LOAD_TELEMETRY = () => import('../telemetry/telemetry.ts');

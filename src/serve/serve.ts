@@ -1,31 +1,36 @@
+import { isatty } from 'node:tty';
+
 import type { Composed } from '../compose.ts';
-import { showConfig } from '../config/show.ts';
-import { exposures } from '../config/exposure.ts';
-import type { Config } from '../config/variables.ts';
-import type { RootKeyRecord } from '../model/access.ts';
+import { exposures, showConfig } from '../config/describe.ts';
+import { type Config, type Setting, VARIABLES } from '../config/variables.ts';
+import { AddressError } from '../core/databaseUrl.ts';
+import { AppError } from '../core/errors.ts';
+import { localUrl } from '../basics/localUrl.ts';
 import { engineTasks } from '../engine/engineTasks.ts';
-import { isDashboardOn } from '../http/authentication/isDashboardOn.ts';
-import { Demo } from './demo/demo.ts';
+import { isDashboardOn } from '../http/authentication.ts';
+import type { ConnectionBounds } from '../http/front/frontLimits.ts';
 import { Log, type LogFields } from '../log.ts';
-import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
-import { monotonicMs, wallClockMs } from '../system.ts';
+import type { RootKeyRecord } from '../model/access.ts';
 import { Background } from './background.ts';
 import { banner, type BannerFacts } from './banner.ts';
-import { EXIT } from './exitCodes.ts';
-import { makeFirstRootKey, requireDestination } from './firstRootKey.ts';
-import { reload, watchTerminal } from './reload.ts';
-import { openTelemetry } from './openTelemetry.ts';
-import { type OpenStorage, openStorage } from './openStorage.ts';
-import type { Task } from '../storage/port/tasks.ts';
+import { CannotStart, EXIT } from './exit.ts';
+import { Demo } from './demo.ts';
+import { makeFirstRootKey, requireDestination } from './rootKeys.ts';
 import { boundedHealth, type OuterGauges, processGauges, readGauges } from './gauges.ts';
-import { listenApi, type Listening, listenMetrics } from './listen.ts';
-import { connectionsThatFit, type FittingConnections } from './connectionsThatFit.ts';
+import { listenApi, type Listening, type ListeningApi, listenMetrics } from './listen.ts';
+import { fitConnections, limitFor, readOpenFileLimit, reservedFiles, smallestLimit } from './openFiles.ts';
+import { type OpenStorage, openStorage } from './openStorage.ts';
+import { openTelemetry } from './openTelemetry.ts';
 import { stopDelayOf, StopSignals } from './stopSignals.ts';
-import { orCannotListen, orPortTaken, toCannotStart } from './startFailures.ts';
-import { VERSION } from '../version.ts';
-import { localUrl } from '../core/localUrl.ts';
 import type { CertificateFiles } from './tls/certificateFiles.ts';
+import { freePortAfter } from './tryPort.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
+import type { Task } from '../storage/port/tasks.ts';
+import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
+import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
+import { monotonicMs, wallClockMs } from '../bunPlatform.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
+import { VERSION } from '../version.ts';
 
 export interface ServeOutput {
   /** Prints the banner, which a person reads. The log goes elsewhere. */
@@ -184,25 +189,7 @@ async function startOn(context: StartContext): Promise<Running> {
   const rootKeys = await service.engine.rootKeys.list();
   // Background work starts last: a start that fails before this point logs nothing from it.
   background.start();
-  const warnings = exposures(config);
-  for (const warning of warnings) log.warn(warning);
-  output.print(
-    banner({
-      config,
-      // A browser accepts the certificate under the name that it holds.
-      url: certificates === null ? url : (config.publicUrl ?? url),
-      where: `${storage.where}${storage.isNew ? ' (new)' : ''}`,
-      restored: storage.restored,
-      demoRootKey: isDemo ? rootKey : null,
-      metrics: metrics === null ? null : `${config.metricsHost}:${metrics.port}`,
-      newRootKey,
-      warnings,
-      note: size.note,
-      dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
-      program: output.program,
-      activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
-    }),
-  );
+  printBanner(context, { url, newRootKey, rootKeys, metricsPort: metrics?.port ?? null });
   note('the service has started', { url, data: storage.where, ...(storage.isNew ? { isNew: true } : {}) });
   const demo = isDemo && rootKey !== null ? await Demo.start({ service, rootKey, url, program: output.program }) : null;
   if (demo !== null) output.print(demo.describe());
@@ -218,6 +205,39 @@ async function startOn(context: StartContext): Promise<Running> {
       await storage.close();
     },
   };
+}
+
+interface Started {
+  readonly url: string;
+  readonly newRootKey: BannerFacts['newRootKey'];
+  readonly rootKeys: readonly RootKeyRecord[];
+  readonly metricsPort: number | null;
+}
+
+function printBanner(
+  { config, output, log, size, certificates, storage, isDemo }: StartContext,
+  { url, newRootKey, rootKeys, metricsPort }: Started,
+): void {
+  const { service } = storage.composed;
+  const warnings = exposures(config);
+  for (const warning of warnings) log.warn(warning);
+  output.print(
+    banner({
+      config,
+      // A browser accepts the certificate under the name that it holds.
+      url: certificates === null ? url : (config.publicUrl ?? url),
+      where: `${storage.where}${storage.isNew ? ' (new)' : ''}`,
+      restored: storage.restored,
+      demoRootKey: isDemo ? config.rootKey : null,
+      metrics: metricsPort === null ? null : `${config.metricsHost}:${metricsPort}`,
+      newRootKey,
+      warnings,
+      note: size.note,
+      dashboard: dashboardLink(service, rootKeys, output.showsSecrets),
+      program: output.program,
+      activeRootKeys: rootKeys.filter(({ revokedAtMs }) => revokedAtMs === null).length,
+    }),
+  );
 }
 
 const LOG_EVERY_MS = 1000;
@@ -254,4 +274,123 @@ function tryMetrics(service: Composed['service'], gauges: () => Promise<OuterGau
     });
     return null;
   }
+}
+
+const STREAMS = [0, 1, 2];
+
+export interface ReloadContext {
+  /** The settings of the start. */
+  readonly config: Config;
+  /** The settings as they are now. Throws what is wrong with them. */
+  readonly readConfig: () => Config;
+  readonly certificates: CertificateFiles | null;
+  readonly log: Log;
+}
+
+/**
+ * What SIGHUP asks for: the files of the certificate are read now, and the settings again. Of those, the level of the log is the one that a
+ * running service can change without harm; the log names the others that were changed, because they need a restart.
+ */
+export function reload({ config, readConfig, certificates, log }: ReloadContext): void {
+  certificates?.look();
+  let now: Config;
+  try {
+    now = readConfig();
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return log.error('the settings cannot be read again; those of before stay in use', { reason });
+  }
+  log.level = now.logLevel;
+  const waiting = changed(config, now).filter((setting) => setting !== 'logLevel');
+  const restartFor = waiting.map((setting) => VARIABLES[setting].name).join(' ');
+  log.info('the settings were read again', {
+    logLevel: now.logLevel,
+    ...(restartFor === '' ? {} : { restartFor }),
+  });
+}
+
+function changed(before: Config, now: Config): Setting[] {
+  const settings = Object.keys(VARIABLES) as Setting[];
+  return settings.filter((setting) => !Bun.deepEquals(before[setting], now[setting]));
+}
+
+/** Answers later whether the terminal that the process was started on has gone. Its end sends SIGHUP too. */
+export function watchTerminal(): () => boolean {
+  const wasOnTerminal = STREAMS.some((stream) => isatty(stream));
+  return () => wasOnTerminal && !STREAMS.some((stream) => isatty(stream));
+}
+
+/** Listens, or tells the operator which port to use instead. */
+export function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
+  try {
+    return listen();
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? '';
+    if (code === 'EADDRINUSE') {
+      const free = freePortAfter(config.host, config.port);
+      throw new CannotStart(`Port ${config.port} is in use. Set KEYSTILE_PORT to another one, such as ${free}.`);
+    }
+    if (code === 'EACCES') {
+      throw new CannotStart(
+        `This user is not allowed to listen on port ${config.port}. Set KEYSTILE_PORT to one from 1024 on, such as 7878.`,
+      );
+    }
+    throw new CannotStart(
+      `Keystile cannot listen on ${config.host}:${config.port} (${code || String(error)}). Check KEYSTILE_HOST and KEYSTILE_PORT.`,
+    );
+  }
+}
+
+export function orCannotListen(storage: Pick<OpenStorage, 'control' | 'serveCommandLine'>, url: string): void {
+  try {
+    storage.serveCommandLine(url);
+  } catch (error) {
+    if (error instanceof FolderError) throw error;
+    const code = (error as { code?: string }).code ?? String(error);
+    throw new CannotStart(
+      `The control socket ${storage.control} cannot be created (${code}). Check that the path is free and can be written to.`,
+    );
+  }
+}
+
+/** Errors whose message tells the operator why the service cannot start. */
+const START_FAILURES = [FolderError, AppError, AddressError, WrongServer, StorageUnavailable, StorageOutcomeUnknown];
+
+export function toCannotStart(error: unknown): unknown {
+  const isForOperator = START_FAILURES.some((kind) => error instanceof kind);
+  if (!isForOperator) return error;
+  const isAway = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+  return new CannotStart((error as Error).message, isAway || (error instanceof FolderError && error.isTemporary));
+}
+
+export interface FittingConnections extends ConnectionBounds {
+  /** What the banner says about the limit of open files; null = nothing, because it is high enough, or the log has a warning. */
+  readonly note: string | null;
+}
+
+/**
+ * How many client connections fit under the process's limit of open files. Refuses to start when too few do. Only whoever has asked for
+ * more is warned: most machines allow fewer files than the default would need, and few need so many connections.
+ */
+export function connectionsThatFit(config: Config, log: Log): FittingConnections {
+  const { maxConnections: connections, databasePool, origins } = config;
+  const limit = readOpenFileLimit();
+  const reserved = reservedFiles(databasePool);
+  const size = fitConnections({ limit, reserved, connections });
+  if (size === null) {
+    const least = smallestLimit({ reserved, connections });
+    throw new CannotStart(
+      `Keystile needs a limit of at least ${least} open files, but this process has a limit of ${limit}. Raise it with "ulimit -n ${least}", or with LimitNOFILE=${least} under systemd.`,
+    );
+  }
+  const isShort = size.connections < connections;
+  const isAsked = origins.maxConnections !== 'default';
+  if (isShort && isAsked) {
+    log.warn(
+      'the limit of open files is too low for KEYSTILE_MAX_CONNECTIONS: fewer connections are accepted; raise the limit (ulimit -n, or LimitNOFILE under systemd) or lower the setting',
+      { limit, needed: limitFor(connections, reserved), maxConnections: connections, accepted: size.connections },
+    );
+  }
+  const fewer = `At most ${size.connections} connections at a time: this process may have ${limit} files open.`;
+  return { ...size, note: isShort && !isAsked ? fewer : null };
 }

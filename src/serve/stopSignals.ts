@@ -1,6 +1,6 @@
 import type { Config } from '../config/variables.ts';
 import { isLoopback } from '../core/address.ts';
-import { EXIT } from './exitCodes.ts';
+import { EXIT } from './exit.ts';
 
 /** How long a balancer may take to notice that a node is not ready any more. */
 export const DEFAULT_STOP_DELAY_MS = 5_000;
@@ -13,7 +13,7 @@ export function stopDelayOf({ stopDelay, trustedProxies, host }: Config): number
   return trustedProxies === null && isLoopback(host) ? 0 : DEFAULT_STOP_DELAY_MS;
 }
 
-export interface StopContext {
+interface StopContext {
   readonly delayMs: number;
   readonly monotonicMs: () => number;
   /** Calls back once this time has passed. */

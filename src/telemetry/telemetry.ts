@@ -1,15 +1,33 @@
+import {
+  type Context,
+  type HrTime,
+  type Tracer as OtelTracer,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  ValueType,
+} from '@opentelemetry/api';
+import { type ExportResult, ExportResultCode, millisToHrTime, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { resourceFromAttributes } from '@opentelemetry/resources';
-import { MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { emptyResource, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AggregationTemporality,
+  type CollectionResult,
+  DataPointType,
+  MeterProvider,
+  type MetricData,
+  type MetricProducer,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { AlwaysOnSampler, BatchSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 
-import type { Family } from '../http/answer/families.ts';
-import type { Tracer } from '../http/answer/tracer.ts';
+import type { Family } from '../http/answer/metrics.ts';
+import type { CallSpan, ManagementCall, TraceHeaders, Tracer } from '../http/answer/tracer.ts';
 import type { Log } from '../log.ts';
-import { FamilyProducer } from './familyProducer.ts';
-import { Spans } from './spans.ts';
-import { CollectorWatch, watched } from './watchedExport.ts';
 
 /** Spans that wait for the collector. Further ones are dropped. */
 const MAX_WAITING_SPANS = 2048;
@@ -102,4 +120,170 @@ export class Telemetry {
       'keystile.location': location,
     });
   }
+}
+
+export interface ProducerContext {
+  readonly read: () => Promise<readonly Family[]>;
+  readonly startedAtMs: number;
+  readonly nowMs: () => number;
+  readonly version: string;
+}
+
+/** Gives OpenTelemetry the same metrics that Prometheus reads, under the same names, when they are to be sent. */
+export class FamilyProducer implements MetricProducer {
+  readonly #context: ProducerContext;
+
+  constructor(context: ProducerContext) {
+    this.#context = context;
+  }
+
+  async collect(): Promise<CollectionResult> {
+    const { read, startedAtMs, nowMs, version } = this.#context;
+    const families = await read();
+    const startTime = millisToHrTime(startedAtMs);
+    const endTime = millisToHrTime(nowMs());
+    const metrics = families.map((family) => toMetric(family, startTime, endTime));
+    return {
+      // The reader puts its own resource in its place.
+      resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: { name: 'keystile', version }, metrics }] },
+      errors: [],
+    };
+  }
+}
+
+function toMetric(family: Family, startTime: HrTime, endTime: HrTime): MetricData {
+  const { name, help: description } = family;
+  const descriptor = { name, description, unit: unitOf(name), valueType: ValueType.DOUBLE };
+  const aggregationTemporality = AggregationTemporality.CUMULATIVE;
+  const times = { startTime, endTime };
+  if (family.type === 'histogram') {
+    const { bounds, counts, sum } = family.reading;
+    const value = {
+      buckets: { boundaries: [...bounds], counts: [...counts] },
+      sum,
+      count: counts.reduce((total, count) => total + count, 0),
+    };
+    const dataPoints = [{ ...times, attributes: {}, value }];
+    return { descriptor, aggregationTemporality, dataPointType: DataPointType.HISTOGRAM, dataPoints };
+  }
+  const dataPoints = family.samples
+    // JSON has no NaN: a value that is not there yet is left out.
+    .filter(({ value }) => Number.isFinite(value))
+    .map(({ labels, value }) => ({ ...times, attributes: { ...labels }, value }));
+  return family.type === 'counter'
+    ? { descriptor, aggregationTemporality, dataPointType: DataPointType.SUM, isMonotonic: true, dataPoints }
+    : { descriptor, aggregationTemporality, dataPointType: DataPointType.GAUGE, dataPoints };
+}
+
+/** In the code of UCUM, which OpenTelemetry uses. */
+function unitOf(name: string): string {
+  if (/_seconds(?:_total)?$/.test(name)) return 's';
+  return name.endsWith('_bytes') ? 'By' : '1';
+}
+
+const TRACE_HEADERS = ['traceparent', 'tracestate'];
+/** A longer one is not a trace of a sound caller, and would be kept with the span. */
+const MAX_HEADER_LENGTH = 512;
+
+const propagator = new W3CTraceContextPropagator();
+const reader = {
+  keys: () => TRACE_HEADERS,
+  get(headers: TraceHeaders, name: string): string | undefined {
+    const value = headers.get(name);
+    return value === null || value.length > MAX_HEADER_LENGTH ? undefined : value;
+  },
+};
+
+/** The trace of the caller, or a new one. null = the caller does not record its trace. */
+function contextOf(headers: TraceHeaders): Context | null {
+  const context = propagator.extract(ROOT_CONTEXT, headers, reader);
+  const parent = trace.getSpanContext(context);
+  return parent !== undefined && (parent.traceFlags & TraceFlags.SAMPLED) === 0 ? null : context;
+}
+
+/** Spans of OpenTelemetry: one for each management call, and for every so many verifications. */
+export class Spans implements Tracer {
+  readonly #tracer: OtelTracer;
+  readonly #ratio: number;
+  #verifications = 0;
+
+  constructor(tracer: OtelTracer, ratio: number) {
+    this.#tracer = tracer;
+    this.#ratio = ratio;
+  }
+
+  call({ method, path, requestId }: ManagementCall, headers: TraceHeaders): CallSpan | null {
+    const attributes = { 'http.request.method': method, 'http.route': path, 'keystile.request_id': requestId };
+    return this.#start(`${method} ${path}`, headers, attributes);
+  }
+
+  verification(headers: TraceHeaders): CallSpan | null {
+    const before = Math.floor(this.#verifications * this.#ratio);
+    this.#verifications++;
+    // Evenly spread, and cheap: every hundredth with a ratio of 0.01.
+    if (Math.floor(this.#verifications * this.#ratio) === before) return null;
+    return this.#start('verify', headers, {});
+  }
+
+  #start(name: string, headers: TraceHeaders, attributes: Readonly<Record<string, string>>): CallSpan | null {
+    const context = contextOf(headers);
+    if (context === null) return null;
+    return toCallSpan(this.#tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, context));
+  }
+}
+
+function toCallSpan(span: Span): CallSpan {
+  return {
+    end({ status, verdict, error }) {
+      if (status !== undefined) span.setAttribute('http.response.status_code', status);
+      if (verdict !== undefined) span.setAttribute('keystile.verdict', verdict);
+      if (error !== null) span.setAttribute('error.type', error);
+      // Only what the service itself did wrong is an error of its span: a refused request is not.
+      if ((status ?? 0) >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      span.end();
+    },
+  };
+}
+
+/** Logs that the collector does not take something when that begins and when it ends, not each time. */
+export class CollectorWatch {
+  readonly #log: Log;
+  readonly #endpoint: string;
+  readonly #failing = new Set<string>();
+
+  constructor(endpoint: string, log: Log) {
+    this.#endpoint = endpoint;
+    this.#log = log;
+  }
+
+  noted(what: string, { code, error }: ExportResult): void {
+    const isFailing = code === ExportResultCode.FAILED;
+    if (isFailing === this.#failing.has(what)) return;
+    const collector = this.#endpoint;
+    if (isFailing) {
+      this.#failing.add(what);
+      this.#log.warn(`${what} cannot be sent to the collector; they are dropped, and the service goes on without`, {
+        collector,
+        reason: error?.message ?? 'it gave no reason',
+      });
+    } else {
+      this.#failing.delete(what);
+      this.#log.info(`${what} reach the collector again`, { collector });
+    }
+  }
+}
+
+interface Exporter<T> {
+  export(items: T, done: (result: ExportResult) => void): void;
+}
+
+/** Tells the watch how every export of this exporter ends. */
+export function watched<E extends Exporter<never>>(exporter: E, what: string, watch: CollectorWatch): E {
+  const send = exporter.export.bind(exporter);
+  exporter.export = (items, done) =>
+    send(items, (result) => {
+      watch.noted(what, result);
+      done(result);
+    });
+  return exporter;
 }

@@ -34,7 +34,7 @@ async function start(settings: Readonly<Record<string, string>> = {}) {
 /** Polls that were answered after the clock was changed: what they confirm is by its new time. */
 async function untilPolled({ freshness }: { freshness: FaultNode['storage']['freshness'] }): Promise<void> {
   await freshness.confirm();
-  await until('the node is fresh', () => freshness.isFresh());
+  await until('the node is fresh', () => freshness.mayUseCache());
 }
 
 describe('a node that hears nothing from the database', () => {
@@ -43,7 +43,7 @@ describe('a node that hears nothing from the database', () => {
     const { lab, node, key, freshness } = setup;
     lab.proxy.hang();
     let fromMemory = 0;
-    while (freshness.isFresh()) {
+    while (freshness.mayUseCache()) {
       const ageMs = freshness.ageMs;
       const answer = await node.verify(key);
       if (ageMs < STALE_MAX_MS - 50) expect(answer).toMatchObject({ valid: true });
@@ -67,18 +67,18 @@ describe('a node that hears nothing from the database', () => {
     await using setup = await start();
     const { lab, node, key, freshness } = setup;
     lab.proxy.hang();
-    await until('the node is stale', () => !freshness.isFresh());
+    await until('the node is stale', () => !freshness.mayUseCache());
     const waiting = node.verify(key);
     lab.proxy.heal();
     expect(await waiting).toMatchObject({ valid: true });
-    expect(freshness.isFresh()).toBe(true);
+    expect(freshness.mayUseCache()).toBe(true);
   });
 
   test.concurrent('what was revoked meanwhile is refused from the first answer on', async () => {
     await using setup = await start();
     const { lab, node, key, keyId, freshness } = setup;
     lab.proxy.hang();
-    await until('the node is stale', () => !freshness.isFresh());
+    await until('the node is stale', () => !freshness.mayUseCache());
     await lab.query('BEGIN');
     await lab.query('UPDATE keys SET enabled = 0, revision = revision + 1 WHERE id = $1', [keyId]);
     await lab.query('UPDATE change_counter SET number = number + 1');
@@ -108,9 +108,9 @@ describe('a wall clock that moves', () => {
     const { lab, clock, node, key, freshness } = setup;
     await untilPolled(setup);
     clock.aheadMs = 10_000;
-    expect(freshness.isFresh()).toBe(false);
+    expect(freshness.mayUseCache()).toBe(false);
     expect(await node.verify(key)).toMatchObject({ valid: true });
-    expect(freshness.isFresh()).toBe(true);
+    expect(freshness.mayUseCache()).toBe(true);
     lab.proxy.hang();
     clock.aheadMs = 20_000;
     expect(await node.verify(key)).toMatchObject(UNAVAILABLE);
@@ -121,9 +121,9 @@ describe('a wall clock that moves', () => {
     const { lab, clock, freshness } = setup;
     await untilPolled(setup);
     clock.aheadMs = -3_600_000;
-    expect(freshness.isFresh()).toBe(true);
+    expect(freshness.mayUseCache()).toBe(true);
     lab.proxy.hang();
-    await until('the node is stale', () => !freshness.isFresh());
+    await until('the node is stale', () => !freshness.mayUseCache());
     expect(freshness.ageMs).toBeLessThan(2 * STALE_MAX_MS);
   });
 
@@ -136,6 +136,6 @@ describe('a wall clock that moves', () => {
     await untilPolled(setup);
     // Ten seconds of sleep: the monotonic clock has stood still.
     clock.aheadMs = 10_000;
-    expect(freshness.isFresh()).toBe(false);
+    expect(freshness.mayUseCache()).toBe(false);
   });
 });

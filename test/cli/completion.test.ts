@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
+import { ALL_COMMANDS } from '../../src/cli/cli.ts';
 import { keystile } from '../process/cli/cliRun.ts';
 import { PROGRAM } from '../process/process.ts';
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { ALL_COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/allCommands.ts';
-import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { ALL_COMMANDS, COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/cli.ts';
 import { toBody } from '../../src/cli/endpoint/body.ts';
 import endpoints from '../../src/cli/endpoint/endpoints.json';
 import { parseFlags } from '../../src/cli/flags.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import type { Io } from '../../src/cli/io.ts';
 import { type Line, readLines } from '../../src/cli/import/lines.ts';
 import columns from '../../src/cli/import/columns.json';
-import { Progress } from '../../src/cli/import/progress.ts';
+import { Progress } from '../../src/cli/import/state.ts';
 import { importColumns } from '../../tools/scripts/importColumns.ts';
 import { plainLines } from '../../tools/scripts/plainLines.ts';
 import labels from '../../web/ui/plainLines.json';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import type { Ask } from '../../src/cli/ask.ts';
 import { CliError, type FailureDetails } from '../../src/cli/cliError.ts';
-import { KeySender } from '../../src/cli/import/send.ts';
+import { KeySender } from '../../src/cli/import/run.ts';
 
 const refusal = (details: FailureDetails, message = 'refused'): CliError => new CliError(1, [message], details);
 

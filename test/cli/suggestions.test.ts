@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
+import { ALL_COMMANDS } from '../../src/cli/cli.ts';
 import { inFull, unknownCommand } from '../../src/cli/suggest.ts';
-import { isOneEditAway } from '../../src/core/nearest.ts';
+import { isOneEditAway } from '../../src/basics/nearestName.ts';
 import { makeSecret } from '../../src/core/secret.ts';
 
 const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));

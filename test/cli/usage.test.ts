@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 
-import { runCli } from '../../src/cli/cli.ts';
-import { ALL_COMMANDS, ENDPOINT_COMMANDS } from '../../src/cli/allCommands.ts';
+import { ALL_COMMANDS, ENDPOINT_COMMANDS, runCli } from '../../src/cli/cli.ts';
 import { flagsOf } from '../../src/cli/help.ts';
 import { isSettingFlag } from '../../src/cli/settings.ts';
-import { visible } from '../../src/cli/output/show.ts';
+import { visible } from '../../src/cli/output/print.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
-import { EXIT } from '../../src/serve/exitCodes.ts';
+import { EXIT } from '../../src/serve/exit.ts';
 import { VERSION } from '../../src/version.ts';
 
 async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {

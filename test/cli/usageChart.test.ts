@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { addUsed, dayChart, topChart, type UsageRow, type UsedBy } from '../../src/cli/output/usageChart.ts';
+import { addUsed, dayChart, topChart, type UsageRow, type UsedBy } from '../../src/cli/commands/usage.ts';
 
 const NOW = Date.parse('2026-03-15T12:00:00Z');
 

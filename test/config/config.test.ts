@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { readConfig } from '../../src/config/read.ts';
 import { isLoopback } from '../../src/core/address.ts';
-import { showConfig } from '../../src/config/show.ts';
+import { showConfig } from '../../src/config/describe.ts';
 import { flagName, type Setting, VARIABLES } from '../../src/config/variables.ts';
 
 const files: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { exposures } from '../../src/config/exposure.ts';
+import { exposures } from '../../src/config/describe.ts';
 import { readConfig } from '../../src/config/read.ts';
 
 /** What a start with these settings warns of: `tls`, `verify`. */

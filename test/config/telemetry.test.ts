@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { readConfig } from '../../src/config/read.ts';
-import { describeConfig, showConfig } from '../../src/config/show.ts';
+import { describeConfig, showConfig } from '../../src/config/describe.ts';
 
 const read = (environment: Record<string, string>) => readConfig({ environment, flags: {}, readFile: () => '' });
 

@@ -4,13 +4,13 @@ import {
   type AccountState,
   isOfAnotherMark,
   isPlanStale,
-  type RefillPlan,
+  type RefillSchedule,
   rolled,
   taken,
 } from '../../src/core/account.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
 import { emptyWindow, refilled as booked } from './ledgerView.ts';
-import { fits, windowEnd } from '../../src/core/window.ts';
+import { fits, windowEnd } from '../../src/core/calendar.ts';
 
 /** Refilled for an epoch. */
 const balance = (value: number, epoch = 10, dueAtMs = 1100): AccountState => ({
@@ -24,7 +24,7 @@ const balance = (value: number, epoch = 10, dueAtMs = 1100): AccountState => ({
 });
 
 /** Without the statement, which accountBook.test.ts is about. */
-function refilled(state: AccountState, due: RefillPlan | null): AccountState {
+function refilled(state: AccountState, due: RefillSchedule | null): AccountState {
   const after = booked(state, due);
   return { ...after, base: after.value, segmentMs: 0 };
 }
@@ -40,7 +40,7 @@ function plan(
   epoch: number,
   { mode = 'restore', amount = 50, max = null }: Partial<Refill> = {},
   from = 10,
-): RefillPlan {
+): RefillSchedule {
   const startMs = epoch * 100;
   const steps = [{ mode, amount, max, times: Math.max(0, epoch - from) }];
   return { startMs, nextMs: startMs + 100, fromMs: from * 100, steps };

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { RefillPlan } from '../../src/core/account.ts';
+import type { RefillSchedule } from '../../src/core/account.ts';
 import { AccountBook } from '../../src/core/accountBook.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
-import { nextDue } from '../../src/core/due.ts';
-import { planRefill } from '../../src/core/refillPlan.ts';
-import { sumOf } from '../../src/core/pockets.ts';
+import { nextDue } from '../../src/engine/dueSweep.ts';
+import { planRefill } from '../../src/core/plan.ts';
+import { sumOf } from '../../src/core/expiringCredits.ts';
 import { decideEnd, decideReserve, type Ending, type Reservation } from '../../src/core/reservation.ts';
 import { DAY_MS, dayStartOf, joinedLine, type StatementLine } from '../../src/core/statement.ts';
 import { decideSpend, type Spend } from '../../src/core/spend.ts';
@@ -56,7 +56,7 @@ class Account {
     this.#book(AccountBook.open(START_MS, dayStartOf(START_MS), 0).set(balance));
   }
 
-  #planAt(atMs: number): RefillPlan {
+  #planAt(atMs: number): RefillSchedule {
     return planRefill(RULE, this.view.account(ACCOUNT)?.mark ?? 0, atMs);
   }
 

@@ -1,4 +1,4 @@
-import type { Pockets } from '../../src/core/pockets.ts';
+import type { Pockets } from '../../src/core/expiringCredits.ts';
 import type { Reservation, ReservationView } from '../../src/core/reservation.ts';
 import type { StatementLine } from '../../src/core/statement.ts';
 import { View } from './ledgerView.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { base58Length } from '../../src/core/base58.ts';
+import { base58Length } from '../../src/basics/base58.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../src/core/ids.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

@@ -1,7 +1,7 @@
-import type { AccountState, RefillPlan } from '../../src/core/account.ts';
+import type { AccountState, RefillSchedule } from '../../src/core/account.ts';
 import { AccountBook } from '../../src/core/accountBook.ts';
 import type { Fence } from '../../src/core/fence.ts';
-import type { Pockets } from '../../src/core/pockets.ts';
+import type { Pockets } from '../../src/core/expiringCredits.ts';
 import type { StatementLine } from '../../src/core/statement.ts';
 import type { LedgerView, SpendOutcome, RememberedAnswer } from '../../src/core/spend.ts';
 
@@ -64,7 +64,7 @@ export function emptyWindow(): AccountState {
 }
 
 /** The account at the beginning of a plan's epoch. */
-export function refilled(state: AccountState, plan: RefillPlan | null): AccountState {
+export function refilled(state: AccountState, plan: RefillSchedule | null): AccountState {
   return new AccountBook(state, null).upTo(plan, plan?.startMs ?? 0).booked(state.revision).state;
 }
 

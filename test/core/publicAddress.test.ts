@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import { parseAddress } from '../../src/core/address.ts';
-import { isPublicAddress } from '../../src/core/publicAddress.ts';
-import { GIVE_UP_AFTER_MS, retryPauseMs } from '../../src/core/webhookRetry.ts';
+import { isPublicAddress } from '../../src/outgoing/target.ts';
+import { GIVE_UP_AFTER_MS, retryPauseMs } from '../../src/engine/admin/webhookDelivery.ts';
 
 const isPublic = (text: string): boolean => {
   const address = parseAddress(text);

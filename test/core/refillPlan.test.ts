@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { RefillRule, RefillVersion } from '../../src/core/records.ts';
-import { planRefill, planUntil, runningEpoch, stepAt, versionAt } from '../../src/core/refillPlan.ts';
+import { planRefill, planUntil, runningEpoch, stepAt, versionAt } from '../../src/core/plan.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
 import { daily } from './calendar/temporalCalendar.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { base58, base58Number } from '../../src/core/base58.ts';
+import { base58, base58Number } from '../../src/basics/base58.ts';
 import { crc32, hasChecksum, isSecretShaped, makeSecret, PREFIX_PATTERN, shownStart } from '../../src/core/secret.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

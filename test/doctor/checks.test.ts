@@ -2,10 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { standbyFact } from '../../src/cli/doctor/sharedFacts.ts';
+import { standbyFact } from '../../src/cli/doctor/examineAll.ts';
 import { defineCheck } from '../../src/doctor/check.ts';
-import { CHECKS } from '../../src/doctor/checkTable.ts';
-import { examine, toStatus } from '../../src/doctor/examine.ts';
+import { CHECKS, examine, toStatus } from '../../src/doctor/examine.ts';
 import { type Facts, noneKnown, NotKnown } from '../../src/doctor/facts.ts';
 import { OUTSIDE } from '../../src/doctor/statusReader.ts';
 import { BROKEN, VARIANTS } from './brokenFacts.ts';

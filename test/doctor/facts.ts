@@ -1,6 +1,6 @@
 import { readConfig } from '../../src/config/read.ts';
 import type { Facts } from '../../src/doctor/facts.ts';
-import type { NodeStatus } from '../../src/engine/admin/status/serviceStatus.ts';
+import type { NodeStatus } from '../../src/engine/admin/status.ts';
 
 export function configOf(environment: Record<string, string> = {}): Facts['config'] {
   const { config, problems } = readConfig({ environment, flags: {}, readFile: () => '' });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { PIECE_MS, TURN_MS, Turns } from '../../src/engine/turns.ts';
+import { PIECE_MS, TURN_MS, Turns } from '../../src/engine/fairTurns.ts';
 
 /** Clients that have so many requests, each of which takes so long; and the passes of an event loop. */
 class Loop {

@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 const rowOf = (name: string): Locator => page.getByRole('row').filter({ hasText: name });
-const shownSecret = (): Locator => page.getByRole('status').filter({ hasText: 'shown this once' }).locator('code');
+const shownSecret = (): Locator => page.getByRole('status').filter({ hasText: 'shown only once' }).locator('code');
 
 async function knownAs(name: string): Promise<{ start: string; permissions: string[]; expires?: number }> {
   const { rootKeys } = (await server.ok('/v1/rootKeys.listRootKeys', {})) as {

@@ -92,9 +92,9 @@ test('a customer, a role, an override and a webhook are created, and show up', a
   await page.getByRole('button', { name: 'Create a webhook' }).click();
   await page.getByLabel('Address').fill('http://127.0.0.1:9/hooks');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByText('The signing secret, shown this once').waitFor();
+  await page.getByText('Copy the signing secret now').waitFor();
   await page.getByText('Deliveries').click();
-  await page.getByText('Nothing was sent yet.').waitFor();
+  await page.getByText('Nothing has been sent yet.').waitFor();
   await at.expectAccessible();
 });
 
@@ -165,7 +165,7 @@ test('only what the root key may do is offered', async () => {
   await page.getByLabel('Root key').fill(key as string);
   await page.getByRole('button', { name: 'Sign in' }).click();
   // The page that was open before.
-  await at.heading('You may not see this page').waitFor();
+  await at.heading('You do not have access to this page').waitFor();
   await at.expectAccessible();
   await at.open('Overview');
   await at.heading('Overview').waitFor();

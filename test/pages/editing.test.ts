@@ -27,10 +27,10 @@ afterEach(() => {
 /** Saves a form whose record somebody else has changed meanwhile. */
 async function savesAgain(theirs: string, name = 'Save'): Promise<void> {
   await at.send(name);
-  const notice = page.getByRole('alert').filter({ hasText: 'Changed by someone else meanwhile' });
+  const notice = page.getByRole('alert').filter({ hasText: 'Someone else has changed this' });
   await notice.getByText(theirs, { exact: true }).waitFor();
   await at.expectAccessible();
-  await at.isSent(`${name} all the same`);
+  await at.isSent(`${name} anyway`);
 }
 
 test('a plan is made with all its fields, changed, and deleted only when nobody holds it', async () => {
@@ -44,11 +44,11 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   await page.getByLabel('Refill to').fill('500');
   await page.getByLabel('Day of the month').fill('15');
   await page.getByRole('button', { name: 'Add a limit' }).click();
-  await page.getByLabel('Most keys').fill('3');
+  await page.getByLabel('Maximum keys').fill('3');
   await page.getByLabel('Roles').fill(HOSTILE);
   await page.getByLabel('Permissions').fill('documents.read');
   await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
-  expect(await page.getByText('Verifications do not answer with it.').count()).toBe(1);
+  expect(await page.getByText('Not included in the answers of verifications.').count()).toBe(1);
   await at.expectAccessible();
   await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
@@ -65,7 +65,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
     meta: LONG_META,
   });
   await at.openDialog('Edit');
-  await page.getByLabel('Most keys').fill('4');
+  await page.getByLabel('Maximum keys').fill('4');
   await server.ok('/v1/plans.updatePlan', { planId, name: 'theirs' });
   await savesAgain('theirs');
   await at.heading('theirs').waitFor();
@@ -90,13 +90,13 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await page.getByLabel('Name').fill(HOSTILE);
   await page.getByLabel('Credits').fill('100');
   await page.getByLabel('Meta').fill('{"tier": "gold"}');
-  expect(await page.getByText('Verifications answer with it.').count()).toBe(1);
+  expect(await page.getByText('Included in the answers of verifications.', { exact: true }).count()).toBe(1);
   await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
   const read = () => server.ok('/v1/identities.getIdentity', { externalId: 'acme' });
   await at.openDialog('Edit');
   await page.getByLabel('Name', { exact: true }).fill('شركة');
-  await page.getByLabel('Most keys').fill('9');
+  await page.getByLabel('Maximum keys').fill('9');
   await page.getByLabel('When').selectOption('daily');
   await page.getByLabel('How').selectOption('add');
   await page.getByLabel('Adds credits').fill('10');

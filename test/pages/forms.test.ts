@@ -201,7 +201,7 @@ test('a root key that may read some usage is asked for a customer, and offered n
   await some.page.goto('/dashboard/usage');
   await some.page.getByLabel('Root key').fill(key as string);
   await some.page.getByRole('button', { name: 'Sign in' }).click();
-  await some.page.getByText('Name a customer.').waitFor();
+  await some.page.getByText('Enter a customer.').waitFor();
   await at.expectAccessible(some.page);
   expect(await some.page.getByRole('button', { name: 'Export as CSV' }).count()).toBe(0);
   await some.page.getByLabel('Customer').fill('acme');

@@ -142,14 +142,14 @@ test('what somebody else changes meanwhile is shown, and only overwritten when a
   await page.getByLabel('Name', { exact: true }).first().fill('mine');
   await server.ok('/v1/keys.updateKey', { keyId: made.keyId, name: 'theirs', environment: HOSTILE });
   await page.getByRole('button', { name: 'Save' }).click();
-  const notice = page.getByRole('alert').filter({ hasText: 'Changed by someone else meanwhile' });
+  const notice = page.getByRole('alert').filter({ hasText: 'Someone else has changed this' });
   await notice.getByText('theirs', { exact: true }).waitFor();
   await notice.getByText(HOSTILE).waitFor();
   expect(await readKey()).toMatchObject({ name: 'theirs', environment: HOSTILE });
   expect(await page.getByLabel('Name', { exact: true }).first().inputValue()).toBe('mine');
   expect(await page.getByLabel('Environment').inputValue()).toBe(HOSTILE);
   await at.expectAccessible();
-  await page.getByRole('button', { name: 'Save all the same' }).click();
+  await page.getByRole('button', { name: 'Save anyway' }).click();
   await at.heading('mine').waitFor();
   expect(await readKey()).toMatchObject({ name: 'mine', environment: HOSTILE });
 });
@@ -221,7 +221,7 @@ test('deleting asks for the name, and can be undone at once', async () => {
   await page.getByRole('alert').getByText(`Type ${start} to confirm.`).waitFor();
   await page.getByLabel(`Type ${start} to confirm`).fill(start);
   await page.getByRole('dialog').getByRole('button', { name: 'Delete the key' }).click();
-  await at.heading('There is no such key').waitFor();
+  await at.heading('Key not found').waitFor();
   expect(await server.verify(key)).toMatchObject({ code: 'NOT_FOUND' });
   at.forgive(404);
   await at.expectAccessible();

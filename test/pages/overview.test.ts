@@ -50,7 +50,7 @@ test('the first steps tick themselves off, and the last one is ticked by the per
   expect(await steps.count()).toBe(0);
   await page.getByText('The keys that were verified have no customer.').waitFor();
   await table('Top keys').getByRole('link').first().waitFor();
-  expect(await page.getByText('Nothing was verified').count()).toBe(0);
+  expect(await page.getByText('There were no verifications').count()).toBe(0);
 });
 
 test('the page shows nodes, speed, success rate, and what is used most, as it happens', async () => {
@@ -179,7 +179,7 @@ test('who may not read the status sees whether the service is ready, and no sett
   const { key } = await server.ok('/v1/rootKeys.createRootKey', { name: 'reader', permissions: ['api.*.read_api'] });
   await page.getByRole('button', { name: 'Sign out' }).click();
   await at.signIn(key as string);
-  await at.heading('You may not see this page').waitFor();
+  await at.heading('You do not have access to this page').waitFor();
   await at.open('Overview');
   await page.getByText('Ready', { exact: true }).waitFor();
   expect(await page.getByRole('link', { name: 'Settings' }).count()).toBe(0);

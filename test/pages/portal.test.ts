@@ -53,7 +53,7 @@ test('a customer creates a key, uses it, sees the usage, rotates and deletes it'
   await page.getByRole('button', { name: 'Create a key' }).click();
   await page.getByLabel('Name').fill(HOSTILE);
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByText('It is shown only now').waitFor();
+  await page.getByText('it is shown only once').waitFor();
   const key = await page.getByRole('status').locator('code').innerText();
   expect(await at.server.verify(key)).toMatchObject({ valid: true, remaining: 99 });
   await at.expectAccessible(page);
@@ -63,9 +63,9 @@ test('a customer creates a key, uses it, sees the usage, rotates and deletes it'
   await page.getByRole('definition').filter({ hasText: /^99$/ }).waitFor();
   await page.getByRole('listitem').filter({ hasText: 'Valid 1' }).waitFor();
   await page.getByRole('button', { name: 'Rotate' }).click();
-  await page.getByLabel('The present secret').selectOption('0');
+  await page.getByLabel('The current secret').selectOption('0');
   await page.getByRole('button', { name: 'Give it a new secret' }).click();
-  await page.getByText('It is shown only now').waitFor();
+  await page.getByText('it is shown only once').waitFor();
   expect(await at.server.verify(key)).toMatchObject({ code: 'NOT_FOUND' });
   const newKey = await page.getByRole('status').locator('code').innerText();
   const start = shownStart(null, newKey);

@@ -72,11 +72,11 @@ test('a webhook is created, gets a test event, gets it again, is changed and del
   await at.isSent('Create');
   await page.getByText('Gets all events.').waitFor();
   await page.locator('summary').filter({ hasText: 'Deliveries' }).click();
-  await page.getByText('Nothing was sent yet.').waitFor();
+  await page.getByText('Nothing has been sent yet.').waitFor();
   const held = Promise.withResolvers<void>();
   mayAnswer = held.promise;
   await page.getByRole('button', { name: 'Send a test event' }).click();
-  await page.getByRole('status').filter({ hasText: 'Queued. Its delivery shows what became of it.' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'Queued. Its delivery shows the result.' }).waitFor();
   const row = page.getByRole('row').filter({ hasText: 'webhook.test' });
   await row.getByText('waiting').waitFor();
   await hasArrived(1);

@@ -13,6 +13,7 @@ const SHARED = 'src/storage/postgres/schema/schema.ts';
 export class NextProgram implements Disposable {
   readonly #folder = new TempFolder();
   readonly #checkout = copyCheckout(this.#folder);
+  readonly #edits = new Map<string, Map<string, (source: string) => string>>();
 
   get program(): string[] {
     return programOf(this.#checkout);
@@ -41,10 +42,11 @@ export class NextProgram implements Disposable {
 
   /** The process is killed when it comes to this line of a file; null: it is not. */
   killAt(path: string, line: string | null): void {
-    const source = readFileSync(join(PROJECT, path), 'utf8');
-    if (line !== null && source.split(line).length !== 2) throw new Error(`${path} must have this line once: ${line}`);
-    const killed = line === null ? source : source.replace(line, `process.kill(process.pid, 'SIGKILL'); ${line}`);
-    writeFileSync(join(this.#checkout, path), killed);
+    this.#edit(path, 'kill', (source) => {
+      if (line === null) return source;
+      if (source.split(line).length !== 2) throw new Error(`${path} must have this line once: ${line}`);
+      return source.replace(line, `process.kill(process.pid, 'SIGKILL'); ${line}`);
+    });
   }
 
   /** More migrations of PostgreSQL, in place of earlier ones that were added. */
@@ -58,11 +60,23 @@ export class NextProgram implements Disposable {
 
   /** Puts an entry at the end of a list in a source file of this program. */
   #append(path: string, list: string, entry: string): void {
+    this.#edit(path, 'append', (source) => {
+      const start = source.indexOf(list);
+      const end = source.indexOf('];', start);
+      if (start < 0 || end < 0) throw new Error(`${path} has no list of migrations`);
+      const entries = source.slice(0, end).trimEnd().replace(/,$/, '');
+      return `${entries}, ${entry}${source.slice(end)}`;
+    });
+  }
+
+  /** Makes a file anew from that of this program, with the last edit of each kind. */
+  #edit(path: string, kind: 'append' | 'kill', edit: (source: string) => string): void {
+    const edits = this.#edits.get(path) ?? new Map<string, (source: string) => string>();
+    this.#edits.set(path, edits.set(kind, edit));
     const source = readFileSync(join(PROJECT, path), 'utf8');
-    const start = source.indexOf(list);
-    const end = source.indexOf('];', start);
-    if (start < 0 || end < 0) throw new Error(`${path} has no list of migrations`);
-    const entries = source.slice(0, end).trimEnd().replace(/,$/, '');
-    writeFileSync(join(this.#checkout, path), `${entries}, ${entry}${source.slice(end)}`);
+    writeFileSync(
+      join(this.#checkout, path),
+      [...edits.values()].reduce((text, each) => each(text), source),
+    );
   }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test';
 
-import { readNote } from '../../src/storage/sqlite/file/folderNote.ts';
+import { readNote } from '../../src/storage/sqlite/file/installation.ts';
 import { Connection } from './connection.ts';
 import { runToEnd, SERVE, TempFolder } from './process.ts';
 import { ROOT_KEY, Server } from './server.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { STYLE_PATH, VIEWER_PATH } from '../../src/http/docs/assets.ts';
+import { STYLE_PATH, VIEWER_PATH } from '../../src/http/docs/site.ts';
 import { makeBinary } from '../../tools/binary/makeBinary.ts';
 import { PROJECT, programOf, SERVE, TempFolder } from './process.ts';
 import { Server } from './server.ts';

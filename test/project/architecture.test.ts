@@ -12,11 +12,13 @@ const ADAPTER = ['storage/port', 'storage/sql'];
  * the table (the composition root, the command line, serving) joins the parts and may import all of them.
  */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
-  core: ['core'],
-  model: ['core', 'model', 'typebox'],
-  'storage/port': ['core', 'model', 'storage/port'],
-  'storage/sql': ['core', 'model', 'storage/port', 'storage/sql'],
+  basics: [],
+  core: ['basics', 'core'],
+  model: ['basics', 'core', 'model', 'typebox'],
+  'storage/port': ['basics', 'core', 'model', 'storage/port'],
+  'storage/sql': ['basics', 'core', 'model', 'storage/port', 'storage/sql'],
   'storage/sqlite': [
+    'basics',
     'core',
     'model',
     ...ADAPTER,
@@ -27,27 +29,46 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'node:path',
     'programFiles.ts',
   ],
-  'storage/postgres': ['core', 'model', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs', 'node:net'],
-  engine: ['core', 'model', 'storage/port', 'engine'],
+  'storage/postgres': ['basics', 'core', 'model', ...ADAPTER, 'storage/postgres', 'pg', 'node:fs', 'node:net'],
+  engine: ['basics', 'core', 'model', 'storage/port', 'engine'],
   http: [
+    'basics',
     'core',
     'model',
     'engine',
     'http',
     'type:config',
     'type:log.ts',
-    'type:system.ts',
+    'type:bunPlatform.ts',
     'version.ts',
     'programFiles.ts',
     'typebox',
   ],
-  config: ['core', 'config'],
-  doctor: ['core', 'model', 'config', 'doctor', 'http/answer/histogram.ts', 'type:engine', 'type:http', 'node:fs'],
+  config: ['basics', 'core', 'config'],
+  doctor: [
+    'basics',
+    'core',
+    'model',
+    'config',
+    'doctor',
+    'http/answer/histogram.ts',
+    'type:engine',
+    'type:http',
+    'node:fs',
+  ],
   telemetry: ['telemetry', 'type:http/answer', 'type:log.ts', '@opentelemetry'],
   'log.ts': [],
   // Ciphers; randomness comes from the one file.
-  'system.ts': ['type:config', 'type:engine/system.ts', 'type:engine/admin/webhooks', 'node:crypto'],
-  outgoing: ['core', 'type:engine/admin/webhooks', 'outgoing', 'node:net', 'node:tls', 'node:dns/promises'],
+  'bunPlatform.ts': ['type:config', 'type:engine/platform.ts', 'type:engine/admin/webhookPorts.ts', 'node:crypto'],
+  outgoing: [
+    'basics',
+    'core',
+    'type:engine/admin/webhookPorts.ts',
+    'outgoing',
+    'node:net',
+    'node:tls',
+    'node:dns/promises',
+  ],
   'programFiles.ts': [],
   'version.ts': ['../package.json'],
 };
@@ -59,13 +80,11 @@ function covers(part: string, path: string): boolean {
 /** Folders that are sealed: from outside only these files of them may be imported. */
 const ENTRY_POINTS: Readonly<Record<string, readonly string[]>> = {
   'engine/cache': [
-    'engine/cache/accountOf.ts',
     'engine/cache/appliedLimit.ts',
     'engine/cache/identityEntry.ts',
     'engine/cache/keyCache.ts',
     'engine/cache/keyCounts.ts',
     'engine/cache/keyEntry.ts',
-    'engine/cache/openCount.ts',
     'engine/cache/planEntry.ts',
   ],
 };
@@ -107,7 +126,7 @@ describe('architecture', () => {
   test('the sources are read: every part of the table exists, and imports are found', () => {
     for (const part of Object.keys(MAY_IMPORT)) expect(FILES.some((path) => covers(part, path))).toBe(true);
     expect(IMPORTS).toContainEqual({ from: 'compose.ts', to: 'storage/sqlite/storage.ts', isTypeOnly: false });
-    expect(IMPORTS).toContainEqual({ from: 'http/service.ts', to: 'system.ts', isTypeOnly: true });
+    expect(IMPORTS).toContainEqual({ from: 'http/service.ts', to: 'bunPlatform.ts', isTypeOnly: true });
     const unresolved = IMPORTS.filter(({ to }) => to.endsWith('.ts') && !FILES.includes(to));
     expect(unresolved).toEqual([]);
   });
@@ -117,8 +136,8 @@ describe('architecture', () => {
       { from: 'core/spend.ts', to: 'storage/port/storage.ts', isTypeOnly: true },
       { from: 'storage/port/storage.ts', to: 'engine/engine.ts', isTypeOnly: true },
       { from: 'engine/verify/verifier.ts', to: 'storage/sqlite/ledger/ledger.ts', isTypeOnly: true },
-      { from: 'http/app.ts', to: 'system.ts', isTypeOnly: false },
-      { from: 'http/app.ts', to: 'storage/port/storage.ts', isTypeOnly: true },
+      { from: 'http/router.ts', to: 'bunPlatform.ts', isTypeOnly: false },
+      { from: 'http/router.ts', to: 'storage/port/storage.ts', isTypeOnly: true },
       { from: 'core/ids.ts', to: 'node:crypto', isTypeOnly: false },
     ];
     expect(forbidden.filter(isAllowed)).toEqual([]);
@@ -142,9 +161,9 @@ describe('architecture', () => {
     expect(inCycles(folderImports(TARGETS))).toEqual([]);
     const around = new Map([
       ['engine/verify/verdict.ts', ['engine/cache/keyEntry.ts']],
-      ['engine/cache/packed/row.ts', ['engine/verify/request.ts']],
+      ['engine/cache/packed/row.ts', ['engine/verify/verdict.ts']],
       ['engine/engine.ts', ['engine/cache/keyEntry.ts']],
-      ['engine/cache/keyEntry.ts', ['engine/system.ts']],
+      ['engine/cache/keyEntry.ts', ['engine/platform.ts']],
     ]);
     expect(inCycles(folderImports(around))).toEqual(['engine/cache', 'engine/verify']);
   });
@@ -153,14 +172,14 @@ describe('architecture', () => {
     expect(IMPORTS.filter(breaksSeal)).toEqual([]);
     const around = {
       from: 'engine/analytics/openCounts.ts',
-      to: 'engine/cache/packed/packedKeys.ts',
+      to: 'engine/cache/keyRows.ts',
       isTypeOnly: true,
     };
     expect([around, { ...around, from: 'engine/cache/keyCache.ts' }].map(breaksSeal)).toEqual([true, false]);
     for (const entry of Object.values(ENTRY_POINTS).flat()) expect(FILES).toContain(entry);
     // An entry shows these two inside the cache alone.
     const sealed = /\b(accountsFrom|rowNumber)\b/;
-    expect(uses(sealed, (path) => path === 'engine/cache/cachedEntry.ts').length).toBeGreaterThan(1);
+    expect(uses(sealed, (path) => path === 'engine/cache/keyEntry.ts').length).toBeGreaterThan(1);
     expect(uses(sealed, (path) => covers('engine', path) && !covers('engine/cache', path))).toEqual([]);
   });
 
@@ -173,10 +192,10 @@ describe('architecture', () => {
     );
   });
 
-  test('http asks for a verdict in one place, and authenticates the asker in one place', () => {
+  test('http asks for a verdict in one place, and authenticates the caller in one place', () => {
     const inHttp = (path: string) => covers('http', path);
     expect(filesOf(uses(/\bverifier\.verify\(/, inHttp))).toEqual(['http/verify/verify.ts']);
-    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/asker.ts']);
+    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/caller.ts']);
   });
 
   test('no private field of the PostgreSQL driver is used', () => {
@@ -200,7 +219,7 @@ describe('architecture', () => {
   test('one file reads the real clock and randomness; others only measure how long a commit takes', () => {
     const reads =
       /\bDate\.now\b|\bnew Date\(\)|\bperformance\.|\bMath\.random\b|\bcrypto\b|\brandom(Bytes|UUID)\(|\bTemporal\.Now\b|\bBun\.nanoseconds\b|\bhrtime\b/;
-    const real = uses(reads, (path) => path !== 'system.ts' && !isPure(path));
+    const real = uses(reads, (path) => path !== 'bunPlatform.ts' && !isPure(path));
     // The module that reads certificates is also that of randomness.
     const readsCertificates = (use: string): boolean =>
       /^\S+: (?:import(?: type)?|const) \{[^}]*\bX509Certificate\b/.test(use);
@@ -211,39 +230,36 @@ describe('architecture', () => {
     expect(filesOf(named)).toEqual([
       'storage/sqlite/ledger/ledger.ts',
       'storage/sqlite/thread/thread.ts',
-      'storage/sqlite/writer/directLog.ts',
+      'storage/sqlite/writer/commit.ts',
     ]);
   });
 
   test('timers run where they are known to', () => {
     expect(filesOf(uses(/\bset(Timeout|Interval|Immediate)\(|\bBun\.sleep(Sync)?\(/, () => true))).toEqual([
-      'cli/backup/stepProgress.ts',
+      'bunPlatform.ts',
+      'cli/backup.ts',
       'cli/commands/top.ts',
-      'cli/import/send.ts',
+      'cli/import/run.ts',
       'cli/openDatabase.ts',
-      'http/front/frontContext.ts',
+      'http/router.ts',
       'serve/background.ts',
-      'serve/demo/demo.ts',
+      'serve/demo.ts',
       'serve/gauges.ts',
       'serve/listen.ts',
       'serve/openTelemetry.ts',
       'serve/serve.ts',
       'storage/postgres/connection/connector.ts',
       'storage/postgres/connection/pool.ts',
-      'storage/postgres/connection/retryPause.ts',
       'storage/postgres/freshness/freshness.ts',
       'storage/postgres/ledger/committer.ts',
       'storage/postgres/ledger/ledger.ts',
       'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
-      'storage/sqlite/ledger/batchQueue.ts',
-      'storage/sqlite/ledger/commitNumber.ts',
-      'storage/sqlite/ledger/commitPath.ts',
-      'storage/sqlite/recovery/applyLog.ts',
-      'storage/sqlite/writer/directLog.ts',
+      'storage/sqlite/applyLog.ts',
+      'storage/sqlite/ledger/commitQueue.ts',
+      'storage/sqlite/writer/commit.ts',
       'storage/sqlite/writer/writer.ts',
-      'system.ts',
     ]);
   });
 
@@ -251,8 +267,8 @@ describe('architecture', () => {
     expect(filesOf(uses(/\bBun\.(serve|listen)\b(?!er)/, () => true))).toEqual([
       'cli/commands/webhook.listen.ts',
       'http/front/front.ts',
-      'serve/controlSocket.ts',
       'serve/listen.ts',
+      'serve/openStorage.ts',
       'serve/tryPort.ts',
     ]);
     expect(

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
-import { ALL_COMMANDS } from '../../src/cli/allCommands.ts';
+import { ALL_COMMANDS } from '../../src/cli/cli.ts';
 import { RIGHTS } from '../../src/core/rights.ts';
 
 const read = (path: string): string => readFileSync(path, 'utf8');

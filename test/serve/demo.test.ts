@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { fillDemo } from '../../src/serve/demo/demo.ts';
+import { fillDemo } from '../../src/serve/demo.ts';
 import { TestService } from '../support/service.ts';
 
 interface Customer {

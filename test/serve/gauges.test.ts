@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { HealthGauges } from '../../src/http/answer/gaugeFamilies.ts';
+import type { HealthGauges } from '../../src/http/answer/metrics.ts';
 import { boundedHealth } from '../../src/serve/gauges.ts';
 
 const HEALTH: HealthGauges = { checks: { disk: 'ok' }, disk: null };

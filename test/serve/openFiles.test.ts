@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 
-import { AddressLimit } from '../../src/http/front/addressLimit.ts';
-import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
+import { AddressLimit, ConnectionLimit } from '../../src/http/front/frontLimits.ts';
 import {
+  fitConnections,
   limitFor,
   parseLimits,
   reportedLimit,
   reservedFiles,
-  fitConnections,
   smallestLimit,
 } from '../../src/serve/openFiles.ts';
 

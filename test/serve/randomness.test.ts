@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { checkRandomness } from '../../src/system.ts';
+import { checkRandomness } from '../../src/bunPlatform.ts';
 
 const bytes = (...values: number[]) => Uint8Array.from({ length: 32 }, (_, i) => values[i % values.length] ?? 0);
 

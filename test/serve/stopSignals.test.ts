@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { readConfig } from '../../src/config/read.ts';
-import { EXIT } from '../../src/serve/exitCodes.ts';
+import { EXIT } from '../../src/serve/exit.ts';
 import { DEFAULT_STOP_DELAY_MS, SAME_SIGNAL_WITHIN_MS, stopDelayOf, StopSignals } from '../../src/serve/stopSignals.ts';
 import { VirtualClock } from '../support/clock.ts';
 

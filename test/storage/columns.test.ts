@@ -3,12 +3,12 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { RECORD_TABLES } from '../../src/storage/postgres/schema/recordTables.ts';
-import { strangeIn, type SchemaObject, SCHEMA_COLUMNS } from '../../src/storage/sqlite/backup/compareSchema.ts';
+import { RECORD_TABLES } from '../../src/storage/postgres/schema/tables.ts';
+import { SCHEMA_COLUMNS, type SchemaObject, strangeIn } from '../../src/storage/sqlite/backup/inspectCopy.ts';
 import { ROLES } from '../../src/model/access.ts';
 import { OVERRIDES } from '../../src/model/overrides.ts';
 import { RECORDS } from '../../src/model/records.ts';
-import { addedColumns, columnsText, flag, key, optionalText, recordTable, rowReader } from '../../src/model/stored.ts';
+import { addedColumns, columnsText, flag, key, optionalText, recordTable, rowReader } from '../../src/model/columns.ts';
 import { SCHEMA } from '../../src/storage/sqlite/file/schema.ts';
 
 const FIXTURES = join(import.meta.dir, '../support/fixtures/schemas');

@@ -9,8 +9,8 @@ import {
   part,
   plainOf,
   showPlain,
-} from '../../src/model/plain.ts';
-import { key, recordTable, rowReader, toRow } from '../../src/model/stored.ts';
+} from '../../src/model/plainFields.ts';
+import { key, recordTable, rowReader, toRow } from '../../src/model/columns.ts';
 
 const FIELDS = {
   label: line('label', { words: 'A label', min: 0, max: 8, more: 'It is shown.', example: 'blue' }),

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from 'bun:test';
 
-import { findPermissions } from '../../src/storage/sql/rolesAndPermissions.ts';
+import { findPermissions } from '../../src/storage/sql/permissions.ts';
 import type { SqlReader, Statement } from '../../src/storage/sql/query/statement.ts';
 import { collidingTexts } from '../support/collidingTexts.ts';
 

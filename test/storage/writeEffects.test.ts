@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
-import { recordChangeOf } from '../../src/storage/port/writeEffects.ts';
+import { recordChangeOf, type RecordWrite } from '../../src/storage/port/writes.ts';
 import type { RecordChange } from '../../src/storage/port/freshness.ts';
-import type { RecordWrite } from '../../src/storage/port/writes.ts';
 import {
   api,
   identity,

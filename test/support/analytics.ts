@@ -2,14 +2,8 @@ import { addCredits, type VerificationCount, type CountColumns } from '../../src
 import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { BLANK_API } from '../../src/model/apis.ts';
 import { BLANK_IDENTITY } from '../../src/model/identities.ts';
-import { BLANK_KEY } from '../../src/model/keys.ts';
 import type { ApiRecord } from '../../src/model/apis.ts';
 import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
-import { Identities } from '../../src/engine/cache/identities.ts';
-import type { IdentityEntry } from '../../src/engine/cache/identityEntry.ts';
-import { Plans } from '../../src/engine/cache/plans.ts';
-import { toKeyEntry } from '../../src/engine/cache/makeEntry.ts';
-import { PackedKeys } from '../../src/engine/cache/packed/packedKeys.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../src/engine/analytics/openCounts.ts';
 import { CountWriting } from '../../src/engine/analytics/writeCounts.ts';
@@ -17,7 +11,7 @@ import type { VerifyRequest } from '../../src/engine/verify/request.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../src/storage/port/storage.ts';
 import type { Page } from '../../src/storage/port/records.ts';
 import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../src/storage/port/analytics.ts';
-import { textReader } from '../../src/system.ts';
+import { cachedDigest, CachedKeys } from './cachedKeys.ts';
 import { VirtualClock } from './clock.ts';
 
 /** What becomes of a batch: it is added; nothing happens; it is added, or not, and the answer gets lost. */
@@ -95,8 +89,9 @@ export function addTo(sums: Map<string, number[]>, count: Omit<VerificationCount
   else for (const [i, value] of added.entries()) sum[i] = addCredits(sum[i] ?? 0, value);
 }
 
-export const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
 export const keyIdOf = (number: number): string => `key_${String(number).padStart(22, '0')}`;
+export const digestOf = (number: number): string => cachedDigest(keyIdOf(number));
+const apiIdOf = (number: number): string => `api_${(number % 2) + 1}`;
 
 export interface Asked {
   readonly code?: VerdictCode;
@@ -111,8 +106,8 @@ export interface Asked {
 /** The open counts with everything around it, on a clock that the test moves. */
 export class AnalyticsSetup {
   readonly clock = new VirtualClock('2026-03-15T12:00:00Z');
-  readonly #identities = new Identities(new Plans({ findPlans: async () => [] }), textReader);
-  readonly packed = new PackedKeys(textReader, this.#identities);
+  readonly #cached = new CachedKeys();
+  readonly packed = this.#cached.keys;
   readonly openCounts: OpenCounts;
   readonly analytics = new MemoryAnalytics();
   /** Apis that exist. */
@@ -132,22 +127,15 @@ export class AnalyticsSetup {
     });
   }
 
-  /** A key that is packed; apis take turns. */
+  /** A key that fits into its row; apis take turns. */
   pack(number: number): KeyEntry {
-    const record = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, revision: 1 };
-    this.packed.add(digestOf(number), { key: record, identity: null, permissions: null, secretUntilMs: null });
-    return this.packed.get(digestOf(number)) as KeyEntry;
+    return this.#cached.add({ id: keyIdOf(number), apiId: apiIdOf(number) });
   }
 
-  /** A key that is kept as it is, with an identity when it is told one. */
+  /** A key with a side, and with an identity when it is told one. */
   keep(number: number, identityId: string | null = null): KeyEntry {
-    const key = { ...BLANK_KEY, id: keyIdOf(number), apiId: `api_${(number % 2) + 1}`, name: 'a name', revision: 1 };
-    const identity = identityId === null ? null : this.#identity(identityId);
-    return toKeyEntry({ key, identity: null, permissions: null, secretUntilMs: null }, key.apiId, identity);
-  }
-
-  #identity(id: string): IdentityEntry | null {
-    return this.#identities.at(this.#identities.keep({ ...BLANK_IDENTITY, id, externalId: id }));
+    const identity = identityId === null ? null : { ...BLANK_IDENTITY, id: identityId, externalId: identityId };
+    return this.#cached.add({ id: keyIdOf(number), apiId: apiIdOf(number), name: 'a name' }, identity);
   }
 
   verify(key: KeyEntry | null, asked: Asked = {}): void {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 
 import { compose, type Composed, type EmbeddedComposed, type Surroundings } from '../../src/compose.ts';
 import { readConfig } from '../../src/config/read.ts';
-import { makeFrontContext } from '../../src/http/front/frontContext.ts';
+import { makeFrontContext } from '../../src/http/router.ts';
 import { Log } from '../../src/log.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import type { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
-import { Digester, sha256Of, textReader } from '../../src/system.ts';
+import { Digester, sha256Of, textReader } from '../../src/bunPlatform.ts';
 import { VirtualClock } from './clock.ts';
 import { FrontClient } from './frontClient.ts';
 

@@ -1,12 +1,12 @@
 import { readConfig } from '../../src/config/read.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { HttpMetrics } from '../../src/http/answer/metrics.ts';
-import { makeFrontContext } from '../../src/http/front/frontContext.ts';
+import { makeFrontContext } from '../../src/http/router.ts';
 import { makeService } from '../../src/http/service.ts';
 import { Log } from '../../src/log.ts';
 import { ALWAYS_FRESH } from '../../src/storage/port/freshness.ts';
 import type { PostgresStorage } from '../../src/storage/postgres/storage.ts';
-import type { Digester } from '../../src/system.ts';
+import type { Digester } from '../../src/bunPlatform.ts';
 import { engineOn } from '../postgres/conformance/engineOn.ts';
 import { open } from '../postgres/conformance/postgres.ts';
 import type { VirtualClock } from './clock.ts';

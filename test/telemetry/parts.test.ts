@@ -2,11 +2,10 @@ import { type ExportResult, ExportResultCode } from '@opentelemetry/core';
 import { expect, test } from 'bun:test';
 
 import { Log } from '../../src/log.ts';
-import { gauge } from '../../src/http/answer/families.ts';
+import { gauge } from '../../src/http/answer/metrics.ts';
 import { readConfig } from '../../src/config/read.ts';
 import { openTelemetry } from '../../src/serve/openTelemetry.ts';
-import { FamilyProducer } from '../../src/telemetry/familyProducer.ts';
-import { CollectorWatch, watched } from '../../src/telemetry/watchedExport.ts';
+import { CollectorWatch, FamilyProducer, watched } from '../../src/telemetry/telemetry.ts';
 
 function logTo(lines: string[]): Log {
   return new Log({ level: 'info', format: 'json', nowMs: () => 0, write: (line) => lines.push(line) });

@@ -1,7 +1,7 @@
 import { AlwaysOnSampler, InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace';
 import { describe, expect, test } from 'bun:test';
 
-import { Spans } from '../../src/telemetry/spans.ts';
+import { Spans } from '../../src/telemetry/telemetry.ts';
 
 const NONE = new Headers();
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

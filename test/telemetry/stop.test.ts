@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { gauge } from '../../src/http/answer/families.ts';
+import { gauge } from '../../src/http/answer/metrics.ts';
 import { Log } from '../../src/log.ts';
 import { Telemetry } from '../../src/telemetry/telemetry.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { shownStart } from '../../src/core/secret.ts';
 import { migrate } from '../../src/storage/sqlite/file/migrate.ts';
 import { dayStartOf } from '../../src/core/statement.ts';
-import { Digester } from '../../src/system.ts';
+import { Digester } from '../../src/bunPlatform.ts';
 import { secretOf } from './requests.ts';
 
 /** What is counted for the keys of a row: nothing, a local limit, credits, or a strict limit. */

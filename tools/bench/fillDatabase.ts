@@ -2,7 +2,7 @@ import { Client } from 'pg';
 
 import type { PostgresServer } from '../cluster/postgres.ts';
 import { PostgresStorage } from '../../src/storage/postgres/storage.ts';
-import { Digester } from '../../src/system.ts';
+import { Digester } from '../../src/bunPlatform.ts';
 import { API_ID, type KeyShape, type KeysPerCustomer, ownerOf, PLAN_ID, planLimitsOf, ROOT_KEY } from './fill.ts';
 
 /** Creates a database with `count` keys of one shape, as the service would store them. `each`: as `fillFolder` says. */

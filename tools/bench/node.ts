@@ -5,7 +5,7 @@ import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
 import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
 import { watchNode } from '../../src/serve/openStorage.ts';
-import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/bunPlatform.ts';
 import { readOrder, reportReady } from './child.ts';
 
 export interface NodeOrder {

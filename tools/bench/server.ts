@@ -5,10 +5,10 @@ import { readConfig } from '../../src/config/read.ts';
 import { engineTasks } from '../../src/engine/engineTasks.ts';
 import { Log } from '../../src/log.ts';
 import { Background } from '../../src/serve/background.ts';
-import { listenControl, placeControl } from '../../src/serve/controlSocket.ts';
+import { listenControl, placeControl } from '../../src/serve/openStorage.ts';
 import { listenApi, listenMetrics } from '../../src/serve/listen.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
-import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/system.ts';
+import { Digester, monotonicMs, realSystem, wallClockMs } from '../../src/bunPlatform.ts';
 import { readOrder, reportReady } from './child.ts';
 import { noteCountingCost } from './rows/countingCost.ts';
 

@@ -1,7 +1,7 @@
+import { MAX_VERIFY_BODY_BYTES } from '../../src/core/bounds.ts';
 import { AppError, ERRORS } from '../../src/core/errors.ts';
-import { UNKNOWN_KEY } from '../../src/engine/verify/verdict.ts';
 import type { ResponderContext } from '../../src/http/front/responder.ts';
-import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
+import { maxBodyBytesOf } from '../../src/http/routes/routeTable.ts';
 import type { HeaderLookup } from '../../src/http/service.ts';
 import { VERIFY_PATH } from './oddities.ts';
 
@@ -56,19 +56,20 @@ export class RecordingApp {
     return new Response(request.method === 'HEAD' ? null : 'ok', { headers: { [PLACE_HEADER]: String(place) } });
   };
 
-  readonly verification: Pick<ResponderContext, 'verify' | 'verdicts' | 'answerFailure'> = {
-    verify: ({ headers }, body) => {
-      const seen = { ...note('POST', VERIFY_PATH, headers), body };
-      const place = this.seen.push(seen) - 1;
-      // The place travels in a field that is not looked at here.
-      const verdict = { ...UNKNOWN_KEY, atMs: place };
-      const isLate = this.#isSlow && body.length % 2 === 1;
-      return isLate ? new Promise((resolve) => setImmediate(() => resolve(verdict))) : verdict;
-    },
-    verdicts: {
+  readonly verification: Pick<ResponderContext, 'fast' | 'answerFailure'> = {
+    fast: {
+      path: VERIFY_PATH,
+      maxBodyBytes: MAX_VERIFY_BODY_BYTES,
+      decide: ({ headers }, body) => {
+        const seen = { ...note('POST', VERIFY_PATH, headers), body };
+        // The place travels in a field that is not looked at here.
+        const decided = { code: String(this.seen.push(seen) - 1) };
+        const isLate = this.#isSlow && body.length % 2 === 1;
+        return isLate ? new Promise((resolve) => setImmediate(() => resolve(decided))) : decided;
+      },
       text: () => '{}',
       bytes: () => 2,
-      headerLines: ({ atMs }) => `${PLACE_HEADER}: ${atMs}\r\n`,
+      headerLines: ({ code }) => `${PLACE_HEADER}: ${code}\r\n`,
     },
     answerFailure: (failure) => refusal(failure instanceof AppError ? ERRORS[failure.code].status : 500),
   };

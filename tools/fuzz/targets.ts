@@ -1,13 +1,11 @@
-import { maxBodyBytesOf } from '../../src/http/routes/bodyBounds.ts';
-import { checkHost } from '../../src/http/request/framing.ts';
-import { ResponseHeads } from '../../src/http/front/responseHead.ts';
+import { maxBodyBytesOf } from '../../src/http/routes/routeTable.ts';
+import { checkHost } from '../../src/http/request/body.ts';
+import { ResponseHeads } from '../../src/http/front/responder.ts';
 import { Front } from '../../src/http/front/front.ts';
-import { AddressLimit } from '../../src/http/front/addressLimit.ts';
-import { ConnectionLimit } from '../../src/http/front/connectionLimit.ts';
-import { MemoryBudget } from '../../src/http/front/memoryBudget.ts';
-import { Turns } from '../../src/engine/turns.ts';
-import { LargeBodies } from '../../src/http/front/largeBodies.ts';
-import { afterOthers } from '../../src/system.ts';
+import { AddressLimit, ConnectionLimit, MemoryBudget } from '../../src/http/front/frontLimits.ts';
+import { Turns } from '../../src/engine/fairTurns.ts';
+import { LargeBodies } from '../../src/http/front/requestBody.ts';
+import { afterOthers } from '../../src/bunPlatform.ts';
 import { RecordingApp, type Seen } from './app.ts';
 
 const HOSTNAME = '127.0.0.1';

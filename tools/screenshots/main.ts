@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 
-import { makeHandler } from '../../src/http/app.ts';
+import { makeHandler } from '../../src/http/router.ts';
 import { launchBrowser } from '../../test/browser/chromium.ts';
 import { TestService } from '../../test/support/service.ts';
 import { DAYS, makeSample, type Sample } from './sampleData.ts';

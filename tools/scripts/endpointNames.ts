@@ -1,5 +1,5 @@
-import { COMMANDS as WRITTEN } from '../../src/cli/commandTable.ts';
-import { sdkMethod } from '../../src/http/docs/sdkNames.ts';
+import { COMMANDS as WRITTEN } from '../../src/cli/cli.ts';
+import { sdkMethod } from '../../src/http/docs/samples.ts';
 import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
 import { createReservation } from '../../src/http/routes/reservations.create.ts';
 import type { RouteCommand } from '../../src/http/routes/route.ts';

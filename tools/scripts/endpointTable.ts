@@ -1,4 +1,4 @@
-import { COMMANDS } from '../../src/cli/commandTable.ts';
+import { COMMANDS } from '../../src/cli/cli.ts';
 import type { Endpoint, EndpointAnswer } from '../../src/cli/endpoint/endpoint.ts';
 import { exampleWords } from './endpointExample.ts';
 import { fieldsOf, nameIn, numberKind, type Schema } from './endpointFields.ts';

@@ -1,6 +1,6 @@
-import type { ColumnKind, ColumnKinds } from '../../src/cli/import/columns.ts';
+import type { ColumnKind, ColumnKinds } from '../../src/cli/import/rows.ts';
 import { IMPORTED_FIELDS } from '../../src/http/shapes/keys/importFields.ts';
-import { ApiId } from '../../src/http/shapes/schema/idFields.ts';
+import { ApiId } from '../../src/http/shapes/schema/commonFields.ts';
 import { numberKind, type Schema } from './endpointFields.ts';
 
 /** The columns of a file of keys, from the fields of an import. A dot separates a field from a field inside it. */

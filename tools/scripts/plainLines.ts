@@ -1,6 +1,6 @@
 import { IDENTITY_PLAIN } from '../../src/model/identities.ts';
 import { KEY_PLAIN } from '../../src/model/keys.ts';
-import type { Plain } from '../../src/model/plain.ts';
+import type { Plain } from '../../src/model/plainFields.ts';
 
 /** The lines of text that a page shows and edits beside the name, by the label of each: a page cannot read src/model, which needs a validator. */
 export function plainLines(): Readonly<Record<string, Readonly<Record<string, string>>>> {

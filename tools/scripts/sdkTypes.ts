@@ -1,11 +1,10 @@
 import { MAX_SHOWN_POLICIES } from '../../src/core/bounds.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
-import { openApi } from '../../src/http/docs/openApi.ts';
-import { isSdkList, sdkMethod } from '../../src/http/docs/sdkNames.ts';
+import { openApi, type Operation } from '../../src/http/docs/openApi.ts';
+import { isSdkList, sdkMethod } from '../../src/http/docs/samples.ts';
 import { VERDICTS } from '../../src/core/verdictCodes.ts';
-import { VERDICT_STATUS } from '../../src/http/verify/verdictStatus.ts';
-import type { Operation } from '../../src/http/docs/operations.ts';
+import { VERDICT_STATUS } from '../../src/http/verify/verdictAnswer.ts';
 import type { Schema } from './endpointFields.ts';
 
 type Components = Readonly<Record<string, Schema>>;

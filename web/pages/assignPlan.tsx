@@ -44,7 +44,7 @@ function AssignForm({ holder, present, read, reload, close }: Assigned & { reado
         <>
           {move !== undefined && (
             <p class="notice">
-              A move to {nameOf(known, move.planId)} waits until <Time at={move.at} />. Assigning anew replaces it.
+              A move to {nameOf(known, move.planId)} waits until <Time at={move.at} />. A new assignment replaces it.
             </p>
           )}
           <EditForm<Held>
@@ -83,9 +83,9 @@ const WHEN = [
 ] as const;
 
 const BALANCE = [
-  ['upgrade', 'give the credits of the new plan, and keep what was granted'],
+  ['upgrade', 'set the credits of the new plan and keep granted credits'],
   ['keep', 'keep the balance as it is'],
-  ['reset', 'set the whole balance to the credits of the new plan; what was granted is gone'],
+  ['reset', 'set the whole balance to the credits of the new plan; granted credits are lost'],
 ] as const;
 
 /** With the name of the present plan, also where the list does not reach it. */

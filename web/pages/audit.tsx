@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 
 import type { AuditEntry } from '../../sdk/src/generated/api.ts';
-import { describeLongValue } from '../../src/core/longValue.ts';
+import { describeLongValue } from '../../src/basics/longValue.ts';
 import { may } from '../client.ts';
 import { listEntries } from '../paged.ts';
 import { Time } from '../ui/show.tsx';

@@ -81,7 +81,7 @@ export function Balance({ of: holder }: { readonly of: CreditHolder }) {
         ]}
       />
       {!mayReadUsage ? (
-        <Empty>Your root key may not see what happened to these credits.</Empty>
+        <Empty>Your root key cannot read the history of these credits.</Empty>
       ) : (
         <Showing loaded={days}>{(rows) => <BalanceByDay rows={rows} />}</Showing>
       )}

@@ -48,7 +48,7 @@ function CreditsForm({ hasCredits, onChange }: Changing) {
       <div onChange={(event) => setWay((event.target as HTMLSelectElement).value as Way)}>
         <SelectField label="What to do" name="way" options={ways} />
       </div>
-      {way === 'set' && <p class="hint">The balance becomes this number, whatever is spent meanwhile.</p>}
+      {way === 'set' && <p class="hint">The balance becomes this number, whatever is spent in the meantime.</p>}
       {way !== 'none' && <TextField label="Credits" name="credits" type="number" min={0} required />}
     </Form>
   );

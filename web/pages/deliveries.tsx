@@ -28,7 +28,7 @@ export function Deliveries({ of: webhook, awaited }: { readonly of: Webhook; rea
           caption={`Deliveries of ${webhookId}`}
           on={[webhookId, awaited, turn]}
           keyOf={({ eventId }) => eventId}
-          empty="Nothing was sent yet."
+          empty="Nothing has been sent yet."
           load={async (cursor) => {
             const { deliveries, ...page } = await listDeliveries({ webhookId, ...from(cursor) });
             if (deliveries.some(({ eventId }) => eventId === awaited)) seen.current = awaited;

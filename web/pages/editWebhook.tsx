@@ -19,7 +19,7 @@ function EventsInput({ text }: { readonly text: string }) {
   return (
     <fieldset>
       <legend>Events</legend>
-      <p class="hint">None chosen: all events, also those of later versions.</p>
+      <p class="hint">If none is chosen, all events are sent, including those added in later versions.</p>
       <input type="hidden" name={EVENTS} value={chosen.join('\n')} />
       <CheckList options={EVENT_TYPE_NAMES} chosen={chosen} onChoose={setChosen} />
     </fieldset>
@@ -34,7 +34,7 @@ function ApisInput({ text }: { readonly text: string }) {
   return (
     <fieldset>
       <legend>Apis</legend>
-      <p class="hint">None chosen: events of everything, also of customers and plans.</p>
+      <p class="hint">If none is chosen, events of all apis, customers and plans are sent.</p>
       <input type="hidden" name={APIS} value={chosen.join('\n')} />
       <Showing loaded={apis}>
         {(all) => (

@@ -37,7 +37,7 @@ export function Imports() {
         <Queued />
       ) : (
         migrationId === '' && (
-          <Empty>Name an import to see its progress. A list needs the right to read the audit log.</Empty>
+          <Empty>Enter an import id to see its progress. Listing imports needs the right to read the audit log.</Empty>
         )
       )}
     </>
@@ -103,12 +103,12 @@ function ProgressState({ of: counts }: { readonly of: Counts }) {
 function Queued() {
   return (
     <section aria-labelledby="queued">
-      <h2 id="queued">Queued lately</h2>
+      <h2 id="queued">Recently queued</h2>
       <PagedTable<AuditEntry>
         caption="Calls that have queued keys"
         on={[]}
         keyOf={({ id }) => id}
-        empty="No keys were queued yet."
+        empty="No keys have been queued yet."
         load={async (cursor) => {
           const { entries, ...page } = await listEntries({ action: 'migration.enqueue', ...from(cursor) });
           return { rows: entries, ...page };

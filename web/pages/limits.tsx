@@ -38,12 +38,7 @@ export function Limits() {
                   reload();
                 }}
               >
-                <TextField
-                  label="Identifier"
-                  name="identifier"
-                  required
-                  hint="The one that is limited, or a pattern with *."
-                />
+                <TextField label="Identifier" name="identifier" required hint="What is limited, or a pattern with *." />
                 <TextField label="Requests" name="limit" type="number" min={0} required />
                 <TextField label="in seconds" name="seconds" type="number" min={1} defaultValue="60" />
                 <SelectField label="Mode" name="mode" options={MODES} />
@@ -52,7 +47,7 @@ export function Limits() {
           </DialogButton>
         )}
       </div>
-      <p>Limits without keys. An override gives some identifiers of a namespace other numbers.</p>
+      <p>Rate limits without keys. An override sets other numbers for some identifiers of a namespace.</p>
       <div class="filters">
         <SearchField
           label="Namespace"
@@ -61,7 +56,7 @@ export function Limits() {
         />
       </div>
       {namespaceName === '' ? (
-        <Empty>Name a namespace to see its overrides.</Empty>
+        <Empty>Enter a namespace to see its overrides.</Empty>
       ) : (
         <PagedTable<Override>
           caption="Overrides"
@@ -131,7 +126,7 @@ function OverrideActions({ of: override, reload }: { readonly of: Override; read
         <DeleteButton
           label="Delete"
           name={identifier}
-          explains="The identifier has the numbers of each request again."
+          explains="The identifier goes back to the numbers in each request."
           onDelete={async () => {
             await keystile.ratelimits.deleteOverride({ namespaceId, identifier });
             reload();

@@ -54,7 +54,7 @@ const KINDS: readonly Kind[] = [
 ];
 
 const ROLE_PERMISSIONS = linesField<PermissionsGetRoleAnswer>(
-  { name: 'permissions', label: 'Permissions', hint: 'Names of permissions, one on each line.' },
+  { name: 'permissions', label: 'Permissions', hint: 'Names of permissions, one per line.' },
   ({ permissions }) => permissions.map(({ name }) => name),
   (name) => ({ name }),
 );
@@ -75,7 +75,7 @@ function RoleForm({ roleId, close }: { readonly roleId: string; readonly close: 
       {(value) => (
         <>
           <p>
-            Keys with the role <bdi>{value.name}</bdi> have all of these, at once.
+            Keys with the role <bdi>{value.name}</bdi> get all of these immediately.
           </p>
           <EditForm
             record={value}
@@ -122,7 +122,7 @@ function NamedList({ kind }: { readonly kind: Kind }) {
             <DeleteButton
               label="Delete"
               name={name}
-              explains={`Keys that have this ${kind.one} lose it at once.`}
+              explains={`Keys that have this ${kind.one} lose it immediately.`}
               onDelete={async () => {
                 await kind.remove(id);
                 all.reload();

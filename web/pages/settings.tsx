@@ -19,8 +19,8 @@ export function Settings() {
         {({ version, problems, checks, configuration }) => (
           <>
             <p>
-              Keystile {version}. Settings are variables of the process: change them where it is started, and start it
-              again. <a href="/docs/guides/configuration">See what each does</a>.
+              Keystile {version}. Settings are environment variables of the process. Change them where it is started,
+              then restart it. <a href="/docs/guides/configuration">See what each does</a>.
             </p>
             <Checks problems={problems} checks={checks} />
             <Configuration settings={configuration} />

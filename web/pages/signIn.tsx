@@ -65,7 +65,7 @@ export function SignInForm() {
         type="password"
         required
         autoComplete="off"
-        hint="It is sent to this service once and is not stored in the browser. You may do what this root key may do."
+        hint="It is sent to this service once and is not stored in the browser. You can do what this root key can do."
       />
     </Form>
   );

@@ -37,7 +37,7 @@ export function TryIt() {
           name="permission"
           hint="One that the key must have, for example documents.read."
         />
-        <TextField label="Tags" name="tags" hint="Separated by commas. Analytics count by them." />
+        <TextField label="Tags" name="tags" hint="Separated by commas. Analytics are grouped by them." />
       </Form>
       {verdict !== null && <Answer verdict={verdict} />}
     </>

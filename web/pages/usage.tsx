@@ -33,13 +33,13 @@ export function Usage() {
           label="Customer"
           value={externalId}
           placeholder="externalId"
-          hint="Empty: all customers and keys."
+          hint="Leave empty for all customers and keys."
           onSearch={(customer) => goTo(`/usage?${new URLSearchParams({ customer })}`, 'replace')}
         />
       </div>
       {isRefused ? (
         <Empty>
-          Name a customer. To see all of them, your root key needs the rights <code>identity.*.read_usage</code> and{' '}
+          Enter a customer. To see all of them, your root key needs the rights <code>identity.*.read_usage</code> and{' '}
           <code>api.*.read_usage</code>.
         </Empty>
       ) : (

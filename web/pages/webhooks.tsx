@@ -36,7 +36,7 @@ export function Webhooks() {
       </div>
       {secret !== null && (
         <p class="notice" role="status">
-          The signing secret, shown this once: <Copyable label="the signing secret" text={secret} />
+          Copy the signing secret now. It is shown only once: <Copyable label="the signing secret" text={secret} />
         </p>
       )}
       <Showing loaded={webhooks}>
@@ -132,7 +132,7 @@ function WebhookActions({
           {mayReadEventsOf(webhook.apis) && <RotateSecret of={webhook} reload={reload} onSecret={onSecret} />}
           <Form
             button="Send a test event"
-            done="Queued. Its delivery shows what became of it."
+            done="Queued. Its delivery shows the result."
             onSend={async () => {
               const { eventId } = await keystile.webhooks.sendTest({ webhookId });
               onSent(eventId);
@@ -144,7 +144,7 @@ function WebhookActions({
         <DeleteButton
           label="Delete"
           name={webhookId}
-          explains="No further event is sent to this address."
+          explains="No more events are sent to this address."
           onDelete={async () => {
             await keystile.webhooks.delete({ webhookId });
             reload();

@@ -22,7 +22,7 @@ export function NewSecrets() {
     <>
       {newSecrets.value.map((secret) => (
         <div class="notice" role="status" key={secret}>
-          <p>Your new key. It is shown only now: copy it and keep it safe.</p>
+          <p>Your new key. Copy it now and keep it safe: it is shown only once.</p>
           <Copyable text={secret} label="the key" />{' '}
           <button
             type="button"
@@ -140,7 +140,7 @@ function Actions({
               }}
             >
               <SelectField
-                label="The present secret"
+                label="The current secret"
                 name="overlap"
                 options={OVERLAPS}
                 defaultValue={String(HOUR_MS)}
@@ -153,7 +153,7 @@ function Actions({
         <DeleteButton
           label="Delete"
           name={start}
-          explains="Programs that use this key are refused from now on."
+          explains="Programs that use this key stop working immediately."
           onDelete={async () => {
             await call('deleteKey', { keyId: id });
             onChanged(null);

@@ -69,7 +69,7 @@ export const look = signal<Look | null>(null);
 export const visit = signal<Visit | null | undefined>(undefined);
 
 /** Why the page has ended, in the words of the service. */
-export const endedBecause = signal('This page has ended.');
+export const endedBecause = signal('This page has expired.');
 
 /** Asks the service about this customer. The session says which one it is. */
 export async function call<N extends keyof Answers>(name: N, body: object = {}): Promise<Answers[N]> {

@@ -23,7 +23,7 @@ export function Away({ onReturn }: { readonly onReturn: () => Promise<void> }) {
   if (!isAway.value) return null;
   return (
     <p class="notice wrong" role="alert">
-      The service does not answer. This page keeps what it shows, and goes on by itself when the service is back.
+      The service does not answer. This page keeps what it shows and continues by itself when the service is back.
     </p>
   );
 }

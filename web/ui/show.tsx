@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 
 import type { Alerts, Refill, SharedRatelimit } from '../../sdk/src/generated/api.ts';
-import { MAX_DATE_MS } from '../../src/core/dateRange.ts';
+import { MAX_DATE_MS } from '../../src/core/statement.ts';
 import { KeystileError } from '../../sdk/src/errors.ts';
 import { messageOf } from '../client.ts';
 import { nowMs } from '../clock.ts';

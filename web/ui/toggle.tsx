@@ -31,7 +31,7 @@ function ToggleForm({ isOn, what, explains, onToggle, close }: Toggle & { readon
         close();
       }}
     >
-      {isOn === wanted && <p class="notice">Somebody else has done this meanwhile.</p>}
+      {isOn === wanted && <p class="notice">Someone else has already done this.</p>}
       <p>{wanted ? explains.on : explains.off}</p>
     </Form>
   );

@@ -781,7 +781,7 @@ export type KeyDefaults = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
   readonly alerts?: AlertsInput | undefined;
 };
 
@@ -843,7 +843,7 @@ export type KeyDetails = {
   readonly identity?: IdentityReference | undefined;
   /** The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none. */
   readonly directPermissions: readonly string[];
-  /** What the key gets from its plan. Absent when it is on none. A key of an identity follows the plan of that. */
+  /** What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of the identity. */
   readonly plan?: HeldPlan | undefined;
 };
 
@@ -894,7 +894,7 @@ export type KeyToCreate = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
   readonly alerts?: AlertsInput | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -943,7 +943,7 @@ export type KeyToImport = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
   readonly alerts?: AlertsInput | undefined;
 };
 
@@ -1024,7 +1024,7 @@ export type KeysCreateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
   readonly alerts?: AlertsInput | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -1173,7 +1173,7 @@ export type KeysUpdateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
   /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
   readonly ipAllowlist?: readonly string[] | null | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of that decide when it is told that the key expires. It stays when absent. */
+  /** When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent. */
   readonly alerts?: AlertsInput | null | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -1447,7 +1447,7 @@ export type Permission = {
   readonly name: string;
   /** What verifications ask for. It equals the name when none was given. */
   readonly slug: string;
-  /** The description for people. Absent when none is set. */
+  /** A description for people. Absent when none is set. */
   readonly description?: string | undefined;
 };
 
@@ -1535,7 +1535,7 @@ export type PermissionsGetRoleAnswer = {
   readonly id: string;
   /** The name of the role. */
   readonly name: string;
-  /** The description for people. Absent when none is set. */
+  /** A description for people. Absent when none is set. */
   readonly description?: string | undefined;
   /** The permissions of the role, sorted by name. */
   readonly permissions: readonly PermissionReference[];
@@ -1720,7 +1720,7 @@ export type PlansUpdatePlanRequest = {
   readonly maxKeys?: number | null | undefined;
   /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** Metadata of the plan, which no verdict repeats. null: none. */
+  /** Metadata of the plan, which no verdict repeats. It replaces the old as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
 };
 
@@ -1818,7 +1818,7 @@ export type QueuedKey = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of that decide when it is told that the key expires. */
+  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
   readonly alerts?: AlertsInput | undefined;
 };
 
@@ -2162,7 +2162,7 @@ export type Role = {
   readonly id: string;
   /** The name of the role. */
   readonly name: string;
-  /** The description for people. Absent when none is set. */
+  /** A description for people. Absent when none is set. */
   readonly description?: string | undefined;
 };
 

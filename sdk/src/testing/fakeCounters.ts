@@ -1,5 +1,5 @@
 import { type AlertsPatch, alertsWithoutCredits, patchedAlerts, requireThreshold } from '../../../src/core/alerts.ts';
-import type { RefillPlan } from '../../../src/core/account.ts';
+import type { RefillSchedule } from '../../../src/core/account.ts';
 import { METERED_ZERO } from '../../../src/core/accountBook.ts';
 import { MAX_METERED_COST } from '../../../src/core/bounds.ts';
 import { epochAt } from '../../../src/core/calendar.ts';
@@ -13,7 +13,7 @@ import {
 } from '../../../src/core/counterPatch.ts';
 import { AppError } from '../../../src/core/errors.ts';
 import { type Alerts, DEFAULT_LIMIT_NAME, type LimitRecord, type RefillRule } from '../../../src/core/records.ts';
-import { planRefill } from '../../../src/core/refillPlan.ts';
+import { planRefill } from '../../../src/core/plan.ts';
 import type { Charge } from '../../../src/core/spend.ts';
 import type { KeysUpdateKeyRequest, SharedRatelimit } from '../generated/api.ts';
 import type { FakeLedger } from './fakeLedger.ts';
@@ -114,7 +114,7 @@ function wantedRefill(before: RefillRule | null, given: CounterFields['refill'],
   return before !== null && isSameRule(before, rule) ? before : rule;
 }
 
-function planOf(rule: RefillRule | null, markMs: number, nowMs: number): RefillPlan | null {
+function planOf(rule: RefillRule | null, markMs: number, nowMs: number): RefillSchedule | null {
   return rule === null ? null : planRefill(rule, markMs, nowMs);
 }
 

@@ -1,6 +1,6 @@
 import { type AccountState, left, rolled, taken } from '../../../src/core/account.ts';
-import { AccountBook } from '../../../src/core/accountBook.ts';
 import { type AccountChange, changed } from '../../../src/core/accountChange.ts';
+import { AccountBook } from '../../../src/core/accountBook.ts';
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../src/core/bounds.ts';
 import {
   answerUnder,

@@ -1,16 +1,15 @@
 import type { Static } from 'typebox';
 
-import { csvLine } from '../../core/csv.ts';
-import { describeLongValue } from '../../core/longValue.ts';
+import { csvLine } from '../../basics/csv.ts';
+import { describeLongValue } from '../../basics/longValue.ts';
 import type { EntryObject } from '../../http/routes/audit.listEntries.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
+import { EXIT } from '../../serve/exit.ts';
 import { type Ask, withService } from '../ask.ts';
 import { failed, misused } from '../cliError.ts';
 import type { Command } from '../command.ts';
-import { countFlag, timeFlag } from '../flagValues.ts';
-import type { Flags, FlagTable } from '../flags.ts';
+import { countFlag, type Flags, type FlagTable, timeFlag } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { jsonLine, showTime, table, visible } from '../output/show.ts';
+import { jsonLine, showTime, table, visible } from '../output/print.ts';
 
 type Entry = Static<typeof EntryObject>;
 

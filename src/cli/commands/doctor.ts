@@ -1,14 +1,13 @@
+import { WrongSettings } from '../cliError.ts';
+import type { Call, Command } from '../command.ts';
+import type { ReadConfiguration } from '../doctor/examineAll.ts';
+import type { Flags } from '../flags.ts';
+import { LOAD } from '../load.ts';
+import { jsonLine, visible } from '../output/print.ts';
+import { readSettings } from '../settings.ts';
 import { removedIn } from '../../config/read.ts';
 import { type Outcome, quoted, withDatabaseUrl } from '../../doctor/check.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
-import type { Call, Command } from '../command.ts';
-import type { Flags } from '../flags.ts';
-import { WrongSettings } from '../cliError.ts';
-import type { ReadConfiguration } from '../doctor/examineAll.ts';
-import { showOutcomes } from '../doctor/showOutcomes.ts';
-import { LOAD } from '../load.ts';
-import { jsonLine } from '../output/show.ts';
-import { readSettings } from '../settings.ts';
+import { EXIT } from '../../serve/exit.ts';
 
 export const doctor: Command = {
   name: 'doctor',
@@ -57,4 +56,37 @@ async function readConfiguration({ io, flags }: Call): Promise<ReadConfiguration
     if (error instanceof WrongSettings) return { settingProblems: error.lines };
     throw error;
   }
+}
+
+const WORDS = { ok: 'ok', advice: 'advice', problem: 'problem', 'not-checked': 'not checked' } as const;
+const WORD_WIDTH = 'not checked'.length;
+
+/** One line for each check. Below one that found something: what to do, and the command. */
+function showOutcomes(outcomes: readonly Outcome[]): string {
+  const nameWidth = Math.max(...outcomes.map(({ name }) => name.length));
+  const indent = ' '.repeat(WORD_WIDTH + nameWidth + 4);
+  const lines = outcomes.flatMap((outcome) => {
+    const begin = `${WORDS[outcome.result].padEnd(WORD_WIDTH)}  ${outcome.name.padEnd(nameWidth)}  `;
+    const [first, ...more] = textsOf(outcome);
+    return [begin + visible(first), ...more.map((text) => indent + visible(text))];
+  });
+  return [...lines, '', summary(outcomes), ''].join('\n');
+}
+
+function textsOf(outcome: Outcome): readonly [string, ...string[]] {
+  switch (outcome.result) {
+    case 'ok':
+      return [outcome.meaning];
+    case 'not-checked':
+      return [`because ${outcome.because}`];
+    default:
+      return [outcome.text, outcome.fix, ...(outcome.command === '' ? [] : [`$ ${outcome.command}`])];
+  }
+}
+
+function summary(outcomes: readonly Outcome[]): string {
+  const count = (result: Outcome['result']): number => outcomes.filter((each) => each.result === result).length;
+  const problems = count('problem');
+  const found = problems === 0 ? 'No problem' : problems === 1 ? '1 problem' : `${problems} problems`;
+  return `${found}, ${count('advice')} with advice, ${count('ok')} ok, ${count('not-checked')} not checked.`;
 }

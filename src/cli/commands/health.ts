@@ -1,8 +1,8 @@
-import { localUrl } from '../../core/localUrl.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
+import { localUrl } from '../../basics/localUrl.ts';
+import { EXIT } from '../../serve/exit.ts';
 import type { Command } from '../command.ts';
 import { notKeystile, send, unreachable } from '../http.ts';
-import { jsonLine } from '../output/show.ts';
+import { jsonLine } from '../output/print.ts';
 import { readSettings } from '../settings.ts';
 import { tryLocalTrust } from '../trust.ts';
 

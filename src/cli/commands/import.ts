@@ -3,23 +3,20 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
+import { EXIT } from '../../serve/exit.ts';
 import { type Ask, usingService } from '../ask.ts';
 import type { Call, Command } from '../command.ts';
 import { failed, CliError, misused } from '../cliError.ts';
 import type { Flags } from '../flags.ts';
 import { readLines } from '../import/lines.ts';
-import { Progress } from '../import/progress.ts';
-import { FailureReport } from '../import/report.ts';
+import { BEGINNING, type Counts, Progress, StateFile, subjectOf } from '../import/state.ts';
+import { FailureReport, importRows, KeySender } from '../import/run.ts';
 import { type Format, readRows } from '../import/rows.ts';
-import { importRows } from '../import/run.ts';
-import { KeySender } from '../import/send.ts';
-import { BEGINNING, type Counts, StateFile, subjectOf } from '../import/state.ts';
 import type { Io } from '../io.ts';
 import { findService } from '../findService.ts';
 import { loadRootKey } from '../secrets.ts';
 import { readSettings, STDIN } from '../settings.ts';
-import { jsonLine, record } from '../output/show.ts';
+import { jsonLine, record } from '../output/print.ts';
 
 const EXTENSIONS: Readonly<Record<string, Format>> = { csv: 'csv', jsonl: 'jsonl', ndjson: 'jsonl', json: 'jsonl' };
 /** The report of failed rows, when the keys come from standard input. */

@@ -1,12 +1,12 @@
 import { GONE_AFTER_MS } from '../../core/health.ts';
 import { repeatable } from '../../core/errors.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
+import { EXIT } from '../../serve/exit.ts';
 import { failed } from '../cliError.ts';
 import type { Command } from '../command.ts';
 import type { ListedNode } from '../inProcess.ts';
 import { LOAD } from '../load.ts';
 import { readSettings } from '../settings.ts';
-import { jsonLine, table } from '../output/show.ts';
+import { jsonLine, table } from '../output/print.ts';
 
 export const nodes: Command = {
   name: 'nodes',

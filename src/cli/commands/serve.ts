@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import { DEMO_TAKES, demoSettings } from '../../config/demoSettings.ts';
 import { type Config, flagName, type Setting, VARIABLES } from '../../config/variables.ts';
 import { makeSecret, OWN_PREFIXES } from '../../core/secret.ts';
-import { showSources } from '../../config/show.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
-import { CannotStart } from '../../serve/cannotStart.ts';
+import { showSources } from '../../config/describe.ts';
+import { CannotStart, EXIT } from '../../serve/exit.ts';
 import { Log } from '../../log.ts';
-import { Digester, realSystem, wallClockMs } from '../../system.ts';
+import { Digester, realSystem, wallClockMs } from '../../bunPlatform.ts';
 import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
 import { CliError, failed, misused } from '../cliError.ts';
@@ -18,7 +17,7 @@ import { programName } from '../output/programName.ts';
 import type { Flags } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { readSettings, writtenFor } from '../settings.ts';
-import { jsonLine, table, visible } from '../output/show.ts';
+import { jsonLine, table, visible } from '../output/print.ts';
 
 export const serve: Command = {
   name: 'serve',

@@ -1,13 +1,13 @@
 import { signatures } from '../../outgoing/signature.ts';
-import { EXIT } from '../../serve/exitCodes.ts';
+import { EXIT } from '../../serve/exit.ts';
 import { usingService } from '../ask.ts';
 import type { Command } from '../command.ts';
 import { findRunningService } from '../findService.ts';
-import { countFlag } from '../flagValues.ts';
+import { countFlag } from '../flags.ts';
 import type { Io } from '../io.ts';
-import { jsonLine, showTime, visible } from '../output/show.ts';
+import { jsonLine, showTime, visible } from '../output/print.ts';
 import { loadRootKey } from '../secrets.ts';
-import { readClientSettings } from '../profiles/clientSettings.ts';
+import { readClientSettings } from '../profiles.ts';
 
 interface Event {
   readonly id: string;

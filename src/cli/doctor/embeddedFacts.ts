@@ -1,8 +1,9 @@
+import { isAccessible, type Running } from './askService.ts';
 import { constants, existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
+import { readFolder } from './machineFacts.ts';
 import type { Config } from '../../config/variables.ts';
-import { ONE_PROCESS, readDisk, UNSCHEDULED } from '../../doctor/databaseFacts.ts';
 import {
   type BackupFact,
   type DatabaseFailure,
@@ -11,13 +12,15 @@ import {
   type FolderFact,
   noneKnown,
   NotKnown,
+  ONE_PROCESS,
+  readDisk,
+  UNSCHEDULED,
+  webhookFacts,
 } from '../../doctor/facts.ts';
-import { webhookFacts } from '../../doctor/webhookFacts.ts';
-import { analyticsRefusal } from '../../storage/sqlite/analytics/inspectAnalytics.ts';
+import { analyticsRefusal } from '../../storage/sqlite/analytics/analyticsFile.ts';
 import { BackupError } from '../../storage/sqlite/backup/backupError.ts';
-import { refusalOf } from '../../storage/sqlite/backup/backupTarget.ts';
-import { BackupSeries } from '../../storage/sqlite/backup/series.ts';
-import { missingRefusal } from '../../storage/sqlite/ledger/commitNumber.ts';
+import { refusalOf } from '../../storage/sqlite/backup/makeBackup.ts';
+import { BackupSeries } from '../../storage/sqlite/backup/schedule.ts';
 import { damagedAnalytics, damagedDatabase } from '../../storage/sqlite/file/damage.ts';
 import {
   findDamage,
@@ -26,10 +29,8 @@ import {
   walBytesOf,
 } from '../../storage/sqlite/file/inspectFolder.ts';
 import { isDamage } from '../../storage/sqlite/file/writeFailure.ts';
-import { wallClockMs } from '../../system.ts';
-import { isAccessible } from './isAccessible.ts';
-import type { Running } from './running.ts';
-import { readFolder } from './machineFacts.ts';
+import { missingRefusal } from '../../storage/sqlite/ledger/commitQueue.ts';
+import { wallClockMs } from '../../bunPlatform.ts';
 
 /** The facts that only the database tells, whichever it is. */
 export const DATABASE_FACTS = [

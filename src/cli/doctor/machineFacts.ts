@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 
 import type { Config } from '../../config/variables.ts';
-import { localUrl } from '../../core/localUrl.ts';
+import { localUrl } from '../../basics/localUrl.ts';
 import {
   type CertificateFact,
   type FolderEntry,
@@ -17,11 +17,9 @@ import { fitConnections, limitFor, readOpenFileLimit, reservedFiles } from '../.
 import { tryCertificate } from '../../serve/tls/certificate.ts';
 import { freePortAfter, tryPort } from '../../serve/tryPort.ts';
 import { isOfService } from '../../storage/sqlite/file/dataFolder.ts';
-import { wallClockMs } from '../../system.ts';
+import { wallClockMs } from '../../bunPlatform.ts';
 import { tryLocalTrust } from '../trust.ts';
-import { type AtAddress, whoIsAt, whoseMetricsAreAt } from './askAddress.ts';
-import { isAccessible } from './isAccessible.ts';
-import type { Running } from './running.ts';
+import { type AtAddress, isAccessible, type Running, whoIsAt, whoseMetricsAreAt } from './askService.ts';
 
 export async function readPort({ host, port, tlsCert }: Config, { url: answering, owner }: Running): Promise<PortFact> {
   // A server that does not answer holds its port too.

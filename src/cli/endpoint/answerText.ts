@@ -1,5 +1,5 @@
 import { showDuration } from '../../config/kinds.ts';
-import { record, showTime, table, visible } from '../output/show.ts';
+import { record, showTime, table, visible } from '../output/print.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -1,14 +1,173 @@
-import { repeatable } from '../../core/errors.ts';
-import { nearestName } from '../../core/nearest.ts';
-import { misused } from '../cliError.ts';
-import type { Flags } from '../flags.ts';
+import { readFileSync } from 'node:fs';
+
+import { type CliError, failed, misused } from '../cliError.ts';
 import type { Endpoint, EndpointField } from './endpoint.ts';
-import { nameOf, parseValue, splitRate } from './values.ts';
-import { withFile } from './valueFile.ts';
+import { type Flags, parseObject, parseTimeOrSpan, SPAN_WORDS } from '../flags.ts';
+import { duration, type Kind } from '../../config/kinds.ts';
+import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../../core/bounds.ts';
+import { repeatable } from '../../core/errors.ts';
+import { idPattern } from '../../core/ids.ts';
+import { nearestName } from '../../basics/nearestName.ts';
+
+/** What one value of a flag or an argument means in the request. */
+function parseValue(field: EndpointField, text: string): unknown {
+  return PARSERS[field.kind](field, text);
+}
+
+type Parser = (field: EndpointField, text: string) => unknown;
+
+const PARSERS: Readonly<Record<EndpointField['kind'], Parser>> = {
+  text: (_, text) => text,
+  secret: (_, text) => text,
+  switch: (_, text) => text === 'true',
+  count: parseCount,
+  choice: parseChoice,
+  duration: (field, text) => parsed(field, text, duration(field.min ?? 0, field.max ?? MAX_COUNT)),
+  time(field, text) {
+    const unixMs = parseTimeOrSpan(field.member, text);
+    if (unixMs === null) throw wrong(field, SPAN_WORDS, text);
+    return unixMs;
+  },
+  json: parseJson,
+  jsonOrText: (field, text) => (isJson(text) ? parseJson(field, text) : text),
+  reference: (field, text) => (isJson(text) ? parseJson(field, text) : toReference(text)),
+  rate: parseRate,
+  namedRate: parseRate,
+  refill: parseRefill,
+};
+
+export function nameOf({ flag, operand }: EndpointField): string {
+  return operand?.replaceAll(/[[\]]/g, '') ?? `--${flag}`;
+}
+
+function wrong(field: EndpointField, expected: string, text: string): CliError {
+  // Keys to import hold their secrets.
+  const shown = field.member === 'keys' && field.kind === 'json' ? 'other text (not shown)' : repeatable(text);
+  return misused(`${nameOf(field)} must be ${expected}, got ${shown}.`);
+}
+
+function parsed<T>(field: EndpointField, text: string, kind: Kind<T>): T {
+  const outcome = kind.parse(text);
+  if ('problem' in outcome) throw misused(`${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.`);
+  return outcome.value;
+}
+
+function parseCount(field: EndpointField, text: string): number {
+  const { min = 0, max = MAX_COUNT } = field;
+  const number = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (number >= min && number <= max) return number;
+  throw wrong(field, `a whole number from ${min} to ${max}`, text);
+}
+
+function parseChoice(field: EndpointField, text: string): string {
+  const { choices = [] } = field;
+  if (choices.includes(text)) return text;
+  throw wrong(field, `one of ${choices.join(', ')}`, text);
+}
+
+function isJson(text: string): boolean {
+  return text.trimStart().startsWith('{');
+}
+
+function parseJson(field: EndpointField, text: string): object {
+  const outcome = parseObject(text);
+  if ('problem' in outcome) throw wrong(field, outcome.problem, text);
+  return outcome.value;
+}
+
+const REFERENCE_IDS = [idPattern('perm'), idPattern('role')].map((pattern) => new RegExp(pattern));
+
+function toReference(text: string): object {
+  return REFERENCE_IDS.some((pattern) => pattern.test(text)) ? { id: text } : { name: text };
+}
+
+const RATE = /^(?:(.*)=)?(\d{1,16})\/(\w+)(?:,(local|strict))?$/s;
+const RATE_WORDS = 'a limit such as 10/s or 100/5m,strict, or a JSON object';
+const NAMED_RATE_WORDS = 'a name and a limit such as requests=10/s or requests=100/5m,strict, or a JSON object';
+const WINDOW = duration(MIN_WINDOW_MS, MAX_WINDOW_MS);
+
+/** `10/s`, or `requests=100/5m,strict` for a limit with a name. */
+function parseRate(field: EndpointField, text: string): object {
+  if (isJson(text)) return parseJson(field, text);
+  const [, name, limit, window, mode] = RATE.exec(text) ?? [];
+  const isNamed = field.kind === 'namedRate';
+  if (limit === undefined || window === undefined || (name !== undefined) !== isNamed)
+    throw wrong(field, isNamed ? NAMED_RATE_WORDS : RATE_WORDS, text);
+  return {
+    ...(name === undefined ? {} : { name }),
+    limit: Number(limit),
+    duration: parseWindow(field, window, text),
+    ...(mode === undefined ? {} : { async: mode === 'local' }),
+  };
+}
+
+/** The limit and the window of `10/s`. Null: the text is only a number. */
+function splitRate(field: EndpointField, text: string): { limit: string; windowMs: number } | null {
+  const at = text.indexOf('/');
+  return at === -1 ? null : { limit: text.slice(0, at), windowMs: parseWindow(field, text.slice(at + 1), text) };
+}
+
+/** A unit that is written out, with how many of it: `5 minutes`, `sec`. */
+const LONG_UNIT = /^(\d{0,6})(sec|second|min|minute|hr|hour|day)s?$/i;
+
+/** `s` is a second, and `5m` five minutes. */
+function parseWindow(field: EndpointField, window: string, text: string): number {
+  const outcome = WINDOW.parse(/^\d/.test(window) ? window : `1${window}`);
+  if ('value' in outcome) return outcome.value;
+  const [, times, unit = ''] = LONG_UNIT.exec(window) ?? [];
+  const near = times === undefined ? '' : ` Did you mean /${times}${unit.charAt(0).toLowerCase()}?`;
+  throw misused(`The window of ${nameOf(field)} ${outcome.problem}, got ${repeatable(text)}.${near}`);
+}
+
+const REFILL_WORDS =
+  'an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object';
+
+/** What can stand behind the amount of a refill, and the member that it sets. */
+const REFILL_PARTS: Readonly<Record<string, { readonly member: string; readonly isNumber?: true }>> = {
+  day: { member: 'refillDay', isNumber: true },
+  weekday: { member: 'refillWeekday', isNumber: true },
+  timezone: { member: 'timezone' },
+  mode: { member: 'mode' },
+  max: { member: 'max', isNumber: true },
+};
+
+/** `daily:100`, or `monthly:1000,day=15` with what else a refill has. */
+function parseRefill(field: EndpointField, text: string): object {
+  if (isJson(text)) return parseJson(field, text);
+  const [rule = '', ...parts] = text.split(',');
+  const [, interval, amount] = /^(hourly|daily|weekly|monthly):(\d{1,15})$/.exec(rule) ?? [];
+  if (interval === undefined) throw wrong(field, REFILL_WORDS, text);
+  const refill: Record<string, unknown> = { interval, amount: Number(amount) };
+  for (const part of parts) {
+    const [name = '', value = ''] = part.split(/=(.*)/s);
+    const { member, isNumber } = (Object.hasOwn(REFILL_PARTS, name) ? REFILL_PARTS[name] : undefined) ?? {};
+    if (member === undefined || value === '' || (isNumber && !/^\d{1,15}$/.test(value)))
+      throw misused(`${nameOf(field)} cannot be read at ${repeatable(part)}. It must be ${REFILL_WORDS}.`);
+    if (member in refill) throw misused(`${nameOf(field)} has ${name} twice. Give it once.`);
+    refill[member] = isNumber ? Number(value) : value;
+  }
+  return refill;
+}
+
+/** `@FILE` in place of JSON reads it from a file: one object, or for a list one object on each line. */
+function withFile(field: EndpointField, text: string): readonly string[] {
+  if (field.kind !== 'json' || !text.startsWith('@')) return [text];
+  const content = readText(field, text.slice(1));
+  return field.isList === true ? content.split('\n').filter((line) => line.trim() !== '') : [content];
+}
+
+function readText(field: EndpointField, path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code = String(error) } = error as { code?: string };
+    throw failed(`The file ${path} of ${nameOf(field)} cannot be read (${code}).`);
+  }
+}
 
 type Body = Record<string, unknown>;
 
-export interface Given {
+interface Given {
   readonly flags: Flags;
   readonly operands: readonly string[];
   /** The secret of a key, when the endpoint needs one. */

@@ -1,20 +1,19 @@
-import { EXIT } from '../../serve/exitCodes.ts';
 import { type Ask, usingService } from '../ask.ts';
-import { misused } from '../cliError.ts';
+import { failed, misused } from '../cliError.ts';
 import type { Call, Command } from '../command.ts';
-import { confirm, serviceOf, YES_FLAG } from '../confirm.ts';
+import { answerText, recordsOf } from './answerText.ts';
+import { isClearable, nameOf, toBody, valueName } from './body.ts';
+import type { Endpoint, EndpointField, FieldKind } from './endpoint.ts';
 import { findService } from '../findService.ts';
-import { readClientSettings } from '../profiles/clientSettings.ts';
-import type { FlagNames } from '../flagErrors.ts';
-import type { Flags, FlagTable } from '../flags.ts';
-import { jsonLine } from '../output/show.ts';
+import type { FlagNames, Flags, FlagTable } from '../flags.ts';
+import { jsonLine, visible } from '../output/print.ts';
+import { readClientSettings } from '../profiles.ts';
+import { confirm, serviceOf, YES_FLAG } from '../prompt.ts';
 import { isKeyPiped, loadKey, loadRootKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
-import { answerText, recordsOf } from './answerText.ts';
-import { isClearable, toBody, valueName } from './body.ts';
-import type { Endpoint, EndpointField, FieldKind } from './endpoint.ts';
-import { refuseNames, withIds } from './namedRecords.ts';
-import { nameOf } from './values.ts';
+import { repeatable } from '../../core/errors.ts';
+import { looksLikeId } from '../../core/ids.ts';
+import { EXIT } from '../../serve/exit.ts';
 
 /** The command of an endpoint, made from its fields. */
 export function endpointCommand(endpoint: Endpoint): Command {
@@ -140,7 +139,7 @@ function onAndOff({ flag, off, meaning }: EndpointField): [string, string] {
   return [`The opposite of --${off}.`, words.charAt(0).toUpperCase() + words.slice(1)];
 }
 
-export function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
+function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
   const table: Record<string, FlagTable[string]> = {};
   for (const field of fields) {
     if (field.operand !== undefined) continue;
@@ -164,7 +163,7 @@ export function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
   return { ...table, ...(when === undefined ? {} : YES_FLAG) };
 }
 
-export function flagNames({ fields }: Endpoint): FlagNames {
+function flagNames({ fields }: Endpoint): FlagNames {
   return Object.fromEntries(
     fields.flatMap((field) => [
       [field.member, nameOf(field)],
@@ -175,4 +174,59 @@ export function flagNames({ fields }: Endpoint): FlagNames {
 
 function quoted(word: string): string {
   return /^[\w./:=-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Records that a person knows by a name. The API wants their ids. */
+const LISTS = {
+  planId: { noun: 'plan', path: 'plans.listPlans', list: 'plans' },
+  apiId: { noun: 'api', path: 'apis.listApis', list: 'apis' },
+  apis: { noun: 'api', path: 'apis.listApis', list: 'apis' },
+} as const;
+
+/** The request with the ids of what it names. Of several records with one name that the root key may read, none is taken. */
+async function withIds(ask: Ask, body: Readonly<Record<string, unknown>>): Promise<Record<string, unknown>> {
+  const found: Record<string, unknown> = { ...body };
+  for (const [member, list] of Object.entries(LISTS)) {
+    const given = body[member];
+    if (typeof given === 'string') found[member] = await idOf(ask, given, list);
+    else if (Array.isArray(given))
+      found[member] = await Promise.all(given.map((each) => idOf(ask, String(each), list)));
+  }
+  return found;
+}
+
+/** Without a root key no name can be looked up. */
+function refuseNames(body: Readonly<Record<string, unknown>>): void {
+  const { apiId } = body;
+  if (typeof apiId !== 'string' || looksLikeId(apiId)) return;
+  throw misused('--api must be an id here: without a root key, the names of apis cannot be read.');
+}
+
+interface List {
+  readonly noun: string;
+  readonly path: string;
+  readonly list: string;
+}
+
+/** What looks like an id is one: the service says when there is none. */
+async function idOf(ask: Ask, given: string, { noun, path, list }: List): Promise<string> {
+  if (given === '' || looksLikeId(given)) return given;
+  const named: Named[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await ask<Record<string, unknown>>(path, cursor === undefined ? {} : { cursor });
+    const records = page[list] as Named[];
+    named.push(...records.filter(({ name }) => name === given));
+    cursor = records.length === 0 ? undefined : (page['cursor'] as string | undefined);
+  } while (cursor !== undefined);
+  const [first, ...others] = named;
+  if (first === undefined) throw failed(`There is no ${noun} with the id or name ${repeatable(given)}.`);
+  if (others.length === 0) return first.id;
+  const ids = named.map(({ id }) => visible(id)).join(', ');
+  throw failed(`${named.length} ${noun}s have the name ${repeatable(given)}: ${ids}. Give the id of one.`);
 }

@@ -1,5 +1,5 @@
-import { monotonicMs } from '../../system.ts';
-import { barOf } from '../import/progress.ts';
+import { monotonicMs } from '../../bunPlatform.ts';
+import { barOf } from '../import/state.ts';
 import type { Io } from '../io.ts';
 
 const REDRAW_MS = 100;

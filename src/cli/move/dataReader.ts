@@ -1,18 +1,20 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
+import { SCHEMA_VERSION as POSTGRES } from '../../storage/postgres/schema/schema.ts';
 import type { CopyTrust } from '../../storage/sql/copySignature.ts';
 import { DataError } from '../../storage/sql/move/dataError.ts';
 import {
   atLine,
   type DataHeader,
   type DataTrailer,
+  type KnownSchemas,
   MAX_LINE_BYTES,
   provenExport,
   readHeader,
   readTrailer,
   torn,
 } from '../../storage/sql/move/dataFormat.ts';
-import { KNOWN_SCHEMAS } from './knownSchemas.ts';
+import { SCHEMA_VERSION as SQLITE } from '../../storage/sqlite/file/migrate.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -147,3 +149,5 @@ function unreadable(path: string, error: unknown): DataError {
   const reason = (error as { code?: string }).code ?? String(error);
   return new DataError(`${path} cannot be read (${reason}). Name a file that keystile data export has made.`);
 }
+
+const KNOWN_SCHEMAS: KnownSchemas = { sqlite: SQLITE, postgres: POSTGRES };

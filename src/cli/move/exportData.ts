@@ -1,22 +1,28 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 
-import type { Config } from '../../config/variables.ts';
-import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
-import { DataError } from '../../storage/sql/move/dataError.ts';
-import type { DataSource } from '../../storage/sql/move/dataPorts.ts';
-import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
-import { SqliteDataSource } from '../../storage/sqlite/move/readData.ts';
-import { Digester, realSystem, wallClockMs } from '../../system.ts';
-import { whenStopped } from '../backup/removeWhenStopped.ts';
 import { failed } from '../cliError.ts';
 import type { Io } from '../io.ts';
 import { DataProgress } from './dataProgress.ts';
-import type { Sink } from './dataWriter.ts';
-import { exportToFile, removeUnfinished } from './exportFile.ts';
+import { DataWriter, type Sink } from './dataWriter.ts';
 import { holdForMove, type SourceHold } from './hold.ts';
 import { LOAD_POSTGRES } from './loadPostgres.ts';
-import { writeExport, type WriteOptions, type WrittenExport } from './writeExport.ts';
+import { whenStopped } from '../removeWhenStopped.ts';
+import type { Config } from '../../config/variables.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import type { CopyKeys } from '../../storage/sql/copySignature.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
+import { DATA_FORMAT, type DataHeader, HEADER_START } from '../../storage/sql/move/dataFormat.ts';
+import type { DataSource } from '../../storage/sql/move/dataPorts.ts';
+import { DATA_TABLES, TABLE_NAMES } from '../../storage/sql/move/dataTables.ts';
+import { makePartialFolder, partialFolderOf } from '../../storage/sqlite/backup/makeBackup.ts';
+import { flushFolder } from '../../storage/sqlite/file/dataFolder.ts';
+import { targetProblem } from '../../storage/sqlite/file/copyBeforeMigration.ts';
+import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
+import { SqliteDataSource } from '../../storage/sqlite/move/readData.ts';
+import { Digester, realSystem, wallClockMs } from '../../bunPlatform.ts';
+import { VERSION } from '../../version.ts';
 
 export interface ExportCall {
   readonly config: Config;
@@ -215,4 +221,108 @@ function keyFile({ data, databaseUrl, encryptionKey }: Config, { rows }: Written
 function newExportId(): string {
   const { randomBytes } = realSystem(new Digester(null));
   return makeId('export', wallClockMs(), randomBytes(ID_RANDOM_BYTES));
+}
+
+export interface FileOptions {
+  readonly file: string;
+  /** Replace an older export. */
+  readonly replaces: boolean;
+  /** Called when the file is whole and flushed, before it gets its name. */
+  readonly beforeName: () => Promise<void>;
+  /** Called when the file has its name. */
+  readonly named: () => void;
+}
+
+const EXPORT = { words: 'an export', begin: new RegExp(`^${RegExp.escape(HEADER_START)}`) };
+
+/** Makes a file (0600). Until it is whole and flushed, it has another name. */
+export async function exportToFile<T>(options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
+  const file = resolve(options.file);
+  refuseTarget(file, options);
+  try {
+    return await fill(file, options, write);
+  } finally {
+    removeUnfinished(file);
+  }
+}
+
+/** What there is of a file that has no name yet. */
+export function removeUnfinished(file: string): void {
+  rmSync(partialFolderOf(file), { recursive: true, force: true });
+}
+
+function refuseTarget(file: string, { replaces }: FileOptions): void {
+  const problem = targetProblem(file, EXPORT, replaces);
+  if (problem !== null) throw new DataError(problem);
+}
+
+async function fill<T>(file: string, options: FileOptions, write: (sink: Sink) => Promise<T>): Promise<T> {
+  const path = join(makePartialFolder(file), 'data');
+  const target = await open(path, 'wx', 0o600);
+  let written: T;
+  try {
+    written = await write(async (bytes) => {
+      for (let at = 0; at < bytes.length;) at += (await target.write(bytes, at, bytes.length - at)).bytesWritten;
+    });
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+  // The export took time: what is at its place now may be another file.
+  refuseTarget(file, options);
+  await options.beforeName();
+  renameSync(path, file);
+  options.named();
+  flushFolder(dirname(file));
+  return written;
+}
+
+export interface WriteOptions {
+  readonly exportId: string;
+  readonly takenAtMs: number;
+  readonly progress: DataProgress;
+  readonly copyKeys: CopyKeys;
+  readonly isMove: boolean;
+  /** Called when everything but the trailer is written. */
+  readonly beforeTrailer: () => Promise<void>;
+}
+
+/** What an export has in it. */
+export interface WrittenExport {
+  readonly format: number;
+  readonly bytes: number;
+  readonly total: number;
+  readonly rows: Readonly<Record<string, number>>;
+  readonly installation: string;
+}
+
+/** Writes everything that the source has. */
+export async function writeExport(source: DataSource, sink: Sink, options: WriteOptions): Promise<WrittenExport> {
+  const { progress } = options;
+  const writer = new DataWriter(sink, headerOf(source, options), options.copyKeys);
+  for (const table of DATA_TABLES) {
+    for await (const rows of source.read(table)) {
+      await writer.write(table, rows);
+      progress.show({ rows: writer.total, table: table.name, bytes: writer.bytes });
+    }
+  }
+  await writer.end(options.beforeTrailer);
+  const { bytes, total, rows } = writer;
+  return { format: DATA_FORMAT, bytes, total, rows, installation: source.installation };
+}
+
+function headerOf(
+  { engine, schema, installation }: DataSource,
+  { exportId, takenAtMs, isMove }: WriteOptions,
+): DataHeader {
+  return {
+    version: VERSION,
+    schema,
+    installation,
+    exportId,
+    takenAtMs,
+    engine,
+    isMove,
+    tables: TABLE_NAMES,
+  };
 }

@@ -1,9 +1,9 @@
 import { MAX_NOTICES } from '../../core/bounds.ts';
-import type { EntryCredits, PlanEntry } from '../cache/planEntry.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import { dropFirst } from '../../core/dropFirst.ts';
-import { ownerOf } from '../verify/appliedLimits.ts';
-import type { LimitReport } from '../verify/limitReports.ts';
+import type { EntryCredits, PlanEntry } from '../cache/planEntry.ts';
+import { dropFirst } from '../../basics/dropFirst.ts';
+import { ownerOf } from '../verify/effectiveLimits.ts';
+import type { LimitReport } from '../verify/pipeline.ts';
 import type { Verdict } from '../verify/verdict.ts';
 
 /** Credits that may have to be told of, as verdicts show them. */
@@ -33,7 +33,7 @@ export interface LimitNotice {
 
 /**
  * What verdicts show that events may have to tell of. A verification only leaves a note here; a background task decides what to tell. Both
- * sets are bounded. A notice that does not fit, or that a crash loses, comes again with the next verdict. The patrol finds balances that
+ * sets are bounded. A notice that does not fit, or that a crash loses, comes again with the next verdict. The recheck finds balances that
  * nobody uses.
  */
 export class Notices {
@@ -48,13 +48,13 @@ export class Notices {
   }
 
   /** Every verdict comes here. Most leave after two comparisons. */
-  heed(verdict: Verdict): void {
-    if (verdict.remaining !== null) this.#heedCredits(verdict, verdict.remaining);
-    if (verdict.code === 'RATE_LIMITED') this.#heedLimits(verdict);
+  observe(verdict: Verdict): void {
+    if (verdict.remaining !== null) this.#observeCredits(verdict, verdict.remaining);
+    if (verdict.code === 'RATE_LIMITED') this.#observeLimits(verdict);
   }
 
   /** The balance of a verdict is the smaller one if both have credits. The task finds out whose it is. */
-  #heedCredits({ key, code }: Verdict, remaining: number): void {
+  #observeCredits({ key, code }: Verdict, remaining: number): void {
     if (key === null) return;
     const isRefused = code === 'USAGE_EXCEEDED';
     const { credits, sharedCredits, identity } = key;
@@ -89,7 +89,7 @@ export class Notices {
     return this.#limits.size;
   }
 
-  #heedLimits({ key, limits }: Verdict): void {
+  #observeLimits({ key, limits }: Verdict): void {
     if (key === null || limits === null) return;
     for (const report of limits) if (report.exceeded && report.limit.notify) this.#noteLimit(key, report);
   }

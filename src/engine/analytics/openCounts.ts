@@ -1,13 +1,11 @@
 import type { Reservation } from '../../core/reservation.ts';
 import { CountColumns } from '../../core/verificationCounts.ts';
-import { startOfSpan } from '../../storage/port/analytics.ts';
-import { AskedApis } from './unknownKeyApis.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
-import { OpenCount } from '../cache/openCount.ts';
-import type { KeyCounts } from '../cache/keyCounts.ts';
 import type { TagList, TagLists } from './tagLists.ts';
+import { type KeyCounts, OpenCount } from '../cache/keyCounts.ts';
+import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { Verdict } from '../verify/verdict.ts';
 import type { VerifyRequest } from '../verify/request.ts';
+import { startOfSpan } from '../../storage/port/analytics.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -31,9 +29,8 @@ type CountedKey = Pick<KeyEntry, 'id' | 'apiId'> & { readonly identity: { readon
 /**
  * Counts every verification of this node in memory: by minute, api, key, identity, tags and outcome.
  *
- * A VALID of a packed key is counted in its packed row, unless it took more or fewer credits than the others there. A key that is kept as
- * an object refers to its open count. Both are in the processor's cache at that moment; a Map of 100,000 keys costs more than everything
- * else together. All other counts are found through a Map.
+ * A VALID is counted in the row of its key, unless it took more or fewer credits than the others there. The row is in the processor's
+ * cache at that moment; a Map of 100,000 keys costs more than everything else together. All other counts are found through a Map.
  *
  * Two generations: verifications add to the running one, and the sealed one is taken in slices to be written. A generation is
  * sealed when a minute ends and when it is to be written. While too many sealed counts wait, the running generation goes on
@@ -70,7 +67,7 @@ export class OpenCounts {
     if (key === null) return this.#askedFor(apiId, tags)?.add(code, 0, nowMs);
     if (tags !== null) return this.#tagged(key, tags, code === 'VALID').add(code, creditsTaken, nowMs);
     if (code === 'VALID' && this.#keyCounts.count(key, creditsTaken, nowMs)) return;
-    (this.#keyCounts.keeps(key) ? this.#ofKept(key) : this.#named(key)).add(code, creditsTaken, nowMs);
+    this.#named(key).add(code, creditsTaken, nowMs);
   }
 
   /** The verification was counted when it reserved; its credits count now. */
@@ -162,16 +159,6 @@ export class OpenCounts {
     this.#untilMs = nextMinuteMs + MINUTE_MS;
     this.tagLists.turnTo(nextMinuteMs);
     this.seals++;
-  }
-
-  #ofKept(key: KeyEntry): OpenCount {
-    const known = key.openCount;
-    if (known !== null && known.minuteMs === this.#minuteMs) return known;
-    const open = this.#open(key.apiId, key, null);
-    if (open.keyId === '') return open;
-    open.holder = key;
-    key.openCount = open;
-    return open;
   }
 
   #named(key: CountedKey): OpenCount {
@@ -266,4 +253,51 @@ export class OpenCounts {
 
 function nameOfApi(apiId: string, list: TagList | null): string {
   return `\0${apiId}\0${list === null ? '' : list.number}`;
+}
+
+/** Open counts of apis that may not exist. */
+export const MAX_ASKED_COUNTS = 1_000;
+/** Apis that are known to exist. */
+const MAX_KNOWN_APIS = 10_000;
+
+/** A request with an unknown key may name any api. It counts once the database has confirmed that the api exists. */
+class AskedApis {
+  readonly #known = new Set<string>();
+  #running: OpenCount[] = [];
+  readonly #sealed: OpenCount[] = [];
+
+  exists(apiId: string): boolean {
+    return this.#known.has(apiId);
+  }
+
+  get takesOneMore(): boolean {
+    return this.#running.length + this.#sealed.length < MAX_ASKED_COUNTS;
+  }
+
+  add(count: OpenCount): void {
+    this.#running.push(count);
+  }
+
+  seal(): void {
+    this.#sealed.push(...this.#running);
+    this.#running = [];
+  }
+
+  get sealed(): readonly OpenCount[] {
+    return this.#sealed;
+  }
+
+  /** The first `count` sealed counts are looked up: `existing` are the apis that exist. Answers the counts of these. */
+  settle(count: number, existing: ReadonlySet<string>): OpenCount[] {
+    const settled = this.#sealed.splice(0, count);
+    if (this.#known.size >= MAX_KNOWN_APIS) this.#known.clear();
+    for (const apiId of existing) this.#known.add(apiId);
+    return settled.filter(({ apiId }) => existing.has(apiId));
+  }
+
+  /** An api was changed or deleted; null = any api. */
+  forget(apiId: string | null): void {
+    if (apiId === null) this.#known.clear();
+    else this.#known.delete(apiId);
+  }
 }

@@ -1,6 +1,6 @@
 import { MAX_TAG_LIST_BYTES } from '../../core/bounds.ts';
 import { OTHER_TAGS } from '../../core/verificationCounts.ts';
-import type { OpenCount } from '../cache/openCount.ts';
+import type { OpenCount } from '../cache/keyCounts.ts';
 
 const DAY_MS = 86_400_000;
 /** Bytes of all tag lists that a node knows. In memory a text takes up to twice as many. */

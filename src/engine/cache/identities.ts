@@ -1,7 +1,9 @@
-import type { IdentityRecord } from '../../model/identities.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
-import type { TextReader } from '../system.ts';
-import type { Sources } from './cachedEntry.ts';
+import { tellsBelow } from '../../core/alerts.ts';
+import { heldCredits } from '../../core/plan.ts';
+import type { Alerts, CreditsRecord } from '../../core/records.ts';
+import { asConfigured, orNone, withGiven } from './appliedLimit.ts';
+import type { Sources } from './keyEntry.ts';
+import type { EntryCredits, IdentityTraits, PlanSlot } from './planEntry.ts';
 import {
   type FurtherWindows,
   IdentityEntry,
@@ -9,14 +11,14 @@ import {
   type KeptIdentity,
   NO_WINDOW,
 } from './identityEntry.ts';
-import type { KeyEntry } from './keyEntry.ts';
-import { kindOf, makeTraits, traitsOfKind } from './identityTraits.ts';
-import { arePlain } from './packed/identityNames.ts';
-import { IdentityRows, TEXT_BYTES } from './packed/identityRows.ts';
-import { isWord } from './packed/packedWords.ts';
-import { Companions } from './packed/sharedValues.ts';
-import type { IdentityTraits, PlanSlot } from './planEntry.ts';
+import { arePlain, IdentityRows, TEXT_BYTES } from './identityRows.ts';
+import { isWord } from './packedWords.ts';
+import { Companions } from './sharedValues.ts';
 import type { Plans } from './plans.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import type { TextReader } from '../platform.ts';
+import type { IdentityRecord } from '../../model/identities.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 
 /**
  * The identities of cached keys: one row for all keys of an identity. It is there as long as a key refers to it. Most identities
@@ -27,7 +29,7 @@ export class Identities implements IdentityNotes {
   readonly #rows: IdentityRows;
   readonly #rowOf = new Map<string, number>();
   #kept = new Companions<KeptIdentity>();
-  /** What keys that are kept as objects have of their identities. */
+  /** What keys with a side have of their identities. */
   #shared = new Companions<IdentityEntry>();
   #locals = new Companions<LocalOwner>();
   #furtherWindows = new Companions<FurtherWindows>();
@@ -74,14 +76,6 @@ export class Identities implements IdentityNotes {
   /** Also of an identity that must be read again. */
   idOf(row: number): string {
     return this.#kept.at(row)?.record.id ?? this.#rows.id(row);
-  }
-
-  /** What the sources of a key give as they are now; null: one of them must be read. */
-  givenBy({ identityRow, planSlot }: Sources): Pick<KeyEntry, 'identity' | 'plan'> | null {
-    const identity = identityRow === null ? null : this.at(identityRow);
-    const plan = planSlot === null ? null : planSlot.entry;
-    if ((identityRow !== null && identity === null) || (planSlot !== null && plan === null)) return null;
-    return { identity, plan };
   }
 
   /** One entry for all keys that keep theirs. What one of them learns, such as a window, the others know. */
@@ -233,4 +227,60 @@ function traitsNow(kept: KeptIdentity): IdentityTraits | null {
   if (planSlot !== null && planSlot.entry === null) return null;
   if (traits !== null && traits.plan === (planSlot?.entry ?? null)) return traits;
   return (kept.traits = makeTraits(record, planSlot));
+}
+
+type TraitFields = Pick<IdentityRecord, 'enabled' | 'credits' | 'limits' | 'alerts' | 'planMove'>;
+
+/** Kinds from here on are those of disabled identities. */
+const DISABLED = 3;
+/** By the last part of a kind. Which account it is does not matter to the traits. */
+const CREDITS_OF_KIND: readonly (CreditsRecord | null)[] = [
+  null,
+  { account: 0, refill: null },
+  { account: 0, refill: null, metered: true },
+];
+
+/** Identities of one plan with the same kind have the same traits; -1 = it has something of its own. */
+function kindOf({ enabled, credits, limits, alerts, planMove }: TraitFields): number {
+  if (limits.length > 0 || alerts !== null || planMove !== null || (credits?.refill ?? null) !== null) return -1;
+  const counted = credits === null ? 0 : credits.metered === true ? 2 : 1;
+  return enabled ? counted : counted + DISABLED;
+}
+
+/** The plan must have been read. */
+function traitsOfKind(kind: number, planSlot: PlanSlot | null): IdentityTraits {
+  const credits = CREDITS_OF_KIND[kind % DISABLED] ?? null;
+  return makeTraits({ enabled: kind < DISABLED, credits, limits: [], alerts: null, planMove: null }, planSlot);
+}
+
+/** The plan must have been read. */
+export function makeTraits(fields: TraitFields, planSlot: PlanSlot | null): IdentityTraits {
+  const { enabled, limits, planMove } = fields;
+  const plan = planSlot?.entry ?? null;
+  const own = limits.map((limit) => ({ ...asConfigured(limit), ofIdentity: true }));
+  const always = orNone(own.filter((_, i) => limits[i]?.autoApply !== false));
+  return {
+    enabled: enabled && (plan === null || plan.record !== null),
+    plan,
+    planSlot,
+    planMovesAtMs: planMove?.atMs ?? Infinity,
+    credits: withoutAccount(entryCredits(fields, plan?.record ?? null)),
+    limits: withGiven(orNone(own), plan?.forIdentities.all ?? null),
+    alwaysApplied: withGiven(always, plan?.forIdentities.always ?? null, orNone(own)),
+  };
+}
+
+/** The credits of a holder under its own rules and those of its plan. */
+export function entryCredits(
+  { credits, alerts }: { readonly credits: CreditsRecord | null; readonly alerts: Alerts | null },
+  plan: PlanRecord | null,
+): EntryCredits | null {
+  const held = heldCredits(credits, plan);
+  return held === null ? null : { ...held, tellsBelow: held.metered ? 0 : tellsBelow(alerts, plan) };
+}
+
+function withoutAccount(credits: EntryCredits | null): IdentityTraits['credits'] {
+  if (credits === null) return null;
+  const { account: _account, ...shared } = credits;
+  return shared;
 }

@@ -1,7 +1,7 @@
 import type { IdentityRecord } from '../../model/identities.ts';
 import type { LocalOwner } from '../local/localWindow.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
-import { externalIdIn, idIn } from './packed/identityNames.ts';
+import { externalIdIn, idIn } from './identityRows.ts';
 import type { EntryCredits, IdentityTraits, PlanEntry, PlanSlot } from './planEntry.ts';
 
 /** Instead of the account of a window: none was opened yet. */
@@ -40,7 +40,7 @@ export interface IdentityNotes {
 export type FurtherWindows = (number | undefined)[];
 
 /** What an entry is made of. */
-export interface IdentityParts {
+interface IdentityParts {
   readonly notes: IdentityNotes;
   /** Where it was found, and which edition of that row it is. */
   readonly row: number;

@@ -1,21 +1,16 @@
+import { dropFirst } from '../../basics/dropFirst.ts';
 import { AppError } from '../../core/errors.ts';
+import { type AppliedLimit } from './appliedLimit.ts';
+import { type CachedEntry, type KeyEntry, NO_SOURCES, type Sources, withWindow } from './keyEntry.ts';
+import { type PlanSlot } from './planEntry.ts';
+import { Identities } from './identities.ts';
+import type { KeyCounts } from './keyCounts.ts';
+import { KeyRows } from './keyRows.ts';
+import { Plans } from './plans.ts';
+import type { LocalOwner } from '../local/localWindow.ts';
+import type { TextReader } from '../platform.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
 import { StorageDamaged } from '../../storage/port/storage.ts';
-import { dropFirst } from '../../core/dropFirst.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
-import type { TextReader } from '../system.ts';
-import { withWindow } from './accountOf.ts';
-import type { AppliedLimit } from './appliedLimit.ts';
-import { type CachedEntry, NO_SOURCES, type Sources } from './cachedEntry.ts';
-import type { KeyCounts } from './keyCounts.ts';
-import type { KeyEntry } from './keyEntry.ts';
-import type { PlanSlot } from './planEntry.ts';
-import { Identities } from './identities.ts';
-import { KeptKeys } from './keptKeys.ts';
-import { toKeyEntry } from './makeEntry.ts';
-import { PackedKeys } from './packed/packedKeys.ts';
-import { Plans } from './plans.ts';
-import { type Lookup, LookupBatch } from './lookupBatch.ts';
 
 /** Digests of unknown keys to remember: a flood of one wrong key asks the database once. */
 const MAX_UNKNOWN = 10_000;
@@ -39,12 +34,9 @@ const MAX_BATCH = 500;
 export class KeyCache {
   readonly #records: Records;
   readonly #maxKeys: number;
-  readonly #packed: PackedKeys;
-  /** Keys with more data than fits into a packed row. */
-  readonly #kept: KeptKeys;
+  readonly #keys: KeyRows;
   readonly #unknown = new Set<string>();
   readonly #lookups = new Map<string, Lookup>();
-  readonly #apiIds = new Map<string, string>();
   readonly #plans: Plans;
   readonly #identities: Identities;
   #asking: string[] = [];
@@ -55,14 +47,13 @@ export class KeyCache {
   constructor(records: Records, maxKeys: number, textReader: TextReader) {
     this.#plans = new Plans(records);
     this.#identities = new Identities(this.#plans, textReader);
-    this.#packed = new PackedKeys(textReader, this.#identities);
-    this.#kept = new KeptKeys(this.#identities);
+    this.#keys = new KeyRows(textReader, this.#identities);
     this.#records = records;
     this.#maxKeys = maxKeys;
   }
 
   get size(): number {
-    return this.#packed.size + this.#kept.size;
+    return this.#keys.size;
   }
 
   /** How many identities its keys have. */
@@ -72,7 +63,7 @@ export class KeyCache {
 
   /** How often keys were valid, for analytics. */
   get counts(): KeyCounts {
-    return this.#packed;
+    return this.#keys;
   }
 
   get lookupsWaiting(): number {
@@ -81,22 +72,16 @@ export class KeyCache {
 
   /** Without I/O. Null: the key does not exist. Undefined: the key must be looked up. */
   peek(digest: string): KeyEntry | null | undefined {
-    const entry = this.#cached(digest);
+    const entry = this.#keys.get(digest);
     if (entry === undefined) return this.#unknown.has(digest) ? null : undefined;
     this.hits++;
     return entry;
   }
 
-  #cached(digest: string): CachedEntry | undefined {
-    return this.#packed.get(digest) ?? this.#kept.get(digest);
-  }
-
   lookUp(digest: string): Promise<KeyEntry | null> {
     const running = this.#lookups.get(digest);
     if (running !== undefined) return running.promise;
-    const plan = this.#identities.planSlotOf(
-      this.#packed.sourcesOf(digest) ?? this.#kept.sourcesOf(digest) ?? NO_SOURCES,
-    );
+    const plan = this.#identities.planSlotOf(this.#keys.sourcesOf(digest) ?? NO_SOURCES);
     if (plan?.entry === null) return this.#afterReading(plan, digest);
     if (this.#lookups.size >= MAX_WAITING_LOOKUPS) {
       return Promise.reject(
@@ -119,9 +104,7 @@ export class KeyCache {
 
   /** The key remembers where its local limits are counted. */
   keepLocal(entry: KeyEntry, owner: LocalOwner): void {
-    const cached = entry as CachedEntry;
-    if (cached.rowNumber < 0) cached.local = owner;
-    else this.#packed.keepLocal(cached, owner);
+    this.#keys.keepLocal(entry as CachedEntry, owner);
   }
 
   /**
@@ -133,28 +116,21 @@ export class KeyCache {
     const limits = entry.plan?.forKeys.all ?? [];
     // A limit with the cost of a request is another object with every request.
     if (!limits.includes(limit)) return;
-    const windows = withWindow(entry.windows, limits, [limit, account]);
-    const cached = entry as CachedEntry;
-    if (cached.rowNumber < 0) cached.windows = windows;
-    else this.#packed.keepWindows(cached, windows);
+    this.#keys.keepWindows(entry as CachedEntry, withWindow(entry.windows, limits, [limit, account]));
   }
 
   /** What a ledger has noted about the records that decide the spends of this entry (RecordsNote); 0 = nothing. */
   checkedAt(entry: KeyEntry): number {
-    const cached = entry as CachedEntry;
-    return cached.rowNumber < 0 ? cached.checkedAt : this.#packed.checkedAt(entry);
+    return this.#keys.checkedAt(entry);
   }
 
   keepChecked(entry: KeyEntry, checkedAt: number): void {
-    const cached = entry as CachedEntry;
-    if (cached.rowNumber < 0) cached.checkedAt = checkedAt;
-    else this.#packed.keepChecked(entry, checkedAt);
+    this.#keys.keepChecked(entry, checkedAt);
   }
 
   /** The key was created, changed or removed. From now on the old entry is not used any more. */
   drop(digest: string): void {
-    this.#packed.delete(digest);
-    this.#kept.delete(digest);
+    this.#keys.delete(digest);
     this.#unknown.delete(digest);
     const lookup = this.#lookups.get(digest);
     if (lookup !== undefined) lookup.changed = true;
@@ -162,8 +138,7 @@ export class KeyCache {
 
   /** All keys of this api were deleted. */
   dropApi(apiId: string): void {
-    this.#packed.dropApi(apiId);
-    this.#kept.dropApi(apiId);
+    this.#keys.dropApi(apiId);
     for (const batch of this.#batches) batch.apis.add(apiId);
   }
 
@@ -185,15 +160,14 @@ export class KeyCache {
 
   /** Roles or permissions have changed. */
   dropAccess(): void {
-    this.#kept.dropAccess();
+    this.#keys.dropAccess();
     this.#plans.dropAccess();
     for (const batch of this.#batches) batch.access = true;
   }
 
   /** Anything may have changed. */
   clear(): void {
-    this.#packed.clear();
-    this.#kept.clear();
+    this.#keys.clear();
     this.#identities.clear();
     this.#plans.clear();
     this.#unknown.clear();
@@ -273,23 +247,14 @@ export class KeyCache {
       identityRow: found.identity === null ? null : this.#identities.keep(found.identity),
       planSlot: key.identityId !== null || key.planId === null ? null : this.#plans.slot(key.planId),
     };
-    const given = this.#identities.givenBy(sources);
-    if (given === null) {
-      const failure = this.#identities.planSlotOf(sources)?.failure ?? undefined;
+    const plan = this.#identities.planSlotOf(sources);
+    if (plan !== null && plan.entry === null) {
       this.#identities.release(sources.identityRow);
-      return failure;
+      return plan.failure ?? undefined;
     }
-    if (this.#packed.add(digest, found, sources)) this.#kept.delete(digest);
-    else {
-      this.#packed.delete(digest);
-      const identity = this.#identities.share(given.identity);
-      this.#kept.add(digest, toKeyEntry(found, this.#shared(key.apiId), identity, sources));
-    }
-    const kept = this.#cached(digest);
-    if (this.size > this.#maxKeys) {
-      if (this.#packed.size > this.#kept.size) this.#packed.dropOldest();
-      else this.#kept.dropOldest();
-    }
+    this.#keys.add(digest, found, sources);
+    const kept = this.#keys.get(digest);
+    if (this.size > this.#maxKeys) this.#keys.dropOldest();
     return kept;
   }
 
@@ -297,13 +262,32 @@ export class KeyCache {
     this.#unknown.add(digest);
     if (this.#unknown.size > MAX_UNKNOWN) dropFirst(this.#unknown);
   }
+}
 
-  /** One string for all keys of an api. */
-  #shared(apiId: string): string {
-    const known = this.#apiIds.get(apiId);
-    if (known !== undefined) return known;
-    if (this.#apiIds.size >= MAX_UNKNOWN) this.#apiIds.clear();
-    this.#apiIds.set(apiId, apiId);
-    return apiId;
+/** A key that is being looked up. */
+interface Lookup {
+  readonly promise: Promise<KeyEntry | null>;
+  resolve(entry: KeyEntry | null): void;
+  reject(error: Error): void;
+  /** The key changed during the read: the answer must not be kept. */
+  changed: boolean;
+}
+
+/** Keys that are being read together, and the records that were dropped meanwhile: the answer may be older than their change. */
+class LookupBatch {
+  readonly apis = new Set<string>();
+  readonly identities = new Set<string>();
+  access = false;
+
+  /** A record of the answer was dropped while the batch was being read. */
+  hasChanged(found: KeyWithIdentity | PoisonedKey | null): boolean {
+    if (found === null) return false;
+    if ('poisoned' in found) return this.apis.has(found.apiId) || this.access;
+    const { apiId, identityId, roleIds, permissionIds } = found.key;
+    return (
+      this.apis.has(apiId) ||
+      (identityId !== null && this.identities.has(identityId)) ||
+      (this.access && (roleIds.length > 0 || permissionIds.length > 0))
+    );
   }
 }

@@ -1,8 +1,8 @@
 import type { Fence } from '../../core/fence.ts';
 import type { Grant, HeldPermissions } from '../../core/permissions.ts';
 import type { HeldCredits } from '../../core/records.ts';
-import type { PlanRecord } from '../../model/plans.ts';
 import type { AppliedLimit } from './appliedLimit.ts';
+import type { PlanRecord } from '../../model/plans.ts';
 
 /** Credits as verification needs them. */
 export interface EntryCredits extends HeldCredits {
@@ -35,7 +35,7 @@ export interface PlanEntry {
   readonly forKeys: GivenLimits;
   readonly permissions: EntryPermissions | null;
   readonly fence: Fence;
-  /** What its identities have alike, by their kind (identityTraits.ts). */
+  /** What its identities have alike, by their kind (identities.ts). */
   readonly traits: IdentityTraits[];
 }
 

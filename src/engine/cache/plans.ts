@@ -3,8 +3,8 @@ import { ABSENT, recordFence } from '../../core/fence.ts';
 import type { PlanLimit } from '../../core/records.ts';
 import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
 import type { GivenLimits, PlanEntry, PlanSlot } from './planEntry.ts';
-import { asConfigured, orNone } from './limitLists.ts';
-import { toEntryPermissions } from './makeEntry.ts';
+import { asConfigured, orNone } from './appliedLimit.ts';
+import { toEntryPermissions } from './keyExtras.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;

@@ -1,6 +1,8 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
-import { fits } from '../../core/window.ts';
-import type { LocalCount, LocalCounts, LoadedCount } from '../../storage/port/storage.ts';
+import { ageMs, type Clocks, type Instant, instantOf } from '../../basics/clocks.ts';
+import { type DutyRule, restMs } from '../../basics/dutyCycle.ts';
+import { AppError } from '../../core/errors.ts';
+import { fits } from '../../core/calendar.ts';
 import {
   countAdHoc,
   dropEndedAdHoc,
@@ -20,15 +22,15 @@ import {
   tooManyLocalCounters,
   used,
 } from './localWindow.ts';
-import { OwnerGroups } from './ownerGroups.ts';
-import { UnsavedWindows } from './unsavedWindows.ts';
+import type { LoadedCount, LocalCount, LocalCounts } from '../../storage/port/storage.ts';
+import type { Task, Turn } from '../../storage/port/tasks.ts';
 
 /** Counts that one call of storage takes at the most. */
 const SYNC_SLICE = 1000;
 /** Owners that are checked when no further one fits. */
 const FORGET_STEP = 1000;
 
-export interface LocalLimitsOptions {
+interface LocalLimitsOptions {
   readonly nowMs: () => number;
   readonly maxOwners: number;
   /** Owners of one group. All groups together have at most half of all owners, and each group at most half of that. */
@@ -237,5 +239,174 @@ export class LocalLimits {
     for (const window of owned.windows) this.#endInTime(window, nowMs);
     dropEndedAdHoc(owned, nowMs);
     if (countAdHoc(owned.windows) >= MAX_ADHOC_LIMITS_PER_OWNER) throw tooManyAdHocLimits();
+  }
+}
+
+/**
+ * Groups of owners: the identifiers of a namespace form a group. Their ids begin with the id of the group and a colon; other owners
+ * have no colon, and no group. All groups together cannot use up the counters of the node, and one group cannot use up the
+ * share of all groups.
+ */
+class OwnerGroups {
+  readonly #max: number;
+  readonly #maxTogether: number;
+  readonly #sizes = new Map<string, number>();
+  #crowded = 0;
+  #together = 0;
+
+  constructor(max: number, maxTogether: number) {
+    this.#max = Math.min(max, Math.max(1, Math.floor(maxTogether / 2)));
+    this.#maxTogether = maxTogether;
+  }
+
+  /** A group, or all groups together, are more than half full: ended owners should be forgotten. */
+  get isCrowded(): boolean {
+    return this.#crowded > 0 || this.#together * 2 > this.#maxTogether;
+  }
+
+  takesOneMore(owner: string): boolean {
+    const group = groupOf(owner);
+    return group === null || (this.#together < this.#maxTogether && this.#sizeOf(group) < this.#max);
+  }
+
+  /** Throws when its group is full, or all groups together are. */
+  add(owner: string): void {
+    const group = groupOf(owner);
+    if (group !== null && this.#sizeOf(group) >= this.#max) throw tooMany();
+    if (group !== null && this.#together >= this.#maxTogether) throw tooManyTogether();
+    this.#change(owner, 1);
+  }
+
+  remove(owner: string): void {
+    this.#change(owner, -1);
+  }
+
+  #sizeOf(group: string): number {
+    return this.#sizes.get(group) ?? 0;
+  }
+
+  #change(owner: string, by: 1 | -1): void {
+    const group = groupOf(owner);
+    if (group === null) return;
+    const before = this.#sizeOf(group);
+    this.#together += by;
+    const size = before + by;
+    if (size === 0) this.#sizes.delete(group);
+    else this.#sizes.set(group, size);
+    this.#crowded += Number(size * 2 > this.#max) - Number(before * 2 > this.#max);
+  }
+}
+
+function groupOf(owner: string): string | null {
+  const end = owner.indexOf(':');
+  return end < 0 ? null : owner.slice(0, end);
+}
+
+function tooMany(): AppError {
+  const bounds = 'KEYSTILE_MAX_LIMITS_PER_NAMESPACE, or a quarter of KEYSTILE_MAX_LOCAL_COUNTERS';
+  return new AppError(
+    'UNAVAILABLE',
+    `This namespace has reached its limit of local counters on this node (${bounds}).`,
+  );
+}
+
+function tooManyTogether(): AppError {
+  const who = 'All namespaces together have reached their limit of local counters on this node';
+  return new AppError('UNAVAILABLE', `${who} (half of KEYSTILE_MAX_LOCAL_COUNTERS).`);
+}
+
+/** Windows that have counted since they were last saved. Each is here once (`isUnsaved`). */
+class UnsavedWindows {
+  #windows: LocalWindow[] = [];
+  #awaited: PromiseWithResolvers<void> | null = null;
+
+  get size(): number {
+    return this.#windows.length;
+  }
+
+  add(window: LocalWindow): void {
+    if (window.isUnsaved) return;
+    window.isUnsaved = true;
+    this.#windows.push(window);
+    this.#awaited?.resolve();
+    this.#awaited = null;
+  }
+
+  /** Returns when there is one. */
+  untilSome(): Promise<void> {
+    if (this.#windows.length > 0) return Promise.resolve();
+    return (this.#awaited ??= Promise.withResolvers()).promise;
+  }
+
+  /** All of them, still marked. Whoever saves one removes its mark. */
+  takeAll(): LocalWindow[] {
+    const windows = this.#windows;
+    this.#windows = [];
+    return windows;
+  }
+
+  /** Windows that were taken, and not tried. */
+  putBack(windows: readonly LocalWindow[]): void {
+    this.#windows = this.#windows.concat(windows);
+  }
+}
+
+/** With the embedded database, saving takes at most a twentieth of the time. Very many counters stretch the interval. */
+const SAVE: DutyRule = { rest: 20, minRest: 1, cycleMs: 20_000 };
+/** After a failed save all counts are saved again. */
+const FAILED_SAVE_REST_MS = 5_000;
+/** Owners of local counters that one run looks at, whether they can be forgotten. */
+const ENDED_STEP = 200;
+
+interface SavingContext extends Clocks {
+  readonly localLimits: Pick<LocalLimits, 'tidy' | 'unsavedSize' | 'untilUnsaved' | 'sync'>;
+  readonly localCounts: Pick<LocalCounts, 'isShared'>;
+  readonly nowMs: () => number;
+  readonly everyMs: number;
+}
+
+/** The task that saves local counts and exchanges them with other nodes. */
+export class LocalCountSaving implements Task {
+  readonly name = 'saving local counts';
+  readonly everyMs: number;
+  readonly #context: SavingContext;
+  #nextSaveAtMs = 0;
+  #savedAt: Instant | null = null;
+
+  constructor(context: SavingContext) {
+    this.everyMs = context.everyMs;
+    this.#context = context;
+  }
+
+  /** How long ago local counts were last saved; null = never. */
+  get lagMs(): number | null {
+    return this.#savedAt === null ? null : Math.round(ageMs(this.#savedAt, this.#context));
+  }
+
+  /** On a shared database every run saves. With the embedded one a run waits for a count to save, so that an idle process is not woken. */
+  async run(turn: Turn): Promise<void> {
+    const { localLimits, localCounts, nowMs } = this.#context;
+    localLimits.tidy(nowMs(), ENDED_STEP);
+    if (localCounts.isShared) return this.#save();
+    if (localLimits.unsavedSize > 0 && !this.#isResting) await this.#save();
+    await turn.until(localLimits.untilUnsaved());
+  }
+
+  get #isResting(): boolean {
+    return this.#context.monotonicMs() < this.#nextSaveAtMs;
+  }
+
+  async #save(): Promise<void> {
+    const { localLimits, monotonicMs, localCounts } = this.#context;
+    const startedAt = instantOf(this.#context);
+    try {
+      await localLimits.sync();
+    } catch (error) {
+      if (!localCounts.isShared) this.#nextSaveAtMs = monotonicMs() + FAILED_SAVE_REST_MS;
+      throw error;
+    }
+    this.#savedAt = startedAt;
+    const tookMs = monotonicMs() - startedAt.monotonicMs;
+    if (!localCounts.isShared) this.#nextSaveAtMs = monotonicMs() + restMs(SAVE, { tookMs, sinceMs: tookMs });
   }
 }

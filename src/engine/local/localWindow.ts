@@ -1,6 +1,6 @@
 import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
-import { AHEAD_MS, windowEnd } from '../../core/window.ts';
+import { AHEAD_MS, windowEnd } from '../../core/calendar.ts';
 import type { LocalCount, LoadedCount } from '../../storage/port/storage.ts';
 
 /**

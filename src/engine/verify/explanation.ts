@@ -1,12 +1,10 @@
+import type { ExplainedCheck, ExplainedCounter, Verdict } from './verdict.ts';
 import { showAddress } from '../../core/address.ts';
-import { MAX_DATE_MS } from '../../core/dateRange.ts';
+import { MAX_DATE_MS } from '../../core/statement.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { ExplainedCheck, ExplainedCounter } from './explainedCheck.ts';
-import type { LimitReport } from './limitReports.ts';
-import { checkOfCharge, creditsLeft, PIPELINE, type RecordCheck } from './pipeline.ts';
+import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './charges.ts';
+import { checkOfCharge, creditsLeft, type LimitReport, PIPELINE, type RecordCheck } from './pipeline.ts';
 import type { VerifyRequest } from './request.ts';
-import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
-import type { Verdict } from './verdict.ts';
 
 type Result = 'passed' | 'refused';
 

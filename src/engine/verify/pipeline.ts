@@ -1,13 +1,12 @@
 import { inBlock } from '../../core/address.ts';
 import { NO_PERMISSIONS, satisfies } from '../../core/permissions.ts';
 import type { HeldCredits } from '../../core/records.ts';
-import type { Charge, ChargeResult } from '../../core/spend.ts';
+import type { Charge, ChargeResult, DecidedSpend } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
+import type { AppliedLimit } from '../cache/appliedLimit.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalCharge } from '../local/localWindow.ts';
-import type { Counting } from './counting.ts';
-import type { VerifyRequest } from './request.ts';
 import {
   type ChargeContext,
   type CreditCounter,
@@ -15,7 +14,9 @@ import {
   OWN_CREDITS,
   SHARED_CREDITS,
   STRICT_LIMITS,
-} from './spendCharges.ts';
+} from './charges.ts';
+import type { Counting } from './effectiveLimits.ts';
+import type { VerifyRequest } from './request.ts';
 
 /** A check that reads the key's record. Only the first row, which refuses it, is asked about no key (null). */
 export interface RecordCheck {
@@ -25,14 +26,14 @@ export interface RecordCheck {
 }
 
 /** A check that counts in the memory of this node. */
-export interface MemoryCheck {
+interface MemoryCheck {
   readonly code: VerdictCode;
   readonly name: string;
   allows(charge: LocalCharge, localLimits: LocalLimits): boolean;
 }
 
 /** A check that counts in the ledger. */
-export interface LedgerCheck {
+interface LedgerCheck {
   readonly code: VerdictCode;
   readonly name: string;
   readonly counts: LedgerCounters;
@@ -97,7 +98,7 @@ export function ledgerChargeCount(counting: Counting): number {
 }
 
 /** The index of the first charge of these counters in that spend. */
-export function firstChargeOf(counting: Counting, counters: LedgerCounters): number {
+function firstChargeOf(counting: Counting, counters: LedgerCounters): number {
   let sum = 0;
   for (const { counts } of LEDGER_CHECKS) {
     if (counts === counters) return sum;
@@ -179,4 +180,57 @@ function lacksPermissions(key: KeyEntry, { permissions }: VerifyRequest): boolea
 
 function hasLocalLeft(charge: LocalCharge, localLimits: LocalLimits): boolean {
   return localLimits.allows(charge);
+}
+
+/** A limit that was checked, as it is after this verification. */
+export interface LimitReport {
+  readonly limit: AppliedLimit;
+  readonly remaining: number;
+  readonly resetAtMs: number;
+  readonly exceeded: boolean;
+}
+
+/** Reports of the local limits alone, when the ledger is not asked. `refusedBy`: the charge that refused; -1 = none. */
+export function localReports(
+  localLimits: LocalLimits,
+  limits: readonly AppliedLimit[],
+  local: readonly LocalCharge[],
+  refusedBy: number,
+): LimitReport[] {
+  const reports: LimitReport[] = [];
+  for (const limit of limits) {
+    const charge = limit.async ? local[reports.length] : undefined;
+    if (charge === undefined) continue;
+    const exceeded = reports.length === refusedBy;
+    reports.push({ limit, remaining: localLimits.left(charge), resetAtMs: charge.resetAtMs, exceeded });
+  }
+  return reports;
+}
+
+/**
+ * Reports of all limits, in their order: local limits as this node counts them, strict limits as the ledger answered. A strict limit that
+ * the ledger says nothing of has no report. null: no limit has one.
+ */
+export function allReports(
+  localLimits: LocalLimits,
+  counting: Counting,
+  outcome: DecidedSpend,
+): readonly LimitReport[] | null {
+  const { limits, local } = counting;
+  if (limits.length === 0) return null;
+  const refusedBy = outcome.status === 'refused' ? outcome.by : -1;
+  const reports: LimitReport[] = [];
+  let nextLocal = 0;
+  let nextStrict = firstChargeOf(counting, STRICT_LIMITS);
+  for (const limit of limits) {
+    if (limit.async) {
+      const charge = local[nextLocal++] as LocalCharge;
+      reports.push({ limit, remaining: localLimits.left(charge), resetAtMs: charge.resetAtMs, exceeded: false });
+    } else {
+      const result = outcome.charges[nextStrict];
+      const exceeded = nextStrict++ === refusedBy;
+      if (result !== undefined) reports.push({ limit, remaining: result.left, resetAtMs: result.resetAtMs, exceeded });
+    }
+  }
+  return reports.length === 0 ? null : reports;
 }

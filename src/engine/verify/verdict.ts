@@ -1,19 +1,24 @@
 import { MAX_COUNT, MAX_LIVE_RESERVATIONS } from '../../core/bounds.ts';
 import { AppError } from '../../core/errors.ts';
-import { holdsExpired } from '../../core/pockets.ts';
+import { holdsExpired } from '../../core/expiringCredits.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Reservation } from '../../core/reservation.ts';
 import type { ChargeResult, DecidedSpend, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
-import type { Ledger } from '../../storage/port/storage.ts';
 import type { KeyEntry } from '../cache/keyEntry.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
-import type { RefillPlans } from '../refill/refillPlans.ts';
-import { type Counting, hasCredits } from './counting.ts';
-import type { ExplainedCheck } from './explainedCheck.ts';
-import { allReports, type LimitReport } from './limitReports.ts';
-import { checkOfCharge, creditsLeft, creditsOfCharge, ledgerChargeCount } from './pipeline.ts';
-import { OWN_CREDITS, SHARED_CREDITS } from './spendCharges.ts';
+import type { RefillSchedules } from '../refillSchedules.ts';
+import { OWN_CREDITS, SHARED_CREDITS } from './charges.ts';
+import { type Counting, hasCredits } from './effectiveLimits.ts';
+import {
+  allReports,
+  checkOfCharge,
+  creditsLeft,
+  creditsOfCharge,
+  ledgerChargeCount,
+  type LimitReport,
+} from './pipeline.ts';
+import type { Ledger } from '../../storage/port/storage.ts';
 
 /** The answer to a verification. It is a value, never an exception. */
 export interface Verdict {
@@ -64,9 +69,9 @@ export function withReservation(verdict: Verdict, reservation: Reservation | nul
 export class Verdicts {
   readonly #localLimits: LocalLimits;
   readonly #ledger: Ledger;
-  readonly #refills: RefillPlans;
+  readonly #refills: RefillSchedules;
 
-  constructor(localLimits: LocalLimits, ledger: Ledger, refills: RefillPlans) {
+  constructor(localLimits: LocalLimits, ledger: Ledger, refills: RefillSchedules) {
     this.#localLimits = localLimits;
     this.#ledger = ledger;
     this.#refills = refills;
@@ -151,4 +156,25 @@ function leastLeft(counting: Counting, charges: readonly ChargeResult[]): number
 /** null = there is none. */
 function smaller(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
+}
+
+/** What one check of the pipeline found. */
+export interface ExplainedCheck {
+  readonly check: string;
+  readonly result: 'passed' | 'refused' | 'not reached';
+  readonly text: string;
+  /** Only checks that count have them. */
+  readonly counters?: readonly ExplainedCounter[];
+}
+
+export interface ExplainedCounter {
+  /** The name of a limit, or `credits`. */
+  readonly name: string;
+  readonly of: 'key' | 'identity';
+  /** What this verification took. */
+  readonly taken: number;
+  /** What is left after it; null = it is metered, and has no balance. */
+  readonly remaining: number | null;
+  /** When the window of a limit ends; null for credits. */
+  readonly resetAtMs: number | null;
 }

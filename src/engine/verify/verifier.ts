@@ -1,36 +1,34 @@
 import { AppError } from '../../core/errors.ts';
-import type { ReserveOutcome } from '../../core/reservation.ts';
-import type { SpendOutcome } from '../../core/spend.ts';
+import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
+import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
+import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
+import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.ts';
+import { type AppliedLimit } from '../cache/appliedLimit.ts';
+import { accountOf, type KeyEntry, windowOf } from '../cache/keyEntry.ts';
+import type { KeyCache } from '../cache/keyCache.ts';
+import type { LocalLimits } from '../local/localLimits.ts';
+import type { RefillSchedules } from '../refillSchedules.ts';
+import { AdHocLimits, type Counting, hasCredits, limitsOf } from './effectiveLimits.ts';
+import { ledgerCharges, localReports, refusedByMemory, refusedByRecord } from './pipeline.ts';
+import { explain } from './explanation.ts';
+import { LocalCharges, type Preparation } from './charges.ts';
+import { UNKNOWN_KEY, valid, type Verdict, Verdicts, withReservation } from './verdict.ts';
+import { type ReservationTerms, type VerifyRequest } from './request.ts';
 import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
-import type { KeyCache } from '../cache/keyCache.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { LocalLimits } from '../local/localLimits.ts';
-import type { RefillPlans } from '../refill/refillPlans.ts';
-import { AdHocLimits } from './adHocLimits.ts';
-import { AskLedger } from './askLedger.ts';
-import { limitsOf } from './appliedLimits.ts';
-import type { AppliedLimit } from '../cache/appliedLimit.ts';
-import { type Counting, hasCredits } from './counting.ts';
-import { explain } from './explanation.ts';
-import { localReports } from './limitReports.ts';
-import { LocalCharges, type Preparation } from './localCharges.ts';
-import { refusedByMemory, refusedByRecord } from './pipeline.ts';
-import type { VerifyRequest } from './request.ts';
-import { UNKNOWN_KEY, valid, type Verdict, Verdicts, withReservation } from './verdict.ts';
 
-export interface VerifyContext {
+interface VerifyContext {
   readonly keys: KeyCache;
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly freshness: Freshness;
-  readonly refills: RefillPlans;
+  readonly refills: RefillSchedules;
   /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
   readonly settle: (owner: string) => Promise<void>;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
   /** Sees every verdict and notes those that need an event. */
-  readonly notices: { heed(verdict: Verdict): void };
+  readonly notices: { observe(verdict: Verdict): void };
 }
 
 const NO_LIMITS: readonly AppliedLimit[] = [];
@@ -79,7 +77,7 @@ export class Verifier {
   #note(request: VerifyRequest, verdict: Verdict): Verdict {
     const { analytics, notices } = this.#context;
     if (analytics !== null) analytics.count(request, verdict);
-    notices.heed(verdict);
+    notices.observe(verdict);
     return verdict;
   }
 
@@ -93,7 +91,7 @@ export class Verifier {
   #ask(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
     if (this.#stopped !== null) throw new AppError('UNAVAILABLE', this.#stopped);
     if (request.secretDigest === null) return UNKNOWN_KEY;
-    return this.#context.freshness.isFresh() ? this.#decideCached(request) : this.#confirmAndDecide(request);
+    return this.#context.freshness.mayUseCache() ? this.#decideCached(request) : this.#confirmAndDecide(request);
   }
 
   /** The cache may be too old. Freshness asks the database once for all requests that wait, not once per key. */
@@ -249,4 +247,185 @@ function digestsOf({ secretDigest, olderDigests }: VerifyRequest): readonly stri
 function strictOf(limits: readonly AppliedLimit[], localCount: number): readonly AppliedLimit[] {
   if (localCount === 0) return limits;
   return localCount === limits.length ? NO_LIMITS : limits.filter(({ async }) => !async);
+}
+
+/** Asks the ledger for the strict limits and the credits of a verification. */
+class AskLedger {
+  readonly #keys: KeyCache;
+  readonly #ledger: Ledger;
+  readonly #adHoc: AdHocLimits;
+  readonly #refills: RefillSchedules;
+
+  constructor(keys: KeyCache, ledger: Ledger, adHoc: AdHocLimits, refills: RefillSchedules) {
+    this.#keys = keys;
+    this.#ledger = ledger;
+    this.#adHoc = adHoc;
+    this.#refills = refills;
+  }
+
+  spend(counting: Counting): PromiseLike<SpendOutcome> {
+    return areOpen(counting) ? this.#ledger.spend(this.#spendOf(counting, null)) : this.#openAndSpend(counting);
+  }
+
+  /** The same, but the credits are held. */
+  async reserve(counting: Counting, terms: ReservationTerms): Promise<ReserveOutcome> {
+    const adHoc = areOpen(counting) ? null : await this.#adHoc.accounts(counting.entry, counting.strict);
+    const charges = ledgerCharges(counting, { adHoc, refills: this.#refills, nowMs: this.#ledger.nowMs() });
+    const wanted = newReservation(counting, terms, false);
+    const following = followingOf(counting, charges);
+    return this.#ledger.reserve(this.#reservingSpend(counting, charges), { ...wanted, following });
+  }
+
+  /** What a retry was answered before; null = nothing. A key whose records have changed gets `stale`: it may no longer be valid. */
+  async earlierAnswer(counting: Counting): Promise<ReserveOutcome | null> {
+    const { entry, request } = counting;
+    if (request.idempotency === null) return null;
+    if (request.reservation !== null) {
+      const wanted = newReservation(counting, request.reservation, true);
+      const outcome = await this.#ledger.reserve(this.#reservingSpend(counting, []), wanted);
+      return outcome.spend.status === 'refused' ? null : outcome;
+    }
+    const check = await this.#ledger.spend({
+      charges: [],
+      fences: everyFenceOf(counting),
+      idempotency: null,
+    });
+    if (check.status === 'stale') return { spend: check, reservation: null };
+    const earlier = await this.#ledger.findAnswer({ scope: entry.id, ...request.idempotency });
+    return earlier === null ? null : { spend: earlier, reservation: null };
+  }
+
+  /** Ad-hoc strict limits need their accounts first. */
+  async #openAndSpend(counting: Counting): Promise<SpendOutcome> {
+    const adHoc = await this.#adHoc.accounts(counting.entry, counting.strict);
+    return this.#ledger.spend(this.#spendOf(counting, adHoc));
+  }
+
+  /** It names all records that decided it, because an earlier reservation is answered before its charges are looked at. */
+  #reservingSpend(counting: Counting, charges: readonly Charge[]): Spend {
+    return { charges, fences: everyFenceOf(counting), idempotency: null };
+  }
+
+  #spendOf(counting: Counting, adHoc: readonly (number | null)[] | null): Spend {
+    const charges = ledgerCharges(counting, { adHoc, refills: this.#refills, nowMs: this.#ledger.nowMs() });
+    return new VerificationSpend(this.#keys, counting, charges);
+  }
+}
+
+/** Its fences are made when they are asked for. With a note of the ledger, they are not needed. */
+class VerificationSpend implements Spend, RecordsNote {
+  readonly charges: readonly Charge[];
+  readonly idempotency: Spend['idempotency'];
+  readonly #keys: KeyCache;
+  readonly #counting: Counting;
+  #fences: readonly Fence[] | null = null;
+
+  constructor(keys: KeyCache, counting: Counting, charges: readonly Charge[]) {
+    const { entry, request } = counting;
+    this.charges = charges;
+    this.idempotency = request.idempotency && { scope: entry.id, ...request.idempotency };
+    this.#keys = keys;
+    this.#counting = counting;
+  }
+
+  get fences(): readonly Fence[] {
+    return (this.#fences ??= fencesOf(this.#counting));
+  }
+
+  /** The note covers the key, its identity and its plan. It does not cover the roles of a request that asks for permissions. */
+  get note(): RecordsNote | undefined {
+    const { entry, request } = this.#counting;
+    const isByItself = entry.identity === null && entry.plan === null;
+    return isByItself || request.permissions !== null ? undefined : this;
+  }
+
+  get checkedAt(): number {
+    return this.#keys.checkedAt(this.#counting.entry);
+  }
+
+  set checkedAt(change: number) {
+    this.#keys.keepChecked(this.#counting.entry, change);
+  }
+}
+
+/** All strict limits have an account. */
+function areOpen({ entry, strict }: Counting): boolean {
+  return strict.every((limit) => limit.account !== null || windowOf(entry, limit) !== null);
+}
+
+/** `isOnlyFound`: only an earlier reservation under the same idempotency key is asked for. */
+function newReservation(
+  { entry, request }: Counting,
+  { id, ttlMs, onExpiry }: ReservationTerms,
+  isOnlyFound: boolean,
+): NewReservation {
+  const { credits, sharedCredits, identity } = entry;
+  const held = [credits, sharedCredits];
+  return {
+    id,
+    keyId: entry.id,
+    apiId: entry.apiId,
+    identityId: identity !== null && sharedCredits !== null ? identity.id : null,
+    cost: request.creditCost,
+    ttlMs,
+    onExpiry,
+    idempotency: request.idempotency,
+    counted: { tags: request.tags, identityId: identity?.id ?? null },
+    metered: held.flatMap((each) => (each?.metered ? each.account : [])),
+    following: [],
+    isOnlyFound,
+  };
+}
+
+/** Strict limits that the request names with the cost of the reservation: they count the same thing as the credits. */
+function followingOf({ request, strict }: Counting, charges: readonly Charge[]): readonly number[] {
+  const named = request.limits?.filter(({ cost }) => cost === request.creditCost) ?? [];
+  // The charges of strict limits come first.
+  return strict.flatMap(({ name }, i) => (named.some((each) => each.name === name) ? (charges[i]?.account ?? []) : []));
+}
+
+/**
+ * The records that decided a verification, except those whose revision a charge of its spend names: every account carries the revision
+ * of its record. Most keys have counters of their own and need no fence.
+ */
+function fencesOf(counting: Counting): readonly Fence[] {
+  const { entry, request, strict } = counting;
+  const { credits, sharedCredits, identity, plan } = entry;
+  const key = credits !== null || strict.some((limit) => !limit.ofIdentity && hasAccount(entry, limit));
+  if (key && identity === null && plan === null && request.permissions === null) return NO_FENCES;
+  const ofIdentity = strict.some((limit) => limit.ofIdentity && hasAccount(entry, limit));
+  return fencesBeside(counting, {
+    key,
+    identity: ofIdentity || sharedCredits !== null,
+  });
+}
+
+/** All records that decided a verification, for a spend without charges. */
+function everyFenceOf(counting: Counting): readonly Fence[] {
+  return fencesBeside(counting, { key: false, identity: false });
+}
+
+function fencesBeside({ entry, request }: Counting, isNamed: { key: boolean; identity: boolean }): readonly Fence[] {
+  const { identity } = entry;
+  const plan = entry.plan ?? identity?.plan ?? null;
+  const fences: Fence[] = [];
+  if (!isNamed.key) fences.push(recordFence('key', entry.id, entry.revision));
+  if (identity !== null && !isNamed.identity) fences.push(recordFence('identity', identity.id, identity.revision));
+  if (plan !== null) fences.push(plan.fence);
+  if (request.permissions !== null) fences.push(...permissionFences(entry, request.permissions));
+  return fences;
+}
+
+/** False for an ad-hoc limit and for one of a plan: their windows belong to no record. */
+function hasAccount(entry: KeyEntry, limit: AppliedLimit): boolean {
+  return accountOf(entry, limit) !== null;
+}
+
+/** The permissions that let the key pass, and the roles that brought them. */
+function permissionFences(entry: KeyEntry, query: PermissionQuery): Fence[] {
+  const held = entry.extras?.permissions?.held ?? NO_PERMISSIONS;
+  return grantsFor(held, query).flatMap(({ permissionId, role }) => [
+    permissionFence(permissionId),
+    ...(role === null ? [] : [recordFence('role', role.id, role.revision)]),
+  ]);
 }

@@ -1,5 +1,5 @@
 import { ERRORS } from '../../core/errors.ts';
-import { expected } from './answer.ts';
+import { expected } from '../../engine/engine.ts';
 
 /** A piece of work that is being traced. */
 export interface CallSpan {
@@ -7,7 +7,7 @@ export interface CallSpan {
 }
 
 /** What came of it. */
-export interface SpanOutcome {
+interface SpanOutcome {
   readonly status?: number;
   readonly verdict?: string;
   /** The code of an error; null = there was none. */

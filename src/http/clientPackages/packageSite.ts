@@ -1,9 +1,11 @@
 import { AppError } from '../../core/errors.ts';
 import type { AnswerContext } from '../answer/answer.ts';
-import type { Endpoint } from '../routes/endpoint.ts';
-import { CLIENT_PACKAGES, type ClientPackage, clientPackage } from './clientPackages.ts';
+import { type Files, tarGz, zip } from './archives.ts';
+import type { Endpoint } from '../routes/route.ts';
+import { PROGRAM_FILES } from '../../programFiles.ts';
+import { VERSION } from '../../version.ts';
 
-export const PACKAGES_PATH = '/sdk/';
+const PACKAGES_PATH = '/sdk/';
 
 interface Made {
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -56,4 +58,195 @@ export class PackageSite {
 async function made(name: string, known: ClientPackage): Promise<Made> {
   const bytes = await clientPackage(name, known);
   return { bytes, etag: `"${new Bun.CryptoHasher('sha256').update(bytes).digest('hex').slice(0, 32)}"` };
+}
+
+interface ClientPackage {
+  readonly type: string;
+  readonly make: () => Promise<Uint8Array<ArrayBuffer>>;
+}
+
+/** The packages of this version, by file name. npm and pip read the version from the name. */
+export const CLIENT_PACKAGES: Readonly<Record<string, ClientPackage>> = {
+  [`keystile-sdk-${VERSION}.tgz`]: {
+    type: 'application/gzip',
+    make: async () => tarGz(below('package', await sdkFiles())),
+  },
+  [`keystile-${VERSION}-py3-none-any.whl`]: { type: 'application/zip', make: async () => zip(await wheelFiles()) },
+  [`keystile-go-${VERSION}.tar.gz`]: {
+    type: 'application/gzip',
+    make: async () => tarGz(below(`keystile-go-${VERSION}`, await goFiles())),
+  },
+};
+
+/** In a checkout they are made from what is there now. The npm package and the executable file have them as they were packed. */
+async function clientPackage(name: string, { make }: ClientPackage): Promise<Uint8Array<ArrayBuffer>> {
+  const isCheckout = await Bun.file(new URL('types/index.d.ts', PROGRAM_FILES.sdkPackage)).exists();
+  return isCheckout ? make() : Bun.file(packedAt(name)).bytes();
+}
+
+/** Makes all of them for an installation that has no sources of theirs. */
+export async function packClients(): Promise<void> {
+  for (const [name, { make }] of Object.entries(CLIENT_PACKAGES)) await Bun.write(packedAt(name), await make());
+}
+
+/** Where `npm pack` puts one. */
+export function packedAt(name: string): URL {
+  return new URL(name, PROGRAM_FILES.packedClients);
+}
+
+/** The module for Go, without its tests. */
+async function goFiles(): Promise<Files> {
+  const folder = new URL('go/', PROGRAM_FILES.clients);
+  const names = await Array.fromAsync(new Bun.Glob('{*.go,go.mod,README.md,LICENSE}').scan(Bun.fileURLToPath(folder)));
+  const shipped = names.filter((name) => !name.endsWith('_test.go')).toSorted();
+  return new Map(
+    await Promise.all(shipped.map(async (name) => [name, await Bun.file(new URL(name, folder)).bytes()] as const)),
+  );
+}
+
+function below(folder: string, files: Files): Files {
+  return new Map([...files].map(([path, bytes]) => [`${folder}/${path}`, bytes]));
+}
+
+/** What `npm install` needs of package.json. */
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+  readonly [field: string]: unknown;
+}
+
+/** Of use to whoever works on the SDK, and not to whoever installs it. */
+const OF_CHECKOUT: readonly string[] = ['devDependencies', 'scripts'];
+/** The types of all requests and answers. There is nothing else in it, so it is its own declaration. */
+const TYPES_ONLY = 'generated/api.ts';
+/** The fake for tests is made from src/core and src/basics of the service. The package has those files beside its own. */
+const SHARED = /(['"])(?:\.\.\/)+src\/(core|basics)\//g;
+const SHARED_PATH = /^(core|basics)\/(.*)$/;
+const IMPORTED = /(?:from\s+|import\(|import\s+)['"](\.{1,2}\/[^'"]+)\.ts['"]/g;
+
+/** The text of a file of the SDK with the imports that Node and TypeScript resolve in the package. */
+export function asPublished(text: string): string {
+  return text
+    .replaceAll(SHARED, '$1../$2/')
+    .replaceAll(/(from\s+|import\(|import\s+)(['"]\.{1,2}\/[^'"]+)\.ts(['"])/g, '$1$2.js$3');
+}
+
+/** The modules that the package exports, by their paths in `dist` without the extension. */
+export async function sdkEntries(): Promise<string[]> {
+  const { exports } = await manifest();
+  return Object.values(exports).flatMap((entry) =>
+    typeof entry === 'string' ? [] : entry.default.replace(/^\.\/dist\//, '').replace(/\.js$/, ''),
+  );
+}
+
+/** The files of the package @keystile/sdk: JavaScript from the sources, with the declarations that stand beside them in sdk/types. */
+export async function sdkFiles(): Promise<Map<string, Uint8Array>> {
+  const files = new Map<string, Uint8Array>();
+  const put = (path: string, text: string): unknown => files.set(path, new TextEncoder().encode(text));
+  const shipped = Object.entries(await manifest()).filter(([field]) => !OF_CHECKOUT.includes(field));
+  put('package.json', `${JSON.stringify(Object.fromEntries(shipped), null, 2)}\n`);
+  for (const name of ['README.md', 'LICENSE']) put(name, await read(name));
+  const types = Bun.fileURLToPath(new URL('types/', PROGRAM_FILES.sdkPackage));
+  for (const name of (await Array.fromAsync(new Bun.Glob('**/*.d.ts').scan(types))).toSorted())
+    put(`dist/${name}`, await read(`types/${name}`));
+  put(`dist/${TYPES_ONLY.replace(/\.ts$/, '.d.ts')}`, asPublished(await read(`src/${TYPES_ONLY}`)));
+  for (const [path, text] of await modules()) put(`dist/${path}.js`, asPublished(text));
+  return new Map([...files].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Every module that the entries need when they run, as JavaScript, by its path in `dist`. */
+async function modules(): Promise<Map<string, string>> {
+  const transpiler = new Bun.Transpiler({ loader: 'ts', target: 'browser' });
+  const found = new Map<string, string>();
+  const waiting = await sdkEntries();
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (found.has(path)) continue;
+    const text = transpiler.transformSync(await source(path));
+    found.set(path, text);
+    const base = new URL(`http://dist/${path}`);
+    for (const [, specifier = ''] of text.replaceAll(SHARED, '$1../$2/').matchAll(IMPORTED))
+      waiting.push(new URL(specifier, base).pathname.slice(1));
+  }
+  return found;
+}
+
+function source(path: string): Promise<string> {
+  const [, folder, name] = SHARED_PATH.exec(path) ?? [];
+  if (folder === undefined) return read(`src/${path}.ts`);
+  return Bun.file(new URL(`${name}.ts`, PROGRAM_FILES[folder as 'core' | 'basics'])).text();
+}
+
+async function manifest(): Promise<Manifest> {
+  return JSON.parse(await read('package.json')) as Manifest;
+}
+
+function read(path: string): Promise<string> {
+  return Bun.file(new URL(path, PROGRAM_FILES.sdkPackage)).text();
+}
+
+/** The part of pyproject.toml that a wheel repeats. */
+interface Project {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly readme: string;
+  readonly license: string;
+  readonly 'license-files': readonly string[];
+  readonly 'requires-python': string;
+  readonly dependencies: readonly string[];
+  readonly keywords: readonly string[];
+  readonly classifiers: readonly string[];
+  readonly 'optional-dependencies': Readonly<Record<string, readonly string[]>>;
+}
+
+const PYTHON = new URL('python/', PROGRAM_FILES.clients);
+
+/** The files of the Python client as a wheel (PEP 427). It is pure Python, so nothing is built. */
+export async function wheelFiles(): Promise<Files> {
+  const { project } = Bun.TOML.parse(await readText('pyproject.toml')) as { project: Project };
+  const info = `${project.name}-${project.version}.dist-info`;
+  const files = new Map<string, Uint8Array>();
+  const sources = Bun.fileURLToPath(new URL('src/', PYTHON));
+  const names = await Array.fromAsync(new Bun.Glob('**/{*.py,py.typed}').scan(sources));
+  for (const name of names.toSorted()) files.set(name, await Bun.file(new URL(`src/${name}`, PYTHON)).bytes());
+  const put = (name: string, content: string): unknown =>
+    files.set(`${info}/${name}`, new TextEncoder().encode(content));
+  for (const name of project['license-files']) put(`licenses/${name}`, await readText(name));
+  put('METADATA', await metadata(project));
+  put('WHEEL', 'Wheel-Version: 1.0\nGenerator: keystile\nRoot-Is-Purelib: true\nTag: py3-none-any\n');
+  put('RECORD', [...files].map(recorded).join('') + `${info}/RECORD,,\n`);
+  return files;
+}
+
+/** Core metadata 2.4. */
+async function metadata(project: Project): Promise<string> {
+  const extras = Object.entries(project['optional-dependencies']);
+  const fields: readonly (readonly [string, string])[] = [
+    ['Metadata-Version', '2.4'],
+    ['Name', project.name],
+    ['Version', project.version],
+    ['Summary', project.description],
+    ['License-Expression', project.license],
+    ...project['license-files'].map((name) => ['License-File', name] as const),
+    ['Keywords', project.keywords.join(',')],
+    ...project.classifiers.map((each) => ['Classifier', each] as const),
+    ['Requires-Python', project['requires-python']],
+    ...project.dependencies.map((each) => ['Requires-Dist', each] as const),
+    ...extras.flatMap(([extra, needed]) => [
+      ['Provides-Extra', extra] as const,
+      ...needed.map((each) => ['Requires-Dist', `${each}; extra == '${extra}'`] as const),
+    ]),
+    ['Description-Content-Type', 'text/markdown'],
+  ];
+  return `${fields.map(([name, value]) => `${name}: ${value}\n`).join('')}\n${await readText(project.readme)}`;
+}
+
+function recorded([path, bytes]: readonly [string, Uint8Array]): string {
+  const digest = new Bun.CryptoHasher('sha256').update(bytes).digest('base64url');
+  return `${path},sha256=${digest},${bytes.length}\n`;
+}
+
+function readText(name: string): Promise<string> {
+  return Bun.file(new URL(name, PYTHON)).text();
 }

@@ -1,17 +1,22 @@
-import { VERSION } from '../../version.ts';
+import { type ErrorCode, ERRORS } from '../../core/errors.ts';
+import { headersOfStatus } from '../answer/answer.ts';
+import { type CodeSample, forwardSamples, type SampledCall, samplesOf } from './samples.ts';
 import { liveness, readiness } from '../routes/health.ts';
-import { forwardAuth } from '../routes/keys.forwardAuth.ts';
+import { FORWARD_HEADERS, forwardAuth } from '../routes/keys.forwardAuth.ts';
 import { verifyKey } from '../routes/keys.verifyKey.ts';
 import { verifyKeys } from '../routes/keys.verifyKeys.ts';
 import { createReservation } from '../routes/reservations.create.ts';
+import type { Route } from '../routes/route.ts';
 import { ROUTES } from '../routes/routeTable.ts';
-import { Components } from './components.ts';
-import { forwardOperation } from './forwardOperation.ts';
-import { healthOperation, managementOperations, type Operation, verifyOperation } from './operations.ts';
-import { forwardSamples, type SampledCall, samplesOf } from './samples.ts';
+import { ANSWER_HEADERS, type AnswerHeader } from '../shapes/schema/answerHeaders.ts';
+import { errorExample, ErrorObject } from '../shapes/schema/errorObject.ts';
+import type { FieldRights } from '../shapes/schema/commonFields.ts';
+import { VERDICT_STATUS } from '../verify/verdictAnswer.ts';
+import { componentOf, EXPECTED, shownFor } from '../../model/schema/described.ts';
+import { VERSION } from '../../version.ts';
 
 /** The OpenAPI 3.1 document of all routes, built from the schemas that validate requests. */
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly openapi: string;
   readonly info: object;
   readonly servers: readonly object[];
@@ -156,4 +161,386 @@ function inOrder(paths: Paths): Paths {
 
 function sorted<T>(named: Readonly<Record<string, T>>): Record<string, T> {
   return Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** One method of one path. */
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly security: readonly object[];
+  readonly 'x-rights'?: readonly string[];
+  /** One of the rights is enough. Absent: all are needed. */
+  readonly 'x-one-right-is-enough'?: true;
+  readonly 'x-field-rights'?: readonly FieldRights[];
+  /** Needed in place of `x-rights`, with one of these fields. */
+  readonly 'x-instead-rights'?: readonly FieldRights[];
+  readonly 'x-codeSamples'?: readonly CodeSample[];
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: {
+    readonly required: true;
+    readonly content: { readonly 'application/json': { readonly schema: object; readonly example: object } };
+  };
+  readonly responses: Readonly<Record<string, object>>;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'query';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly example?: unknown;
+  readonly schema: object;
+}
+
+/** Errors that every management call can answer. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'BAD_REQUEST',
+  'UNAUTHORIZED',
+  'INSUFFICIENT_PERMISSIONS',
+  'METHOD_NOT_ALLOWED',
+  'PAYLOAD_TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'INTERNAL_SERVER_ERROR',
+  'UNAVAILABLE',
+  'OUTCOME_UNKNOWN',
+];
+
+const VERIFY_ERRORS: readonly ErrorCode[] = [...COMMON_ERRORS, 'CONFLICT', 'RATE_LIMITED'];
+
+type Described = Pick<
+  Route,
+  'path' | 'summary' | 'description' | 'request' | 'response' | 'example' | 'status' | 'stream'
+> & {
+  /** The headers of a success. Absent: those that every answer has. */
+  readonly headers?: readonly AnswerHeader[];
+};
+
+const USUAL_HEADERS: readonly AnswerHeader[] = ['keystile-request-id'];
+
+function managementOperations(route: Route, components: Components): Record<string, Operation> {
+  const secured = {
+    security: [{ rootKey: [] }],
+    'x-rights': route.rights,
+    ...(route.isOneRightEnough === undefined ? {} : { 'x-one-right-is-enough': route.isOneRightEnough }),
+    ...(route.fieldRights === undefined ? {} : { 'x-field-rights': route.fieldRights }),
+    ...(route.insteadRights === undefined ? {} : { 'x-instead-rights': route.insteadRights }),
+  };
+  const description = [route.description ?? [], neededRights(route)].flat().join('\n\n');
+  const post = {
+    ...postOperation({ ...route, description }, [...COMMON_ERRORS, ...route.errors], components),
+    ...secured,
+  };
+  if (route.method === 'POST') return { post };
+  const { requestBody: _body, ...rest } = post;
+  return {
+    get: { ...rest, parameters: queryParameters(route, components) },
+    post: {
+      ...post,
+      operationId: `${post.operationId}.post`,
+      summary: `${post.summary.slice(0, -1)}, with the fields as JSON.`,
+      description: `The same as GET, for programs that use POST alone. ${description}`,
+    },
+  };
+}
+
+function verifyOperation(route: Described, components: Components): Operation {
+  return { ...postOperation(route, VERIFY_ERRORS, components), security: [{}, { rootKey: [] }] };
+}
+
+function postOperation(route: Described, errors: readonly ErrorCode[], components: Components): Operation {
+  const { request, response, example, status = 200, headers = USUAL_HEADERS } = route;
+  const described = describedAs(route);
+  const name = inPascalCase(described.operationId);
+  const answer = components.named(`${name}Answer`, response, `The answer of \`${described.operationId}\`.`);
+  return {
+    ...described,
+    security: [],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: components.named(`${name}Request`, request, `The fields of \`${described.operationId}\`.`),
+          example: example.request,
+        },
+      },
+    },
+    responses: {
+      [String(status)]: {
+        ...success(answer, example.response, status === 202 ? 'Accepted.' : 'Done.', route.stream?.examples),
+        headers: components.headersOf(headers),
+      },
+      ...components.errorResponses(errors),
+    },
+  };
+}
+
+function healthOperation(health: typeof liveness | typeof readiness, components: Components): Operation {
+  const described = describedAs(health);
+  const schema = components.named(
+    `${inPascalCase(described.operationId)}Answer`,
+    health.response,
+    `The answer of \`${described.operationId}\`.`,
+  );
+  const errors = components.errorResponses(['METHOD_NOT_ALLOWED', 'INTERNAL_SERVER_ERROR']);
+  const answer = (example: object, description: string): object => ({
+    ...success(schema, example, description),
+    headers: components.headersOf(USUAL_HEADERS),
+  });
+  if (health.path === liveness.path) {
+    return { ...described, security: [], responses: { '200': answer(liveness.handle(), 'Done.'), ...errors } };
+  }
+  const ready = { ready: true, reasons: [], warnings: [] };
+  const notReady = { ready: false, reasons: ['The database has failed.'], warnings: [] };
+  return {
+    ...described,
+    security: [],
+    parameters: queryParameters(readiness, components),
+    responses: {
+      '200': answer(ready, 'Ready.'),
+      ...components.errorResponses(['BAD_REQUEST']),
+      ...errors,
+      '503': answer(notReady, 'Not ready.'),
+    },
+  };
+}
+
+function describedAs({ path, summary, description }: Pick<Route, 'path' | 'summary' | 'description'>) {
+  const operationId = path.replace('/v1/', '');
+  return {
+    operationId,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    tags: [operationId.includes('.') ? (operationId.split('.')[0] ?? '') : 'health'],
+  };
+}
+
+function success(
+  schema: object,
+  example: object,
+  description: string,
+  texts: Readonly<Record<string, string>> = {},
+): object {
+  const content: Record<string, object> = { 'application/json': { schema, example } };
+  for (const [type, text] of Object.entries(texts)) content[type] = { schema: { type: 'string' }, example: text };
+  return { description, content };
+}
+
+/** A parameter has the words and the first example of its schema. */
+function queryParameters(route: Pick<Route, 'request'>, components: Components): Parameter[] {
+  const { properties, required = [] } = route.request as { properties?: Record<string, object>; required?: string[] };
+  return Object.entries(properties ?? {}).map(([name, property]) => {
+    const { description, examples, ...schema } = components.shown(property) as {
+      description?: string;
+      examples?: readonly unknown[];
+    };
+    return {
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      ...(examples === undefined ? {} : { example: examples[0] }),
+      schema,
+    };
+  });
+}
+
+function inPascalCase(operationId: string): string {
+  return operationId.replaceAll(/(?:^|\.)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** The parts of a schema that the document shows in another form. */
+interface SchemaParts {
+  readonly type?: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly examples?: readonly unknown[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly anyOf?: readonly object[];
+  readonly items?: object;
+  readonly properties?: Readonly<Record<string, object>>;
+}
+
+/**
+ * The schemas and responses of the document that are shown once and referenced by name. The validators work with whole schemas; here,
+ * every schema with a name becomes a reference. A reference has words and examples of its own where the field has.
+ */
+class Components {
+  readonly schemas: Record<string, object> = {};
+  readonly responses: Record<string, object> = {};
+  readonly headers: Record<string, object> = {};
+
+  /** The schema as the document shows it. */
+  shown(schema: object): object {
+    const component = componentOf(schema);
+    if (component === null) return this.#whole(schema);
+    const { title = '', ...own } = component as SchemaParts;
+    const { description, examples } = schema as SchemaParts;
+    if (!Object.hasOwn(this.schemas, title)) {
+      // Taken before its parts are read: a schema can contain itself.
+      this.schemas[title] = {};
+      this.schemas[title] = this.#whole(own);
+    }
+    return {
+      $ref: `#/components/schemas/${title}`,
+      ...(description === undefined || description === own.description ? {} : { description }),
+      ...(examples === undefined || examples === own.examples ? {} : { examples }),
+    };
+  }
+
+  /** The schema under this name, unless it has a name of its own or is a list. */
+  named(name: string, schema: object, description: string): object {
+    if (componentOf(schema) !== null || 'items' in schema) return this.shown(schema);
+    this.schemas[name] ??= { description, ...this.#whole(schema) };
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  #whole(schema: object): object {
+    const { [EXPECTED]: _expected, ...shown } = shownFor(schema) as SchemaParts & { [EXPECTED]?: string };
+    const { anyOf, items, properties } = shown;
+    return {
+      ...typeOf(shown),
+      ...shown,
+      ...(anyOf === undefined ? {} : { anyOf: anyOf.map((choice) => this.shown(choice)) }),
+      ...(items === undefined ? {} : { items: this.shown(items) }),
+      ...(properties === undefined
+        ? {}
+        : {
+            properties: Object.fromEntries(
+              Object.entries(properties).map(([name, inner]) => [name, this.shown(inner)]),
+            ),
+          }),
+    };
+  }
+
+  /** The headers of a response. */
+  headersOf(names: readonly AnswerHeader[]): Record<string, object> {
+    return Object.fromEntries(
+      names.map((header) => {
+        const { name, description, example } = ANSWER_HEADERS[header];
+        const type = typeof example === 'number' ? 'integer' : 'string';
+        this.headers[name] ??= { description, example, schema: { type } };
+        return [name, { $ref: `#/components/headers/${name}` }];
+      }),
+    );
+  }
+
+  /** The responses for these codes, by status. Codes that share a status are examples of one response. */
+  errorResponses(codes: readonly ErrorCode[]): Record<string, object> {
+    const responses: Record<string, object> = {};
+    for (const { status } of codes.map((code) => ERRORS[code])) {
+      const same = codes.filter((code) => ERRORS[code].status === status);
+      const name = same.map(errorName).join('Or');
+      this.responses[name] ??= this.errorResponse(same);
+      responses[String(status)] = { $ref: `#/components/responses/${name}` };
+    }
+    return responses;
+  }
+
+  /** One response for codes of one status, with further headers. */
+  errorResponse(codes: readonly ErrorCode[], more: readonly AnswerHeader[] = []): object {
+    return {
+      description: codes.map((code) => ERRORS[code].when).join(' '),
+      headers: this.headersOf([...headersOfCodes(codes), ...more]),
+      content: {
+        'application/json': {
+          schema: this.shown(ErrorObject),
+          examples: Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }])),
+        },
+      },
+    };
+  }
+}
+
+/** The codes have one status. A refused method also names those that are taken. */
+function headersOfCodes(codes: readonly ErrorCode[]): AnswerHeader[] {
+  const [status = 0] = codes.map((code) => ERRORS[code].status);
+  const own = Object.keys(headersOfStatus(status)) as AnswerHeader[];
+  return ['keystile-request-id', ...own, ...(codes.includes('METHOD_NOT_ALLOWED') ? (['allow'] as const) : [])];
+}
+
+/** What generators ask for, and validators do not need: the type of words, and the size of whole numbers. */
+function typeOf({ type, enum: values, const: value }: SchemaParts): object {
+  if (type === 'integer') return { format: 'int64' };
+  return (values ?? [value]).every((each) => typeof each === 'string') ? { type: 'string' } : {};
+}
+
+function errorName(code: ErrorCode): string {
+  return code.toLowerCase().replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+const OF_VERDICT: readonly AnswerHeader[] = [
+  'keystile-request-id',
+  ...FORWARD_HEADERS,
+  'ratelimit-policy',
+  'ratelimit',
+];
+/** Beside those that every error of its status has. */
+const OF_ERROR: readonly AnswerHeader[] = ['cache-control', 'keystile-code', 'keystile-retryable'];
+
+/** With `deny=403`, a 403 has the headers of every refusal. */
+const HEADERS = {
+  200: OF_VERDICT,
+  401: ['keystile-request-id', ...FORWARD_HEADERS, 'www-authenticate'],
+  403: [...OF_VERDICT, 'retry-after'],
+  429: [...OF_VERDICT, 'retry-after'],
+} as const satisfies Readonly<Record<number, readonly AnswerHeader[]>>;
+
+/** Every method is answered in the same way. The document names GET, which most gateways send. */
+function forwardOperation(components: Components): Operation {
+  const { response, example } = forwardAuth;
+  const answer = components.named('KeysForwardAuthAnswer', response, 'The answer of `keys.forwardAuth`.');
+  const responses: Record<string, object> = {
+    ...components.errorResponses(['BAD_REQUEST']),
+    '500': components.errorResponse(['INTERNAL_SERVER_ERROR'], OF_ERROR),
+    '503': components.errorResponse(['UNAVAILABLE', 'OUTCOME_UNKNOWN'], OF_ERROR),
+    '200': {
+      description: 'The request may pass.',
+      headers: components.headersOf(HEADERS[200]),
+      content: { 'application/json': { schema: answer, example: example.response } },
+    },
+  };
+  for (const code of ['EXPIRED', 'INSUFFICIENT_PERMISSIONS', 'RATE_LIMITED'] as const) {
+    const status = VERDICT_STATUS[code];
+    const codes = Object.entries(VERDICT_STATUS).flatMap(([each, its]) => (its === status ? [each] : []));
+    responses[String(status)] = {
+      description: `${codes.join(', ')}, or an error. With \`deny=403\`, every refusal but 401 is a 403.`,
+      headers: components.headersOf(HEADERS[status]),
+      content: {
+        'application/json': {
+          schema: { anyOf: [answer, components.shown(ErrorObject)] },
+          example: { ...example.response, valid: false, code },
+        },
+      },
+    };
+  }
+  return { ...describedAs(forwardAuth), security: [], parameters: queryParameters(forwardAuth, components), responses };
+}
+
+interface Rights {
+  readonly rights: readonly string[];
+  readonly isOneRightEnough?: true;
+  readonly fieldRights?: readonly FieldRights[];
+  readonly insteadRights?: readonly FieldRights[];
+}
+
+/** The rights that a root key needs for a call, in words. */
+function neededRights({ rights, isOneRightEnough, fieldRights = [], insteadRights = [] }: Rights): string {
+  const needed = rights.map(inCode).join(isOneRightEnough === true ? ' or ' : ' and ');
+  return `Needs ${needed}${[...fieldRights.map(forFields), ...insteadRights.map(instead)].join('')}.`;
+}
+
+function forFields({ fields, rights, unless }: FieldRights): string {
+  const except = unless === undefined ? '' : `, unless it has ${inCode(unless)}`;
+  return `; with ${fields.map(inCode).join(' or ')} also ${rights.map(inCode).join(' and ')}${except}`;
+}
+
+function instead({ fields, rights }: FieldRights): string {
+  return `; with ${fields.map(inCode).join(' or ')} instead ${rights.map(inCode).join(' and ')}`;
+}
+
+function inCode(text: string): string {
+  return `\`${text}\``;
 }

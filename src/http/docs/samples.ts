@@ -1,5 +1,4 @@
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { isSdkList, sdkMethod } from './sdkNames.ts';
 
 /** One way to make a call, in the form that viewers of OpenAPI documents show (`x-codeSamples`). */
 export interface CodeSample {
@@ -102,4 +101,32 @@ function literal(value: unknown, indent = ''): string {
   const short = `${open}${space}${parts.join(', ')}${space}${close}`;
   if (short.length <= 60 && !short.includes('\n')) return short;
   return `${open}\n${parts.map((part) => `${inner}${part},`).join('\n')}\n${indent}${close}`;
+}
+
+/** The noun that a group's methods leave out: keys.createKey is `keys.create`. */
+const NOUNS: Readonly<Record<string, string>> = {
+  keys: 'Key',
+  apis: 'Api',
+  identities: 'Identity',
+  plans: 'Plan',
+  permissions: 'Permission',
+  rootKeys: 'RootKey',
+  portal: 'Portal',
+  sessions: 'Session',
+  events: 'Event',
+  webhooks: 'Webhook',
+};
+
+/** The name of an endpoint in its group of the SDK. */
+export function sdkMethod(group: string, name: string): string {
+  const noun = NOUNS[group];
+  if (noun === undefined) return name;
+  const plural = noun.endsWith('y') && noun !== 'Key' && noun !== 'RootKey' ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  if (name === `list${plural}`) return 'list';
+  return name.endsWith(noun) ? name.slice(0, -noun.length) : name;
+}
+
+/** Whether the method goes through all pages of a list. */
+export function isSdkList(path: string, isRead: boolean): boolean {
+  return isRead && /\.list(?:[A-Z]|$)/.test(path);
 }

@@ -1,4 +1,4 @@
-import { OWN_BYTES, type Memory } from './memoryBudget.ts';
+import { type Memory, OWN_BYTES } from './frontLimits.ts';
 
 const EMPTY = Buffer.alloc(0);
 const SMALLEST = 512;

@@ -1,5 +1,5 @@
 import type { Peer } from '../service.ts';
-import type { Memory } from './memoryBudget.ts';
+import type { Memory } from './frontLimits.ts';
 
 /** The part of a client's socket that a responder uses. */
 export interface ClientSocket {

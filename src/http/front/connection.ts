@@ -1,14 +1,13 @@
 import { MAX_SMALL_BODY_BYTES, MAX_TINY_BODY_BYTES } from '../../core/bounds.ts';
 import type { AppError } from '../../core/errors.ts';
-import type { Turns, Waiting } from '../../engine/turns.ts';
-import type { Asking, HeaderLookup, Peer } from '../service.ts';
+import type { Turns, Waiting } from '../../engine/fairTurns.ts';
+import { ByteBuffer } from './byteBuffer.ts';
 import type { ClientSocket } from './clientSocket.ts';
-import { Responder, type ResponderContext, CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
-import { type HeadContext, NextHead, type WrittenHead } from './nextHead.ts';
-import { ReceivedBytes } from './receivedBytes.ts';
-import { IncomingBody, NO_BODY } from './incomingBody.ts';
-import type { LargeBodies, LargeBody } from './largeBodies.ts';
-import { type Memory, NO_MEMORY } from './memoryBudget.ts';
+import { IncomingBody, type LargeBodies, type LargeBody, NO_BODY } from './requestBody.ts';
+import { type Memory, NO_MEMORY, OWN_BYTES } from './frontLimits.ts';
+import { type HeadContext, NextHead, type WrittenHead } from './requestHead.ts';
+import { CONNECTION_TIMEOUT_SECONDS, Responder, type ResponderContext } from './responder.ts';
+import type { Asking, HeaderLookup, Peer } from '../service.ts';
 
 /** A long body gets another CONNECTION_TIMEOUT_SECONDS for each part of this size that arrives. */
 const BYTES_IN_TIME = 64 * 1024;
@@ -50,7 +49,7 @@ export class Connection implements Waiting {
   readonly #nextHead: NextHead;
   /** A request whose head was read and whose body is still arriving. */
   #asked: WrittenHead | null = null;
-  /** The body of a request that is not a plain verification. */
+  /** The body of a request that is not fast. */
   #body: IncomingBody | null = null;
   /** The same body, if it is large. */
   #large: LargeBody | null = null;
@@ -162,7 +161,7 @@ export class Connection implements Waiting {
         this.#context.turns.waitForTurn(this.#context.clientOf(asked.asking), this);
         return false;
       }
-      if (asked.isVerification) this.#verify(asked);
+      if (asked.isFast) this.#answerFast(asked);
       else this.#answerAny(asked);
     } catch (failure) {
       this.#responder.refuse(failure);
@@ -170,15 +169,15 @@ export class Connection implements Waiting {
     return true;
   }
 
-  #mayAnswer({ isVerification, head }: WrittenHead, standing: Standing): boolean {
+  #mayAnswer({ isFast, head }: WrittenHead, standing: Standing): boolean {
     if (standing === 'turn') return true;
-    const isTiny = isVerification && head.bodyBytes <= MAX_TINY_BODY_BYTES;
+    const isTiny = isFast && head.bodyBytes <= MAX_TINY_BODY_BYTES;
     return (isTiny && standing === 'alone') || this.#context.turns.mayGoOn();
   }
 
   #hasArrived(asked: WrittenHead): boolean {
-    const { isVerification, head } = asked;
-    if (isVerification) return this.#received.length >= head.bodyBytes;
+    const { isFast, head } = asked;
+    if (isFast) return this.#received.length >= head.bodyBytes;
     if (this.#body === null) return true;
     const hasArrived = this.#body.hasArrived(this.#received);
     this.#findLarge(this.#body, asked);
@@ -191,7 +190,7 @@ export class Connection implements Waiting {
     this.#asked = asked;
     if (asked === null) return null;
     const { head } = asked;
-    if (!asked.isVerification && (head.bodyBytes > 0 || head.isChunked)) this.#expectBody(asked);
+    if (!asked.isFast && (head.bodyBytes > 0 || head.isChunked)) this.#expectBody(asked);
     if (head.expectsContinue && this.#body?.isCut !== true) this.#responder.sayContinue();
     // The answer follows `100 Continue`, so it waits until that is written.
     return this.#responder.isBlocked ? null : asked;
@@ -220,12 +219,12 @@ export class Connection implements Waiting {
     });
   }
 
-  #verify(asked: WrittenHead): void {
+  #answerFast(asked: WrittenHead): void {
     const { bytes, start } = this.#received;
     const { bodyBytes } = asked.head;
     this.#received.consume(bodyBytes);
     this.#begin();
-    this.#responder.verify(asked, bytes, start, start + bodyBytes);
+    this.#responder.answerFast(asked, bytes, start, start + bodyBytes);
   }
 
   #answerAny({ head }: WrittenHead): void {
@@ -290,5 +289,40 @@ export class Connection implements Waiting {
     if (this.#discarded > MAX_DISCARDED_BYTES) return this.#socket.terminate();
     if (this.#discarded > BYTES_IN_TIME) this.#large ??= this.#arriveInTurns({ headers: NO_HEADERS, peer: this.#peer });
     this.#large?.received(bytes);
+  }
+}
+
+interface Pausable {
+  pause(): void;
+  resume(): void;
+}
+
+/** The bytes that a connection has received and not read yet. While they are many, the socket is paused. */
+export class ReceivedBytes extends ByteBuffer {
+  readonly #socket: Pausable;
+  #isPaused = false;
+
+  constructor(socket: Pausable, memory: Memory) {
+    super(memory);
+    this.#socket = socket;
+  }
+
+  /** These bytes wait for an answer to end. More are received only while these are few. */
+  holdBack(): void {
+    if (this.length <= OWN_BYTES) return this.takeMore();
+    this.stop();
+  }
+
+  /** Nothing is received until `takeMore`. */
+  stop(): void {
+    if (this.#isPaused) return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  takeMore(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
   }
 }

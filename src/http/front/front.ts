@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import { Connection, type FrontContext } from './connection.ts';
-import type { ConnectionLimit, Welcome } from './connectionLimit.ts';
+import type { ConnectionLimit, Welcome } from './frontLimits.ts';
 import { type Certificates, type Handlers, secureHandlers } from './secureHandlers.ts';
 
 const TOO_MANY = new AppError('UNAVAILABLE', 'This node has reached its limit of connections. Try again later.');
@@ -15,7 +15,7 @@ function refuse(connection: Connection, welcome: 'refuse' | 'refuseAddress'): vo
 }
 
 /** Where a front listens, and how. */
-export interface FrontAddress {
+interface FrontAddress {
   readonly hostname: string;
   readonly port: number;
   /** Null: plain HTTP. */

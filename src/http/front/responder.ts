@@ -1,20 +1,11 @@
 import { AppError, repeatable } from '../../core/errors.ts';
-import type { Verdict } from '../../engine/verify/verdict.ts';
+import type { FailedRequest } from '../answer/answer.ts';
 import { isStreamed } from '../answer/streamedAnswer.ts';
-import type { FailedRequest } from '../answer/reportFailure.ts';
-import type { Handler } from '../app.ts';
-import { verifyKey } from '../routes/keys.verifyKey.ts';
-import type { Asking, Lifetime, Peer } from '../service.ts';
-import type { VerdictWriter } from '../verify/verdictWriter.ts';
-import { type ResponseHeads, CONTINUE } from './responseHead.ts';
-import { bodyText } from './bodyText.ts';
-import type { RequestHead } from './parseHead.ts';
-import type { WrittenHead } from './nextHead.ts';
-import { type PieceTaker, sendPieces } from './sendPieces.ts';
 import type { Client, ClientSocket } from './clientSocket.ts';
-import type { LargeBody } from './largeBodies.ts';
-import { UnsentBytes } from './unsentBytes.ts';
-import type { Memory, MemoryBudget } from './memoryBudget.ts';
+import type { LargeBody } from './requestBody.ts';
+import type { Memory, MemoryBudget } from './frontLimits.ts';
+import type { Decided, FastPath, RequestHead, WrittenHead } from './requestHead.ts';
+import type { Handler, Lifetime, Peer } from '../service.ts';
 
 /** A connection is closed after so long without traffic. The runtime checks every 4 s, so 8 means 8 to 12. */
 export const CONNECTION_TIMEOUT_SECONDS = 8;
@@ -22,9 +13,7 @@ const OK = 200;
 
 /** What a responder works with. */
 export interface ResponderContext {
-  /** Verifies the key in this body, without the work that other routes need. */
-  verify(asking: Asking, body: string): Verdict | PromiseLike<Verdict>;
-  readonly verdicts: VerdictWriter;
+  readonly fast: FastPath;
   /** Answers every other request. */
   readonly handle: Handler;
   /** The answer to a request of any route that failed before or outside of `handle`. */
@@ -44,7 +33,7 @@ interface AskedKind {
 }
 
 /** The body of a request that has arrived. */
-export interface ArrivedBody {
+interface ArrivedBody {
   readonly bytes: Buffer;
   /** The rest of it may arrive and is not read. */
   readonly isCut: boolean;
@@ -97,22 +86,22 @@ export class Responder {
     return this.#unsent.isBlocked;
   }
 
-  verify({ head: { isLast }, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
+  answerFast({ head: { isLast }, asking }: WrittenHead, bytes: Buffer, start: number, end: number): void {
     this.isClosing = isLast;
     try {
-      const verdict = this.#context.verify(asking, bodyText(bytes, start, end));
-      if (!('then' in verdict)) {
-        this.#sendVerdict(verdict, isLast);
+      const decided = this.#context.fast.decide(asking, bodyText(bytes, start, end));
+      if (!('then' in decided)) {
+        this.#sendFast(decided, isLast);
         if (this.isClosing && !this.#unsent.isBlocked) this.close();
         return;
       }
       this.isAnswering = true;
-      void verdict.then(
-        (decided) => this.#sendDecided(decided, isLast),
-        (failure: unknown) => this.#fail(failure, verifyKey.path, isLast),
+      void decided.then(
+        (later) => this.#sendDecided(later, isLast),
+        (failure: unknown) => this.#fail(failure, this.#context.fast.path, isLast),
       );
     } catch (failure) {
-      this.#fail(failure, verifyKey.path, isLast);
+      this.#fail(failure, this.#context.fast.path, isLast);
     }
   }
 
@@ -173,22 +162,22 @@ export class Responder {
     void this.#sendResponse(() => this.#context.answerFailure(failure, failed), isLast, ANY_REQUEST);
   }
 
-  #sendDecided(decided: Verdict, isLast: boolean): void {
+  #sendDecided(decided: Decided, isLast: boolean): void {
     try {
       this.isAnswering = false;
-      this.#sendVerdict(decided, isLast);
+      this.#sendFast(decided, isLast);
       if (!this.#unsent.isBlocked) this.#sent();
     } catch {
       this.#socket.terminate();
     }
   }
 
-  #sendVerdict(verdict: Verdict, isLast: boolean): void {
-    const { verdicts, heads } = this.#context;
-    const text = verdicts.text(verdict);
-    const bytes = verdicts.bytes(verdict, text);
+  #sendFast(decided: Decided, isLast: boolean): void {
+    const { fast, heads } = this.#context;
+    const text = fast.text(decided);
+    const bytes = fast.bytes(decided, text);
     this.isClosing = isLast || this.#context.lifetime.isStopping;
-    const head = heads.ofVerdict(verdicts.headerLines(verdict), bytes, this.isClosing);
+    const head = heads.ofFast(fast.headerLines(decided), bytes, this.isClosing);
     this.#context.responded(OK);
     this.#send(head + text, head.length + bytes);
   }
@@ -269,5 +258,191 @@ export class Responder {
     if (this.hasEnded || !(this.#isCut || this.#context.lifetime.isStopping)) return this.#socket.end();
     this.isLingering = true;
     this.#socket.shutdown();
+  }
+}
+
+const BYTE_ORDER_MARK = 0xef;
+
+/** Like `Request.text`: drops a byte order mark and replaces bytes that are not UTF-8. */
+function bodyText(bytes: Buffer, start: number, end: number): string {
+  if (bytes[start] === BYTE_ORDER_MARK) return new TextDecoder().decode(bytes.subarray(start, end));
+  return bytes.toString('utf8', start, end);
+}
+
+/** What takes the pieces of a body: a connection to a client. */
+interface PieceTaker {
+  isGone(): boolean;
+  send(bytes: Uint8Array): void;
+  /** Resolves when the client has taken what was sent, or is gone. */
+  taken(): Promise<void>;
+}
+
+const LAST_CHUNK = Buffer.from('0\r\n\r\n');
+const LINE_END = Buffer.from('\r\n');
+
+/**
+ * Sends a body piece by piece. The next piece is made when the client has taken the one before, so a slow client costs the memory of one.
+ * A client that leaves ends the making. False: it is gone.
+ */
+async function sendPieces(body: ReadableStream<Uint8Array>, isChunked: boolean, taker: PieceTaker): Promise<boolean> {
+  const reader = body.getReader();
+  for (;;) {
+    await taker.taken();
+    if (taker.isGone()) {
+      await reader.cancel();
+      return false;
+    }
+    const { done, value } = await reader.read();
+    if (done) break;
+    // An empty chunk would be the last one (RFC 9112, 7.1).
+    if (value.length > 0) taker.send(isChunked ? asChunk(value) : value);
+  }
+  if (isChunked) taker.send(LAST_CHUNK);
+  return true;
+}
+
+function asChunk(bytes: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, LINE_END]);
+}
+
+/** The part of a socket that is written to. */
+interface Writable {
+  /** How many of the bytes the socket took; negative when it is closed. */
+  write(bytes: string | Uint8Array): number;
+  terminate(): void;
+}
+
+const NOTHING = new Uint8Array(0);
+
+/**
+ * Writes to a socket. Bytes that the socket does not take at once wait here. Their memory comes from the budget: when not enough is left,
+ * the client is cut off.
+ */
+class UnsentBytes {
+  readonly #socket: Writable;
+  readonly #memory: Memory;
+  #rest: Uint8Array | null = null;
+  /** Taken from the memory budget. The rest of an answer keeps the whole answer in memory. */
+  #taken = 0;
+
+  constructor(socket: Writable, memory: Memory) {
+    this.#socket = socket;
+    this.#memory = memory;
+  }
+
+  get isBlocked(): boolean {
+    return this.#rest !== null;
+  }
+
+  /** `length` is the number of bytes. Must not be called while blocked. */
+  write(bytes: string | Uint8Array, length: number): void {
+    const written = this.#socket.write(bytes);
+    // A closed socket takes nothing more, and nobody waits for the rest.
+    if (written === length || written < 0) return;
+    if (this.#memory.take(length, length)) {
+      this.#taken = length;
+      this.#rest = (typeof bytes === 'string' ? Buffer.from(bytes) : bytes).subarray(written);
+    } else {
+      // It stays blocked until the socket is closed, so no further request is answered.
+      this.#rest = NOTHING;
+      this.#socket.terminate();
+    }
+  }
+
+  /** The socket takes more again. */
+  drain(): void {
+    if (this.#rest === null || this.#taken === 0) return;
+    const written = this.#socket.write(this.#rest);
+    if (written === this.#rest.length || written < 0) this.clear();
+    else this.#rest = this.#rest.subarray(written);
+  }
+
+  /** Forgets the unsent bytes: they were written, or the socket is closed. */
+  clear(): void {
+    this.#rest = null;
+    this.#memory.giveBack(this.#taken);
+    this.#taken = 0;
+  }
+}
+
+/** The statuses that this service answers with. */
+const REASONS: Readonly<Record<number, string>> = {
+  200: 'OK',
+  202: 'Accepted',
+  204: 'No Content',
+  304: 'Not Modified',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  412: 'Precondition Failed',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
+  505: 'HTTP Version Not Supported',
+};
+
+/** The client may send the body that it has announced. */
+const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
+
+const LENGTH = 'Content-Length: ';
+const CHUNKED = 'Transfer-Encoding: chunked\r\n';
+const CLOSE = 'Connection: close\r\n';
+const CLOSE_AND_LENGTH = CLOSE + LENGTH;
+const WITHOUT_BODY = [204, 304];
+
+/** Headers in their order. */
+type HeaderPairs = Iterable<readonly [name: string, value: string]>;
+
+/** Writes the heads of answers. The date in them is made once a second. */
+export class ResponseHeads {
+  readonly #nowMs: () => number;
+  #second = -1;
+  #date = '';
+  #fast = '';
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** The head of an answer of the fast path, which is always JSON with status 200. */
+  ofFast(headerLines: string, bodyBytes: number, isLast: boolean): string {
+    this.#keepDate();
+    const begun = this.#fast + headerLines + (isLast ? CLOSE_AND_LENGTH : LENGTH);
+    return `${begun}${bodyBytes}\r\n\r\n`;
+  }
+
+  of(status: number, headers: HeaderPairs, bodyBytes: number, isLast: boolean): string {
+    const text = this.#begun(status, headers);
+    // RFC 9110, 8.6: an answer that has no body by its status tells no length.
+    if (WITHOUT_BODY.includes(status)) return `${text}${isLast ? CLOSE : ''}\r\n`;
+    return `${text}${isLast ? CLOSE_AND_LENGTH : LENGTH}${bodyBytes}\r\n\r\n`;
+  }
+
+  /** The head of an answer whose length is not known. Without chunks, its end is that of the connection. */
+  ofStream(status: number, headers: HeaderPairs, isChunked: boolean, isLast: boolean): string {
+    return `${this.#begun(status, headers)}${isLast ? CLOSE : ''}${isChunked ? CHUNKED : ''}\r\n`;
+  }
+
+  #begun(status: number, headers: HeaderPairs): string {
+    this.#keepDate();
+    let text = `HTTP/1.1 ${status} ${REASONS[status] ?? ''}\r\n${this.#date}`;
+    for (const [name, value] of headers) text += `${name}: ${value}\r\n`;
+    return text;
+  }
+
+  #keepDate(): void {
+    const nowMs = this.#nowMs();
+    const second = Math.floor(nowMs / 1000);
+    if (second === this.#second) return;
+    this.#second = second;
+    this.#date = `Date: ${new Date(nowMs).toUTCString()}\r\n`;
+    this.#fast = `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${this.#date}`;
   }
 }

@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
-import type { Welcome } from './connectionLimit.ts';
+import type { Welcome } from './frontLimits.ts';
 
 /**
  * Of TLS 1.2, those with forward secrecy: whoever gets the private key later cannot read what was recorded before. Those of TLS 1.3 all have
@@ -32,7 +32,7 @@ export type Handlers = Required<
   Pick<Bun.SocketHandler<Connection>, 'open' | 'data' | 'end' | 'drain' | 'timeout' | 'close' | 'error'>
 >;
 
-export interface SecureContext {
+interface SecureContext {
   /** The handlers of a connection after its handshake. */
   readonly plain: Handlers;
   readonly certificates: Certificates;

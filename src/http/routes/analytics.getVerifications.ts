@@ -20,8 +20,8 @@ import {
 } from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ApiId, IdentityId } from '../shapes/schema/idFields.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { ApiId, IdentityId } from '../shapes/schema/commonFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { ExternalId, Id, strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
 /** The largest number of keys, and of tags, in one request. */

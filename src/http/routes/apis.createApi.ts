@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
 import { field } from '../../model/schema/described.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import { strict, Text } from '../../model/schema/schemas.ts';
 
 export const createApi = defineRoute({

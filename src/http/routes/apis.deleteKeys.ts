@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import { Flag, strict, Whole } from '../../model/schema/schemas.ts';
 
 export const deleteKeys = defineRoute({

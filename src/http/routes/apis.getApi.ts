@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 
 export const getApi = defineRoute({

@@ -3,7 +3,7 @@ import { defineRoute } from './route.ts';
 import { ApiObject, toApiObject } from '../shapes/apiObject.ts';
 import { listOf } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/commonFields.ts';
 import { cursorAt, strict } from '../../model/schema/schemas.ts';
 
 export const listApis = defineRoute({

@@ -5,10 +5,9 @@ import { defineRoute } from './route.ts';
 import { Decrypt, refuseDecrypt } from './keys.getKey.ts';
 import { former, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId, nextCursor, pageCursor, PageLimit } from '../shapes/schema/commonFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
 import { KeyObject, toKeyObject } from '../shapes/keys/keyObject.ts';
-import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
 import { cursorAt, ExternalId, Flag, Id, strict, Whole, words } from '../../model/schema/schemas.ts';
 
 export const listKeys = defineRoute({

@@ -1,8 +1,8 @@
 import { defineRoute } from './route.ts';
-import { badFields, reservedPrefix } from '../shapes/keys/keyFields.ts';
+import { badFields, reservedPrefix } from '../shapes/schema/badFields.ts';
 import { ApiNameField } from '../shapes/apiObject.ts';
 import { optional } from '../../model/schema/described.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import { DefaultRatelimit } from '../shapes/counters/keyLimitFields.ts';
 import { ByteLength, Empty, Flag, orNull, Prefix, strict } from '../../model/schema/schemas.ts';
 

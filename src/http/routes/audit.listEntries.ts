@@ -2,13 +2,13 @@ import { Type } from 'typebox';
 
 import { MAX_COUNT, MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
-import type { AuditLog } from '../../engine/admin/audit/auditLog.ts';
+import type { AuditLog } from '../../engine/admin/audit.ts';
 import { defineRoute } from './route.ts';
 import { periodIssues } from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/commonFields.ts';
 import { Id, strict, Text, UnixMs, Whole } from '../../model/schema/schemas.ts';
 
 const ChangedFields = component(

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 
 import { MAX_COUNT } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
-import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditCallFields.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditFields.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/identityObject.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { IDEMPOTENCY_WORDS, strict, Text } from '../../model/schema/schemas.ts';
 
 export const adjustCredits = defineRoute({

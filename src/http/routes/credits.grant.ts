@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
-import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditCallFields.ts';
+import { CALL_ANSWER, CallIdempotencyKey, Reason } from '../shapes/counters/creditFields.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/identityObject.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../../model/schema/schemas.ts';
 

@@ -1,12 +1,11 @@
 import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { EVENT_TYPE_NAMES } from '../../core/events.ts';
-import { tellEvent } from '../../engine/admin/events/tellEvent.ts';
+import { tellEvent } from '../../engine/admin/events.ts';
 import { asList, oneOrMany } from '../shapes/analyticsFields.ts';
 import { field, listOf, optional } from '../../model/schema/described.ts';
 import { EVENT_EXAMPLE, EventObject, EventTypeName } from '../shapes/eventObject.ts';
-import { PageLimit } from '../shapes/schema/pageFields.ts';
+import { PageLimit, toSequence } from '../shapes/schema/commonFields.ts';
 import { Id, strict, Text } from '../../model/schema/schemas.ts';
-import { toSequence } from '../shapes/sequence.ts';
 import { defineRoute } from './route.ts';
 
 /** What an event is about: the ids that its data can have. */

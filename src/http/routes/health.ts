@@ -11,7 +11,7 @@ const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 const STOPPING = 'This node was told to stop.';
 
 /** What is asked of a node: what it has in memory, or also what the ledger decides. */
-export type ReadyFor = 'memory' | 'exact';
+type ReadyFor = 'memory' | 'exact';
 
 /** Why this node cannot answer that; empty = it can. */
 export function reasonsNotReady({ engine, lifetime }: Service, readyFor: ReadyFor): readonly string[] {

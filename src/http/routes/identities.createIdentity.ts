@@ -1,12 +1,11 @@
 import { IDENTITY_PLAIN } from '../../model/identities.ts';
-import { part } from '../../model/plain.ts';
+import { part } from '../../model/plainFields.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { AlertsInput } from '../shapes/counters/alertFields.ts';
-import { NewMetered, Refill } from '../shapes/counters/creditFields.ts';
+import { AlertsInput, NewMetered, Refill } from '../shapes/counters/creditFields.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { IdentityId } from '../shapes/schema/idFields.ts';
+import { IdentityId } from '../shapes/schema/commonFields.ts';
 import { toIdentityPatch } from '../shapes/holders/identityObject.ts';
 import { SharedRatelimits } from '../shapes/counters/keyLimitFields.ts';
 import { Count, ExternalId, strict } from '../../model/schema/schemas.ts';

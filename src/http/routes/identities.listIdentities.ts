@@ -3,7 +3,7 @@ import { defineRoute } from './route.ts';
 import { former, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { FullIdentityObject, toFullIdentity } from '../shapes/holders/identityObject.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/commonFields.ts';
 import { cursorAt, Environment, Name, strict } from '../../model/schema/schemas.ts';
 
 export const listIdentities = defineRoute({

@@ -1,8 +1,7 @@
 import { IDENTITY_PLAIN } from '../../model/identities.ts';
-import { part } from '../../model/plain.ts';
-import { AlertsInput } from '../shapes/counters/alertFields.ts';
+import { part } from '../../model/plainFields.ts';
+import { AlertsInput, ChangedMetered, Refill } from '../shapes/counters/creditFields.ts';
 import { defineRoute } from './route.ts';
-import { ChangedMetered, Refill } from '../shapes/counters/creditFields.ts';
 import { former, optional } from '../../model/schema/described.ts';
 import {
   FullIdentityObject,

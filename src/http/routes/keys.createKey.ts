@@ -1,8 +1,6 @@
 import { defineRoute } from './route.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { FORMER_KEY_FLAGS, KEY_FLAGS } from '../shapes/keys/keyFields.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
-import { NEW_KEY_FIELDS, toNewKey } from '../shapes/keys/newKeyFields.ts';
+import { ApiId, NEW_KEY_RIGHTS } from '../shapes/schema/commonFields.ts';
+import { FORMER_KEY_FLAGS, KEY_FLAGS, NEW_KEY_FIELDS, toNewKey } from '../shapes/keys/keyFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 import { NewSecret } from '../shapes/keys/secretFields.ts';
 

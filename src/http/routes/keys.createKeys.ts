@@ -2,9 +2,8 @@ import { MAX_KEYS_BODY_BYTES, MAX_KEYS_PER_CALL } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { component, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
-import { NEW_KEY_FIELDS, toNewKeys } from '../shapes/keys/newKeyFields.ts';
+import { ApiId, NEW_KEY_RIGHTS } from '../shapes/schema/commonFields.ts';
+import { NEW_KEY_FIELDS, toNewKeys } from '../shapes/keys/keyFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 import { NewSecret } from '../shapes/keys/secretFields.ts';
 

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { optional } from '../../model/schema/described.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { Empty, Flag, strict } from '../../model/schema/schemas.ts';
 
 export const deleteKey = defineRoute({

@@ -1,18 +1,15 @@
 import type { Verdict } from '../../engine/verify/verdict.ts';
-import { answerFailure } from '../answer/answerFailure.ts';
-import { type AnswerContext, CHALLENGE, expected, jsonAnswer } from '../answer/answer.ts';
-import { failedRequest } from '../answer/reportFailure.ts';
+import { type AnswerContext, answerFailure, CHALLENGE, failedRequest, jsonAnswer } from '../answer/answer.ts';
+import { expected } from '../../engine/engine.ts';
 import type { Peer, Service } from '../service.ts';
 import type { AnswerHeader, AnswerHeaders } from '../shapes/schema/answerHeaders.ts';
 import { optional } from '../../model/schema/described.ts';
 import { Flag, strict } from '../../model/schema/schemas.ts';
-import { VerdictObject } from '../shapes/keys/verdictObject.ts';
+import { VerdictObject } from '../shapes/keys/verdictSchema.ts';
 import { clientKey, forwardBody, gatewayAsking, gatewayFailure } from '../verify/forwardedRequest.ts';
-import { ForwardQuery, readForwardQuery } from '../verify/forwardQuery.ts';
-import { isRetryable, VERDICT_STATUS } from '../verify/verdictStatus.ts';
-import type { GeneralVerdictWriter } from '../verify/verdictWriter.ts';
+import { ForwardQuery, fullRequest, readForwardQuery } from '../verify/verifyRequest.ts';
+import { type GeneralVerdictWriter, isRetryable, VERDICT_STATUS } from '../verify/verdictAnswer.ts';
 import { verify } from '../verify/verify.ts';
-import { fullRequest } from '../verify/verifyRequest.ts';
 
 const FORBIDDEN = 403;
 /** What nginx passes on. It turns every other status into 500. */

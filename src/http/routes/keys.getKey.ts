@@ -1,9 +1,9 @@
 import { AppError } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { former } from '../../model/schema/described.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { KEY_FLAGS } from '../shapes/keys/keyFields.ts';
-import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/keyDetailsObject.ts';
+import { KeyDetailsObject, toKeyDetails } from '../shapes/holders/heldPlanObject.ts';
 import { Flag, strict } from '../../model/schema/schemas.ts';
 
 export const Decrypt = former(

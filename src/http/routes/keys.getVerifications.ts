@@ -15,8 +15,8 @@ import {
 } from '../shapes/analyticsFields.ts';
 import { component, field, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { ExternalId, strict, Whole } from '../../model/schema/schemas.ts';
 
 const Request = strict({

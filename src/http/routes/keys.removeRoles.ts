@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { RoleReferencesToRemove, toReferences } from '../shapes/keys/permissionObject.ts';
 import { Empty, strict } from '../../model/schema/schemas.ts';
 

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 import { NewSecret, OverlapMs } from '../shapes/keys/secretFields.ts';
 

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { field } from '../../model/schema/described.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { HeldRoles, RoleReferences, toReferences } from '../shapes/keys/permissionObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 

@@ -1,9 +1,13 @@
 import { defineRoute } from './route.ts';
-import { CHANGED_FIELDS } from '../shapes/keys/changedFields.ts';
-import { Recoverable } from '../shapes/keys/creationFields.ts';
-import { CHANGED_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
-import { FORMER_KEY_FLAGS, KEY_FLAGS, refuseRecoverable, toKeyPatch } from '../shapes/keys/keyFields.ts';
+import {
+  CHANGED_FIELDS,
+  FORMER_KEY_FLAGS,
+  KEY_FLAGS,
+  Recoverable,
+  refuseRecoverable,
+  toKeyPatch,
+} from '../shapes/keys/keyFields.ts';
+import { CHANGED_KEY_RIGHTS, KeyId } from '../shapes/schema/commonFields.ts';
 import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const updateKey = defineRoute({

@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 
 import { defineRoute } from './route.ts';
 import { field } from '../../model/schema/described.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { Count, orNull, strict, Whole } from '../../model/schema/schemas.ts';
 
 export const updateRemaining = defineRoute({

@@ -1,10 +1,9 @@
 import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictObject.ts';
+import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictSchema.ts';
 import type { Peer, Service } from '../service.ts';
-import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
-import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
+import { type GeneralVerdictWriter, VERDICT_HEADERS, verdictResponse } from '../verify/verdictAnswer.ts';
 import { verify } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
 import { toVerifyRequest } from '../verify/verifyRequest.ts';

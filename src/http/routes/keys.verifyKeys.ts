@@ -2,17 +2,16 @@ import { Compile } from 'typebox/compile';
 import { type Static, Type } from 'typebox';
 
 import { MAX_BATCH_ITEMS, MAX_VERIFY_BATCH_BODY_BYTES } from '../../core/bounds.ts';
-import { type AnswerContext, errorBody, jsonText } from '../answer/answer.ts';
+import { type AnswerContext, errorBody, failedRequest, jsonText, reportFailure } from '../answer/answer.ts';
 import { readJsonBody } from '../request/body.ts';
 import { explain, explainInSteps } from '../request/explain.ts';
-import { failedRequest, reportFailure } from '../answer/reportFailure.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { field, listOf } from '../../model/schema/described.ts';
 import { ErrorObject } from '../shapes/schema/errorObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
-import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictObject.ts';
+import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictSchema.ts';
 import type { Peer, Service } from '../service.ts';
-import type { VerdictWriter } from '../verify/verdictWriter.ts';
+import type { VerdictWriter } from '../verify/verdictAnswer.ts';
 import { verifyEach } from '../verify/verify.ts';
 import { VerifyBody } from '../verify/verifyBody.ts';
 import { verifyKey } from './keys.verifyKey.ts';
@@ -53,7 +52,7 @@ export async function answerVerifyKeys(
   context: AnswerContext,
 ): Promise<Response> {
   const asking = { headers: request.headers, peer };
-  const { results, client } = await verifyEach(service, asking, (asker) => readKeys(service, request, asker));
+  const { results, client } = await verifyEach(service, asking, (caller) => readKeys(service, request, caller));
   const texts: string[] = [];
   await service.engine.turns.each(client, results, (result) => {
     if (result.status === 'fulfilled') return texts.push(verdicts.text(result.value));

@@ -2,11 +2,11 @@ import { Type } from 'typebox';
 
 import { isSecretShaped } from '../../core/secret.ts';
 import { KEY_PLAIN } from '../../model/keys.ts';
-import { part, showPlain } from '../../model/plain.ts';
+import { part, showPlain } from '../../model/plainFields.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
+import { KeyId } from '../shapes/schema/commonFields.ts';
 import { SHOWN_KEY_FIELDS, toIdentityObject } from '../shapes/keys/keyObject.ts';
 import { strict, Whole } from '../../model/schema/schemas.ts';
 

@@ -4,8 +4,7 @@ import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { component, field, listOf } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId, NEW_KEY_RIGHTS } from '../shapes/schema/commonFields.ts';
 import { IMPORTED_EXAMPLE, IMPORTED_FIELDS, toImportedKeys } from '../shapes/keys/importFields.ts';
 import { strict, Text } from '../../model/schema/schemas.ts';
 

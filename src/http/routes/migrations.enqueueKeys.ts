@@ -1,8 +1,7 @@
 import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { component, listOf } from '../../model/schema/described.ts';
-import { NEW_KEY_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { ApiId, MigrationId } from '../shapes/schema/idFields.ts';
+import { ApiId, MigrationId, NEW_KEY_RIGHTS } from '../shapes/schema/commonFields.ts';
 import { IMPORTED_EXAMPLE, IMPORTED_FIELDS, toImportedKeys } from '../shapes/keys/importFields.ts';
 import { Empty, strict } from '../../model/schema/schemas.ts';
 

@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { component, field, listOf } from '../../model/schema/described.ts';
-import { MigrationId } from '../shapes/schema/idFields.ts';
+import { MigrationId } from '../shapes/schema/commonFields.ts';
 import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 const ImportFailure = component(

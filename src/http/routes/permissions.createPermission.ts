@@ -1,7 +1,9 @@
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { PermissionId } from '../shapes/schema/idFields.ts';
-import { Description, toDescription } from '../shapes/keys/permissionObject.ts';
+import { PermissionId } from '../shapes/schema/commonFields.ts';
+import { PERMISSION_PLAIN, type PermissionPlain } from '../../model/access.ts';
+import { part } from '../../model/plainFields.ts';
+import { toPlain } from '../shapes/keys/permissionObject.ts';
 import { PermissionName, strict } from '../../model/schema/schemas.ts';
 
 export const createPermission = defineRoute({
@@ -18,7 +20,7 @@ export const createPermission = defineRoute({
       'What verifications ask for, 1 to 512 characters. In it, `*` as a whole word between dots is a wildcard. The `name` when absent.',
       'documents.read',
     ),
-    description: Description,
+    ...part(PERMISSION_PLAIN, 'created'),
   }),
   response: strict({ permissionId: PermissionId }),
   example: {
@@ -26,8 +28,8 @@ export const createPermission = defineRoute({
     response: { permissionId: 'perm_1Jm8ZtZk5nSs7HkL9vUy4T' },
   },
   errors: ['CONFLICT', 'PRECONDITION_FAILED'],
-  async handle(engine, actor, { name, slug = name, description }) {
-    const fields = { name, slug, description: toDescription(description) };
+  async handle(engine, actor, { name, slug = name, ...plain }) {
+    const fields = { name, slug, ...toPlain<PermissionPlain>(PERMISSION_PLAIN, plain) };
     return { permissionId: await engine.permissions.createPermission(actor, fields) };
   },
 });

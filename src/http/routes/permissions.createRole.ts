@@ -1,6 +1,8 @@
 import { defineRoute } from './route.ts';
-import { RoleId } from '../shapes/schema/idFields.ts';
-import { Description, RoleName, toDescription } from '../shapes/keys/permissionObject.ts';
+import { RoleId } from '../shapes/schema/commonFields.ts';
+import { ROLE_PLAIN, type RolePlain } from '../../model/access.ts';
+import { part } from '../../model/plainFields.ts';
+import { RoleName, toPlain } from '../shapes/keys/permissionObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 
 export const createRole = defineRoute({
@@ -10,14 +12,14 @@ export const createRole = defineRoute({
   description: 'A new role has no permissions.',
   rights: ['rbac.*.create_role'],
   command: { name: 'role create' },
-  request: strict({ name: RoleName, description: Description }),
+  request: strict({ name: RoleName, ...part(ROLE_PLAIN, 'created') }),
   response: strict({ roleId: RoleId }),
   example: {
     request: { name: 'editor', description: 'May read and write documents' },
     response: { roleId: 'role_1Jm8Zta6oTt8JmM2wVz5Ux' },
   },
   errors: ['CONFLICT', 'PRECONDITION_FAILED'],
-  async handle(engine, actor, { name, description }) {
-    return { roleId: await engine.permissions.createRole(actor, { name, description: toDescription(description) }) };
+  async handle(engine, actor, { name, ...plain }) {
+    return { roleId: await engine.permissions.createRole(actor, { name, ...toPlain<RolePlain>(ROLE_PLAIN, plain) }) };
   },
 });

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { PermissionId } from '../shapes/schema/idFields.ts';
+import { PermissionId } from '../shapes/schema/commonFields.ts';
 import { PermissionObject, toPermissionObject } from '../shapes/keys/permissionObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 

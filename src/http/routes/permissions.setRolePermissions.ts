@@ -2,7 +2,7 @@ import type { Issue } from '../../core/errors.ts';
 import type { RoleReference } from '../../engine/admin/rbac/permissionAdmin.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { RoleId } from '../shapes/schema/idFields.ts';
+import { RoleId } from '../shapes/schema/commonFields.ts';
 import { HeldPermissions, PermissionReferences, RoleName, toReferences } from '../shapes/keys/permissionObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 

@@ -3,11 +3,10 @@ import { Type } from 'typebox';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { HOLDER_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/holderReference.ts';
-import { IdentityId, KeyId } from '../shapes/schema/idFields.ts';
+import { HOLDER_RIGHTS, IdentityId, KeyId } from '../shapes/schema/commonFields.ts';
+import { HOLDER_REFERENCE, toHolderReference } from '../shapes/holders/identityObject.ts';
 import { SHOWN_PLAN_FIELDS, toPlanFields } from '../shapes/schema/planMoveObject.ts';
-import { CallIdempotencyKey, REPLAYED } from '../shapes/counters/creditCallFields.ts';
+import { CallIdempotencyKey, REPLAYED } from '../shapes/counters/creditFields.ts';
 import { PLAN_BALANCES } from '../../core/records.ts';
 import { Flag, Id, IDEMPOTENCY_WORDS, orNull, strict } from '../../model/schema/schemas.ts';
 

@@ -1,9 +1,10 @@
 import { defineRoute } from './route.ts';
-import { field } from '../../model/schema/described.ts';
-import { NEW_PLAN_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { PlanId } from '../shapes/schema/idFields.ts';
+import { part } from '../../model/plainFields.ts';
+import { PLAN_PLAIN } from '../../model/plans.ts';
+import { field, optional } from '../../model/schema/described.ts';
+import { NEW_PLAN_RIGHTS, PlanId } from '../shapes/schema/commonFields.ts';
 import { PLAN_FIELDS, toPlanPatch } from '../shapes/holders/planObject.ts';
-import { Name, strict } from '../../model/schema/schemas.ts';
+import { Name, orNull, strict } from '../../model/schema/schemas.ts';
 
 export const createPlan = defineRoute({
   path: '/v1/plans.createPlan',
@@ -16,6 +17,11 @@ export const createPlan = defineRoute({
   request: strict({
     name: field(Name, 'The name of the plan, 1 to 256 characters. It is unique.', 'pro'),
     ...PLAN_FIELDS,
+    ...part(PLAN_PLAIN, 'created'),
+    // As the other fields of a plan, it takes null when it is made.
+    meta: optional(orNull(PLAN_PLAIN.meta.created), 'Metadata of the plan, which no verdict repeats. null: none.', {
+      price: '29 EUR',
+    }),
   }),
   response: strict({ planId: PlanId }),
   example: {

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { PlanId } from '../shapes/schema/idFields.ts';
+import { PlanId } from '../shapes/schema/commonFields.ts';
 import { PlanObject, toPlanObject } from '../shapes/holders/planObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 

@@ -2,7 +2,7 @@ import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { listOf } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/commonFields.ts';
 import { PlanObject, toPlanObject } from '../shapes/holders/planObject.ts';
 import { cursorAt, strict } from '../../model/schema/schemas.ts';
 

@@ -1,7 +1,8 @@
 import { defineRoute } from './route.ts';
+import { part } from '../../model/plainFields.ts';
+import { PLAN_PLAIN } from '../../model/plans.ts';
 import { optional } from '../../model/schema/described.ts';
-import { CHANGED_PLAN_RIGHTS } from '../shapes/schema/fieldRights.ts';
-import { PlanId } from '../shapes/schema/idFields.ts';
+import { CHANGED_PLAN_RIGHTS, PlanId } from '../shapes/schema/commonFields.ts';
 import { PLAN_FIELDS, PlanObject, toPlanObject, toPlanPatch } from '../shapes/holders/planObject.ts';
 import { Name, strict } from '../../model/schema/schemas.ts';
 
@@ -17,6 +18,7 @@ export const updatePlan = defineRoute({
     planId: PlanId,
     name: optional(Name, 'A new name, 1 to 256 characters. It stays when absent.', 'pro'),
     ...PLAN_FIELDS,
+    ...part(PLAN_PLAIN, 'changed'),
   }),
   response: PlanObject,
   example: {

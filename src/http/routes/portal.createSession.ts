@@ -4,13 +4,12 @@ import { MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
 import { PORTAL_ACTIONS } from '../../core/portalSession.ts';
 import { requireEverywhere } from '../../engine/admin/change/requireRight.ts';
 import { defineRoute } from './route.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { KeyDefaults, toNewKey } from '../shapes/keys/keyFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { IDENTITY_REFERENCE, toIdentityReference } from '../shapes/holders/identityObject.ts';
-import { KeyDefaults } from '../shapes/keys/keyDefaults.ts';
-import { toNewKey } from '../shapes/keys/newKeyFields.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import { strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
 const ID = 'portal_1Jm8ZtXg3kPp5FhJ9sQw2R';

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/ratelimitFields.ts';
 import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const deleteOverride = defineRoute({
@@ -13,7 +13,7 @@ export const deleteOverride = defineRoute({
   example: { request: { namespaceName: 'email.outbound', identifier: '*@example.com' }, response: {} },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { identifier, ...body }) {
-    await engine.standalone.overrides.delete(actor, toNamespaceReference(body), identifier);
+    await engine.ratelimits.overrides.delete(actor, toNamespaceReference(body), identifier);
     return {};
   },
 });

@@ -5,7 +5,7 @@ import {
   OverrideObject,
   toNamespaceReference,
   toOverrideObject,
-} from '../shapes/standaloneLimitFields.ts';
+} from '../shapes/ratelimitFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 
 export const getOverride = defineRoute({
@@ -28,6 +28,6 @@ export const getOverride = defineRoute({
   },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { identifier, ...body }) {
-    return toOverrideObject(await engine.standalone.overrides.get(actor, toNamespaceReference(body), identifier));
+    return toOverrideObject(await engine.ratelimits.overrides.get(actor, toNamespaceReference(body), identifier));
   },
 });

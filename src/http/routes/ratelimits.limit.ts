@@ -1,7 +1,7 @@
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/standaloneLimitFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/ratelimitFields.ts';
 
 export const limit = defineRoute({
   path: '/v1/ratelimits.limit',
@@ -23,7 +23,7 @@ export const limit = defineRoute({
     const issues: Issue[] = [];
     const request = toStandaloneRequest(body, '', issues);
     if (issues.length > 0) throw badFields(issues);
-    const [result] = await engine.standalone.limits.limit(actor, [request]);
+    const [result] = await engine.ratelimits.limits.limit(actor, [request]);
     if (result === undefined) throw new Error('a limit was not decided');
     return toLimitAnswer(result);
   },

@@ -2,14 +2,8 @@ import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { listOf } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { NamespaceId } from '../shapes/schema/idFields.ts';
-import {
-  NamespaceFields,
-  OverrideObject,
-  toNamespaceReference,
-  toOverrideObject,
-} from '../shapes/standaloneLimitFields.ts';
-import { nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/pageFields.ts';
+import { NamespaceId, nextCursor, pageCursor, PageLimit, Total } from '../shapes/schema/commonFields.ts';
+import { NamespaceFields, OverrideObject, toNamespaceReference, toOverrideObject } from '../shapes/ratelimitFields.ts';
 import { cursorAt, strict } from '../../model/schema/schemas.ts';
 
 export const listOverrides = defineRoute({
@@ -48,7 +42,7 @@ export const listOverrides = defineRoute({
   errors: ['NOT_FOUND'],
   async handle(engine, actor, { limit = MAX_PAGE_SIZE, cursor = null, ...body }) {
     const query = { limit, after: cursor };
-    const page = await engine.standalone.overrides.list(actor, toNamespaceReference(body), query);
+    const page = await engine.ratelimits.overrides.list(actor, toNamespaceReference(body), query);
     const overrides = page.items.map(toOverrideObject);
     const { namespaceId, total } = page;
     return { namespaceId, overrides, total, ...(page.cursor === null ? {} : { cursor: page.cursor }) };

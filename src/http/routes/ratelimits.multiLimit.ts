@@ -2,8 +2,8 @@ import { MAX_BATCH_ITEMS, MAX_IMPORT_BODY_BYTES } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
 import { defineRoute } from './route.ts';
 import { field, listOf } from '../../model/schema/described.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/standaloneLimitFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import { LimitAnswer, LimitRequest, toLimitAnswer, toStandaloneRequest } from '../shapes/ratelimitFields.ts';
 import { Flag, strict } from '../../model/schema/schemas.ts';
 
 export const multiLimit = defineRoute({
@@ -45,7 +45,7 @@ export const multiLimit = defineRoute({
     const issues: Issue[] = [];
     const requests = limits.map((each, i) => toStandaloneRequest(each, `limits[${i}].`, issues));
     if (issues.length > 0) throw badFields(issues);
-    const results = await engine.standalone.limits.limit(actor, requests);
+    const results = await engine.ratelimits.limits.limit(actor, requests);
     return { success: results.every(({ success }) => success), results: results.map(toLimitAnswer) };
   },
 });

@@ -2,9 +2,9 @@ import { MAX_STARS_PER_PATTERN } from '../../core/bounds.ts';
 import { hasTooManyStars } from '../../core/identifierPattern.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { NamespaceId, OverrideId } from '../shapes/schema/idFields.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/standaloneLimitFields.ts';
+import { NamespaceId, OverrideId } from '../shapes/schema/commonFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import { Identifier, NamespaceFields, toNamespaceReference } from '../shapes/ratelimitFields.ts';
 import { ASYNC_WORDS, DURATION_BOUNDS, DURATION_WORDS } from '../shapes/counters/keyLimitFields.ts';
 import { Count, DurationMs, Flag, strict } from '../../model/schema/schemas.ts';
 
@@ -38,6 +38,6 @@ export const setOverride = defineRoute({
       throw badFields([{ path: 'identifier', message }]);
     }
     const numbers = { identifier, limit, durationMs: duration, async };
-    return engine.standalone.overrides.set(actor, toNamespaceReference(body), numbers);
+    return engine.ratelimits.overrides.set(actor, toNamespaceReference(body), numbers);
   },
 });

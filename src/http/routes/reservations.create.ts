@@ -2,13 +2,12 @@ import { MAX_VERIFY_BODY_BYTES } from '../../core/bounds.ts';
 import { readBody } from '../request/body.ts';
 import { component, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ReservationId } from '../shapes/schema/idFields.ts';
+import { ReservationId } from '../shapes/schema/commonFields.ts';
 import { strict, Whole } from '../../model/schema/schemas.ts';
-import { VERDICT_EXAMPLE, VERDICT_FIELDS } from '../shapes/keys/verdictObject.ts';
+import { VERDICT_EXAMPLE, VERDICT_FIELDS } from '../shapes/keys/verdictSchema.ts';
 import type { Peer, Service } from '../service.ts';
-import { ReserveBody } from '../verify/reserveBody.ts';
-import { VERDICT_HEADERS } from '../verify/verdictHeaders.ts';
-import { type GeneralVerdictWriter, verdictResponse } from '../verify/verdictWriter.ts';
+import { ReserveBody } from '../verify/verifyBody.ts';
+import { type GeneralVerdictWriter, VERDICT_HEADERS, verdictResponse } from '../verify/verdictAnswer.ts';
 import { verify } from '../verify/verify.ts';
 import { toReserveRequest } from '../verify/verifyRequest.ts';
 

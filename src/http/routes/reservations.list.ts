@@ -2,8 +2,7 @@ import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { KeyId } from '../shapes/schema/idFields.ts';
-import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
+import { KeyId, nextCursor, pageCursor, PageLimit } from '../shapes/schema/commonFields.ts';
 import {
   RESERVATION_EXAMPLE,
   ReservationObject,

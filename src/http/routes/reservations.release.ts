@@ -1,6 +1,6 @@
 import { defineRoute } from './route.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ReservationId } from '../shapes/schema/idFields.ts';
+import { ReservationId } from '../shapes/schema/commonFields.ts';
 import { EndedReservation, toEndedReservation } from '../shapes/counters/reservationObject.ts';
 import { strict } from '../../model/schema/schemas.ts';
 

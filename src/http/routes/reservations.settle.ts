@@ -1,7 +1,7 @@
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ReservationId } from '../shapes/schema/idFields.ts';
+import { ReservationId } from '../shapes/schema/commonFields.ts';
 import { EndedReservation, toEndedReservation } from '../shapes/counters/reservationObject.ts';
 import { Count, Flag, strict } from '../../model/schema/schemas.ts';
 

@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 
 import { MAX_RIGHTS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
-import { nearestName } from '../../core/nearest.ts';
+import { nearestName } from '../../basics/nearestName.ts';
 import { ALL_RIGHTS, OPERATIONS, isRight, rightTo } from '../../core/rights.ts';
 import { MAX_ISSUES } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { Name, strict, UnixMs, words } from '../../model/schema/schemas.ts';
 import { NewRootSecret } from '../shapes/keys/secretFields.ts';
 

@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { RootKeyId } from '../shapes/schema/idFields.ts';
+import { RootKeyId } from '../shapes/schema/commonFields.ts';
 import { Empty, strict } from '../../model/schema/schemas.ts';
 
 export const revokeRootKey = defineRoute({

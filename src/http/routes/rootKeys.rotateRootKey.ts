@@ -1,5 +1,5 @@
 import { defineRoute } from './route.ts';
-import { RootKeyId } from '../shapes/schema/idFields.ts';
+import { RootKeyId } from '../shapes/schema/commonFields.ts';
 import { strict } from '../../model/schema/schemas.ts';
 import { NewRootSecret, OverlapMs } from '../shapes/keys/secretFields.ts';
 

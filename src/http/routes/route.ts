@@ -1,11 +1,12 @@
 import type { Static, TSchema } from 'typebox';
-
 import type { ErrorCode } from '../../core/errors.ts';
 import type { Operation } from '../../core/rights.ts';
-import type { Actor } from '../../engine/admin/change/actor.ts';
+import type { Actor } from '../../engine/admin/change/requireRight.ts';
 import type { Engine } from '../../engine/engine.ts';
+import type { AnswerContext } from '../answer/answer.ts';
 import type { StreamedBody } from '../answer/streamedAnswer.ts';
-import type { FieldRights } from '../shapes/schema/fieldRights.ts';
+import type { Peer } from '../service.ts';
+import type { FieldRights } from '../shapes/schema/commonFields.ts';
 
 /** What the command of an endpoint has beside the fields of its request. */
 export interface RouteCommand {
@@ -78,7 +79,7 @@ export function operationsOf({ rights, leastRights = [], insteadRights = [] }: R
   });
 }
 
-export interface RouteStream<B> {
+interface RouteStream<B> {
   /** Their media types, each with an example. */
   readonly examples: Readonly<Record<string, string>>;
   /** null: the request asks for JSON. `accept`: the header. */
@@ -99,4 +100,18 @@ export function defineRoute<S extends TSchema>(route: TypedRoute<S>): Route {
   const open: RouteStream<unknown>['open'] = (engine, actor, body, accept) =>
     stream.open(engine, actor, body as Static<S>, accept);
   return { ...rest, handle, stream: { examples: stream.examples, open } };
+}
+
+/** A request, and what is known of it. */
+export interface Asked {
+  readonly request: Request;
+  readonly peer: Peer;
+  readonly context: AnswerContext;
+}
+
+/** What answers the requests to one path. */
+export interface Endpoint {
+  /** 'any': all of them, also OPTIONS, are answered in the same way. */
+  readonly methods: readonly string[] | 'any';
+  answer(request: Request, peer: Peer, context: AnswerContext): Promise<Response>;
 }

@@ -4,8 +4,7 @@ import { MAX_STATEMENT_ROWS } from '../../core/bounds.ts';
 import { type Issue, repeatable } from '../../core/errors.ts';
 import { idPattern } from '../../core/ids.ts';
 import { STATEMENT_SPANS } from '../../core/statementRows.ts';
-import type { RowQuery } from '../../engine/admin/usage/holderRows.ts';
-import type { RowCursor, StatementSubject } from '../../engine/admin/usage/usageAdmin.ts';
+import type { RowCursor, RowQuery, StatementSubject } from '../../engine/admin/statements.ts';
 import {
   acceptedFormat,
   rowText,
@@ -13,13 +12,12 @@ import {
   STATEMENT_TYPES,
   statementHeading,
   statementText,
-} from '../answer/statementText.ts';
+} from '../answer/streamedAnswer.ts';
 import { Instant, periodIssues, toPeriod } from '../shapes/analyticsFields.ts';
 import { listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { IdentityId, KeyId, PlanId } from '../shapes/schema/idFields.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { nextCursor, pageCursor } from '../shapes/schema/pageFields.ts';
+import { IdentityId, KeyId, nextCursor, pageCursor, PlanId } from '../shapes/schema/commonFields.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
 import { ExternalId, Flag, Id, strict } from '../../model/schema/schemas.ts';
 import { ROW_EXAMPLE, StatementRowObject, toRowObject } from '../shapes/counters/statementObject.ts';
 import { defineRoute } from './route.ts';

@@ -2,9 +2,8 @@ import { MAX_PAGE_SIZE } from '../../core/bounds.ts';
 import { defineRoute } from './route.ts';
 import { listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { nextCursor, pageCursor, PageLimit } from '../shapes/schema/pageFields.ts';
+import { nextCursor, pageCursor, PageLimit, toSequence } from '../shapes/schema/commonFields.ts';
 import { Id, strict } from '../../model/schema/schemas.ts';
-import { toSequence } from '../shapes/sequence.ts';
 import {
   DELIVERY_EXAMPLE,
   DeliveryObject,

@@ -1,7 +1,7 @@
 import type { ApiRecord } from '../../model/apis.ts';
 import { component, field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ApiId, WorkspaceId } from './schema/idFields.ts';
+import { ApiId, WorkspaceId } from './schema/commonFields.ts';
 import { DefaultRatelimitObject } from './counters/keyLimitFields.ts';
 import { ApiName, Flag, strict, Text, Whole } from '../../model/schema/schemas.ts';
 

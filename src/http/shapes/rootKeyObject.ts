@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { RootKeyRecord } from '../../model/access.ts';
 import { component, field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { RootKeyId } from './schema/idFields.ts';
+import { RootKeyId } from './schema/commonFields.ts';
 import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 export const RootKeyObject = component(

@@ -1,7 +1,7 @@
 import type { SessionRecord } from '../../core/records.ts';
 import { component, field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { RootKeyId } from './schema/idFields.ts';
+import { RootKeyId } from './schema/commonFields.ts';
 import { strict, Text, Whole } from '../../model/schema/schemas.ts';
 
 export const SESSION_EXAMPLE = {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 
-import type { ServiceStatus } from '../../engine/admin/status/serviceStatus.ts';
+import type { ServiceStatus } from '../../engine/admin/status.ts';
 import { component, field, listOf, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { Flag, strict, Text, Whole } from '../../model/schema/schemas.ts';

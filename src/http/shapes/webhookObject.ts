@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_APIS_PER_WEBHOOK, MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
 import { EVENT_TYPE_NAMES } from '../../core/events.ts';
 import type { WebhookRecord } from '../../core/records.ts';
-import type { WebhookDeliveries } from '../../engine/admin/webhooks/webhookDeliveries.ts';
+import type { WebhookDeliveries } from '../../engine/admin/webhooks.ts';
 import { component, field, optional } from '../../model/schema/described.ts';
 import { EVENT_EXAMPLE, EventTypeName } from './eventObject.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts';
 import type { Asking, HeaderLookup, Peer } from '../service.ts';
-import type { ForwardQuery } from './forwardQuery.ts';
+import type { ForwardQuery } from './verifyRequest.ts';
 import type { VerifyBody } from './verifyBody.ts';
 
 /** A gateway's own header: the Authorization header belongs to its client. */

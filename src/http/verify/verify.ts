@@ -1,20 +1,20 @@
-import type { VerifyRequest } from '../../engine/verify/request.ts';
+import { VerifyCaller, asReader, authenticateCaller } from './caller.ts';
 import type { Verdict } from '../../engine/verify/verdict.ts';
+import type { VerifyRequest } from '../../engine/verify/request.ts';
 import { traced } from '../answer/tracer.ts';
 import { checkContentType } from '../request/body.ts';
 import type { Asking, Service } from '../service.ts';
-import { asReader, type Asker, authenticateAsker } from './asker.ts';
 import type { VerifyBody } from './verifyBody.ts';
 import { fullRequest } from './verifyRequest.ts';
 
-/** A body, or a function that reads it. The function is called only when the asker may verify. */
-export type Body<B extends string | VerifyBody> = B | (() => Promise<B>);
+/** A body, or a function that reads it. The function is called only when the caller may verify. */
+type Body<B extends string | VerifyBody> = B | (() => Promise<B>);
 
 /** The verification that a body asks for. */
-type ToRequest<B> = (service: Service, body: B, asker: Asker) => VerifyRequest;
+type ToRequest<B> = (service: Service, body: B, caller: VerifyCaller) => VerifyRequest;
 
 /**
- * The one entrance to a verification over HTTP. It authenticates the asker, reads the body, asks the engine and counts the verdict
+ * The one entrance to a verification over HTTP. It authenticates the caller, reads the body, asks the engine and counts the verdict
  * in the metrics. It answers in the same turn when nothing has to be waited for: no authentication, a body that is there, and an engine
  * that decides from memory. A verification that is traced answers later.
  */
@@ -41,10 +41,10 @@ function verifyFor<B extends string | VerifyBody>(
   toRequest: ToRequest<B>,
 ): Verdict | PromiseLike<Verdict> {
   checkContentType(asking.headers);
-  const asker = authenticateAsker(service, asking);
-  return 'then' in asker
-    ? asker.then((known) => verifyAs(service, known, body, toRequest))
-    : verifyAs(service, asker, body, toRequest);
+  const caller = authenticateCaller(service, asking);
+  return 'then' in caller
+    ? caller.then((known) => verifyAs(service, known, body, toRequest))
+    : verifyAs(service, caller, body, toRequest);
 }
 
 /** `client`: in whose name the reading waits for its turn. */
@@ -56,7 +56,7 @@ interface VerifiedEach {
 }
 
 /**
- * Verifies many keys for one asker, each as `verify` does. All bodies are read before the engine is asked for the first one: a request
+ * Verifies many keys for one caller, each as `verify` does. All bodies are read before the engine is asked for the first one: a request
  * that cannot be understood, or that exceeds the quota, takes nothing.
  */
 export async function verifyEach(service: Service, asking: Asking, readBodies: ReadBodies): Promise<VerifiedEach> {
@@ -73,14 +73,14 @@ export async function verifyEach(service: Service, asking: Asking, readBodies: R
 async function verifyEachFor(service: Service, asking: Asking, readBodies: ReadBodies): Promise<VerifiedEach> {
   const { turns } = service.engine;
   checkContentType(asking.headers);
-  const asker = await authenticateAsker(service, asking);
-  const client = asker.holder().name;
+  const caller = await authenticateCaller(service, asking);
+  const client = caller.holder().name;
   const bodies = await readBodies(client);
   const asked: VerifyRequest[] = [];
-  await turns.each(client, bodies, (body) => asked.push(fullRequest(service, body, asker)));
-  asker.take(asked.length);
+  await turns.each(client, bodies, (body) => asked.push(fullRequest(service, body, caller)));
+  caller.take(asked.length);
   const requests: VerifyRequest[] = [];
-  for (const request of asked) requests.push(request.isExplained ? await asReader(service, asker, request) : request);
+  for (const request of asked) requests.push(request.isExplained ? await asReader(service, caller, request) : request);
   const decided: Promise<Verdict>[] = [];
   await turns.each(client, requests, (request) => {
     const verdict = (async () => decide(service, request, service.monotonicMs()))();
@@ -93,16 +93,16 @@ async function verifyEachFor(service: Service, asking: Asking, readBodies: ReadB
 
 function verifyAs<B extends string | VerifyBody>(
   service: Service,
-  asker: Asker,
+  caller: VerifyCaller,
   body: Body<B>,
   toRequest: ToRequest<B>,
 ): Verdict | PromiseLike<Verdict> {
-  if (typeof body === 'function') return body().then((read) => verifyAs(service, asker, read, toRequest));
+  if (typeof body === 'function') return body().then((read) => verifyAs(service, caller, read, toRequest));
   const startedAtMs = service.monotonicMs();
-  const request = toRequest(service, body, asker);
-  asker.take(1);
+  const request = toRequest(service, body, caller);
+  caller.take(1);
   if (!request.isExplained) return decide(service, request, startedAtMs);
-  return asReader(service, asker, request).then((readable) => decide(service, readable, startedAtMs));
+  return asReader(service, caller, request).then((readable) => decide(service, readable, startedAtMs));
 }
 
 /** The engine counts the verdict for analytics. */

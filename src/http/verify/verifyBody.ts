@@ -1,17 +1,24 @@
-import { Compile } from 'typebox/compile';
 import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
 
 import {
+  MAX_ISSUES,
   MAX_LIMITS_PER_KEY,
   MAX_PERMISSION_LENGTH,
+  MAX_QUERY_PARTS,
+  MAX_RESERVATION_MS,
   MAX_SECRET_LENGTH,
   MAX_TAG_LENGTH,
   MAX_TAGS,
+  MIN_RESERVATION_MS,
 } from '../../core/bounds.ts';
-import { explain } from '../request/explain.ts';
+import type { Issue } from '../../core/errors.ts';
+import type { PermissionQuery as Query } from '../../core/permissions.ts';
+import { explain, given } from '../request/explain.ts';
 import { parseJson } from '../request/json.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { QUERY_WORDS } from './permissionQuery.ts';
+import { OnExpiryName } from '../shapes/counters/reservationObject.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import { ApiId } from '../shapes/schema/commonFields.ts';
 import {
   component,
   EXPECTED,
@@ -22,7 +29,6 @@ import {
   recursiveReference,
 } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
-import { ApiId } from '../shapes/schema/idFields.ts';
 import {
   Count,
   DurationMs,
@@ -33,11 +39,15 @@ import {
   strict,
   words,
 } from '../../model/schema/schemas.ts';
+import { lengthOf } from '../../model/schema/textRules.ts';
 
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
 const PARTS_WORDS =
   'Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400.';
+/** The valid parts of a query, at any depth. */
+const QUERY_WORDS = `a permission of 1 to ${MAX_PERMISSION_LENGTH} characters, {and: [...]}, {or: [...]} or null`;
+
 const Parts = Type.Array(recursiveReference('PermissionQuery'));
 
 /** Any JSON value. `toPermissionQuery` reads and checks it. */
@@ -126,7 +136,7 @@ const RequestedAuthorization = component(
 );
 
 /** What a verification and a reservation have alike: the key, and what it must be. */
-export const ASKED_FIELDS = {
+const ASKED_FIELDS = {
   key: field(
     Type.String({ minLength: 1 }),
     'The secret that your customer sent. A text that cannot be a key answers NOT_FOUND.',
@@ -146,7 +156,7 @@ export const ASKED_FIELDS = {
 };
 
 /** How both are counted. */
-export const COUNTED_FIELDS = {
+const COUNTED_FIELDS = {
   ratelimits: optional(
     Type.Array(RequestedLimit, { maxItems: MAX_LIMITS_PER_KEY }),
     'Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1.',
@@ -211,4 +221,91 @@ export function soleSecret(text: string): string | null {
     if (code < 0x20 || code > 0x7e || code === 0x22 || code === 0x5c) return null;
   }
   return text.slice(HEAD.length, end);
+}
+
+export const ReserveBody = component(
+  'ReserveRequest',
+  strict({
+    ...ASKED_FIELDS,
+    // Not 0: a reservation that holds nothing could be charged for nothing.
+    cost: field(Positive, 'The credits to hold, from 1 on: the most that you expect the call to cost.', 4000),
+    ttlMs: optional(
+      Type.Integer({ minimum: MIN_RESERVATION_MS, maximum: MAX_RESERVATION_MS }),
+      'How long the credits are held, in milliseconds from 1000 to 86400000 (24 hours). 600000 (10 minutes) when absent.',
+      600000,
+    ),
+    onExpiry: optional(
+      OnExpiryName,
+      'What becomes of the credits when the reservation is neither settled nor released in time. `release` when absent.',
+    ),
+    ...COUNTED_FIELDS,
+  }),
+  'A reservation: a verification, with the credits that it holds.',
+  { key: EXAMPLE.secret, cost: 4000 },
+);
+
+export type ReserveBody = Static<typeof ReserveBody>;
+
+const compiledReserve = Compile(ReserveBody);
+
+export function parseReserveBody(text: string): ReserveBody {
+  const body = parseJson(text);
+  if (compiledReserve.Check(body)) return body;
+  throw badFields(explain(ReserveBody, body));
+}
+
+const PATH = 'authorization.permissions';
+
+/**
+ * Null: the query asks for nothing. Null entries are left out. A part without any entries left is refused, at any depth: leaving
+ * it out would let requests pass that its author meant to refuse.
+ */
+export function toPermissionQuery(query: unknown): Query | null {
+  if (query === undefined) return null;
+  const reading = new QueryReading();
+  const read = reading.part(query, PATH);
+  if (reading.issues.length > 0) throw badFields(reading.issues);
+  return read;
+}
+
+/** Stops after the last problem that is reported, or at the first part beyond the maximum. */
+class QueryReading {
+  readonly issues: Issue[] = [];
+  #parts = 0;
+
+  part(query: unknown, path: string): Query | null {
+    if (++this.#parts === MAX_QUERY_PARTS + 1) {
+      this.issues.push({
+        path: PATH,
+        message: `${PATH} must have at most ${MAX_QUERY_PARTS} parts, at all depths together`,
+      });
+    }
+    if (query === null || this.#isOver()) return null;
+    if (typeof query === 'string' && query !== '' && lengthOf(query) <= MAX_PERMISSION_LENGTH) return query;
+    const members = typeof query === 'object' ? Object.entries(query) : [];
+    const [[name, list] = ['', null]] = members;
+    if (members.length === 1 && (name === 'and' || name === 'or') && Array.isArray(list)) {
+      return this.#list(name, list, path);
+    }
+    this.issues.push({ path, message: `${path} must be ${QUERY_WORDS}, got ${given(path, query)}` });
+    return null;
+  }
+
+  #list(name: 'and' | 'or', list: readonly unknown[], path: string): Query | null {
+    const parts: Query[] = [];
+    for (let i = 0; i < list.length && !this.#isOver(); i++) {
+      const part = this.part(list[i], `${path}.${name}[${i}]`);
+      if (part !== null) parts.push(part);
+    }
+    if (parts.length > 0) return name === 'and' ? { and: parts } : { or: parts };
+    // The parts have reported their own problems already.
+    if (!this.#isOver() && list.every((part) => part === null)) {
+      this.issues.push({ path, message: `${path} names no permission; name one, or leave the field out` });
+    }
+    return null;
+  }
+
+  #isOver(): boolean {
+    return this.#parts > MAX_QUERY_PARTS || this.issues.length >= MAX_ISSUES;
+  }
 }

@@ -1,29 +1,40 @@
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+
 import { parseAddress } from '../../core/address.ts';
-import { DEFAULT_RESERVATION_MS } from '../../core/bounds.ts';
-import { repeatable } from '../../core/errors.ts';
+import { DEFAULT_RESERVATION_MS, MAX_QUERY_PARTS, MAX_TAG_LENGTH, MAX_TAGS } from '../../core/bounds.ts';
+import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { isSecretShaped } from '../../core/secret.ts';
-import type { LimitRequest } from '../../engine/verify/request.ts';
-import type { VerifyRequest } from '../../engine/verify/request.ts';
-import { badFields } from '../shapes/keys/keyFields.ts';
-import { toPermissionQuery } from './permissionQuery.ts';
+import type { LimitRequest, VerifyRequest } from '../../engine/verify/request.ts';
+import { explain } from '../request/explain.ts';
 import type { Service } from '../service.ts';
-import type { Asker } from './asker.ts';
-import { IDEMPOTENCY_WORDS } from '../../model/schema/schemas.ts';
-import { parseReserveBody, type ReserveBody } from './reserveBody.ts';
-import { isIdempotencyKey, parseVerifyBody, soleSecret, type VerifyBody } from './verifyBody.ts';
+import { badFields } from '../shapes/schema/badFields.ts';
+import {
+  isIdempotencyKey,
+  parseReserveBody,
+  parseVerifyBody,
+  type ReserveBody,
+  soleSecret,
+  toPermissionQuery,
+  type VerifyBody,
+} from './verifyBody.ts';
+import type { VerifyCaller } from './caller.ts';
+import { optional } from '../../model/schema/described.ts';
+import { EXAMPLE } from '../../model/schema/examples.ts';
+import { Count, Id, IDEMPOTENCY_WORDS, PermissionName, strict, words } from '../../model/schema/schemas.ts';
 
 /** The verification that the text of a body asks for. */
-export function toVerifyRequest(service: Service, text: string, asker: Asker): VerifyRequest {
-  const header = asker.asking.headers.get('idempotency-key');
+export function toVerifyRequest(service: Service, text: string, caller: VerifyCaller): VerifyRequest {
+  const header = caller.asking.headers.get('idempotency-key');
   const secret = header === null ? soleSecret(text) : null;
   return secret === null
-    ? fullRequest(service, parseVerifyBody(text), asker, header)
-    : plainRequest(service, secret, asker);
+    ? fullRequest(service, parseVerifyBody(text), caller, header)
+    : plainRequest(service, secret, caller);
 }
 
 /** A request that names only the key. */
-function plainRequest(service: Service, secret: string, asker: Asker): VerifyRequest {
+function plainRequest(service: Service, secret: string, caller: VerifyCaller): VerifyRequest {
   const { digester } = service;
   return {
     secretDigest: digester.digest(secret),
@@ -33,9 +44,9 @@ function plainRequest(service: Service, secret: string, asker: Asker): VerifyReq
     limits: null,
     permissions: null,
     tags: null,
-    caller: asker,
+    caller: caller,
     idempotency: null,
-    mayVerify: asker.mayVerify,
+    mayVerify: caller.mayVerify,
     reservation: null,
     isExplained: false,
   };
@@ -45,7 +56,7 @@ function plainRequest(service: Service, secret: string, asker: Asker): VerifyReq
 export function fullRequest(
   service: Service,
   body: VerifyBody,
-  asker: Asker,
+  caller: VerifyCaller,
   header: string | null = null,
 ): VerifyRequest {
   const { key, clientIp } = body;
@@ -56,7 +67,7 @@ export function fullRequest(
     ]);
   }
   return {
-    ...plainRequest(service, key, asker),
+    ...plainRequest(service, key, caller),
     ...(named === null ? {} : { caller: { address: () => named } }),
     // No key has such a secret. It is hashed all the same, so that the time of the answer does not show its shape.
     ...(isSecretShaped(key) ? {} : { secretDigest: null, olderDigests: null }),
@@ -71,12 +82,12 @@ export function fullRequest(
 }
 
 /** The verification that the body of a reservation asks for. */
-export function toReserveRequest(service: Service, text: string, asker: Asker): VerifyRequest {
+export function toReserveRequest(service: Service, text: string, caller: VerifyCaller): VerifyRequest {
   const body = parseReserveBody(text);
   const { cost, ttlMs = DEFAULT_RESERVATION_MS, onExpiry = 'release', ...shared } = body;
-  const header = asker.asking.headers.get('idempotency-key');
+  const header = caller.asking.headers.get('idempotency-key');
   return {
-    ...fullRequest(service, { ...shared, remaining: { cost } }, asker, header),
+    ...fullRequest(service, { ...shared, remaining: { cost } }, caller, header),
     idempotency: toIdempotency(body, header),
     reservation: service.engine.reservations.terms(ttlMs, onExpiry),
   };
@@ -123,4 +134,69 @@ function canonical(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
+}
+
+/** The whole list is one more part of a permission query. */
+const MAX_PERMISSIONS_ASKED = MAX_QUERY_PARTS - 1;
+
+/** What a gateway asks for, in the query of its own configuration. */
+export const ForwardQuery = strict({
+  permission: optional(
+    Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_ASKED }),
+    'A permission that the key must hold. Repeated: it must hold all of them.',
+    ['orders.read'],
+  ),
+  cost: optional(Count, 'The credits to take. Absent: 1. With 0 the key is checked, and nothing is taken.', 1),
+  apiId: optional(Id, 'The api that the key must belong to. A key of another api is FORBIDDEN.', EXAMPLE.apiId),
+  tag: optional(
+    Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
+    'A tag that analytics counts the verification under. It can be repeated.',
+    ['path=/orders'],
+  ),
+  deny: optional(
+    Type.Literal('403'),
+    'Answers every refusal but 401 with 403, for gateways that pass on no other status, such as nginx.',
+    '403',
+  ),
+});
+
+export type ForwardQuery = Static<typeof ForwardQuery>;
+
+const LISTS: readonly string[] = ['permission', 'tag'];
+/** All permissions and tags, and one of each other parameter. */
+const MAX_PARAMETERS = MAX_PERMISSIONS_ASKED + MAX_TAGS + 3;
+const REPEATED = 'A parameter of the query was sent twice. Only permission and tag may be repeated.';
+const compiled = Compile(ForwardQuery);
+
+/** Reads the query of a gateway strictly: what it does not know, or not understand, could be what should have refused a request. */
+export function readForwardQuery({ search, searchParams }: URL): ForwardQuery {
+  checkEscapes(search);
+  const query: Record<string, string | number | string[]> = Object.create(null) as Record<string, never>;
+  if (searchParams.size > MAX_PARAMETERS) {
+    throw new AppError(
+      'BAD_REQUEST',
+      `The query must have at most ${MAX_PARAMETERS} parameters, got ${searchParams.size}.`,
+    );
+  }
+  for (const [name, value] of searchParams) {
+    const before = query[name];
+    if (Array.isArray(before)) before.push(value);
+    else if (before !== undefined) throw new AppError('BAD_REQUEST', REPEATED);
+    else query[name] = LISTS.includes(name) ? [value] : toValue(name, value);
+  }
+  if (compiled.Check(query)) return query;
+  throw badFields(explain(ForwardQuery, query));
+}
+
+function toValue(name: string, text: string): string | number {
+  return name === 'cost' && /^\d{1,16}$/.test(text) ? Number(text) : text;
+}
+
+/** `URLSearchParams` would read a wrong escape as another text. */
+function checkEscapes(search: string): void {
+  try {
+    decodeURIComponent(search);
+  } catch {
+    throw new AppError('BAD_REQUEST', 'The query has a "%" that does not begin an escaped character of UTF-8.');
+  }
 }

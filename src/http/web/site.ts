@@ -1,15 +1,13 @@
 import { AppError } from '../../core/errors.ts';
-import type { Endpoint } from '../routes/endpoint.ts';
+import type { Endpoint } from '../routes/route.ts';
 import type { AnswerContext } from '../answer/answer.ts';
 import type { Log } from '../../log.ts';
-import { ICON_PATH } from '../docs/assets.ts';
-import { escape } from '../docs/html.ts';
-import { BuildFailed, type BuiltPages, type WebPage } from './build.ts';
-import { BuildOnce } from './buildOnce.ts';
+import { escape, ICON_PATH } from '../docs/site.ts';
+import { BuildFailed, BuildOnce, type BuiltPages, type WebPage } from './build.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
 /** Files of all pages: the customers' page is there when the dashboard is off. */
-export const ASSETS_PATH = '/assets/';
+const ASSETS_PATH = '/assets/';
 
 /** No inline script or style, nothing from elsewhere, and no page may show this one inside of itself. */
 const POLICY =

@@ -38,7 +38,7 @@ export function textFault({ pattern, format }: { pattern?: string; format?: stri
 /** Compiled once for each pattern: compiling takes longer than matching. */
 const regExps = new Map<string, RegExp>();
 
-export function regExpOf(pattern: string): RegExp {
+function regExpOf(pattern: string): RegExp {
   const known = regExps.get(pattern);
   if (known !== undefined) return known;
   const made = new RegExp(pattern, 'u');

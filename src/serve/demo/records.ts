@@ -32,7 +32,7 @@ export interface DemoKey {
 }
 
 /** A key that answers with one code. */
-export interface ShownKey {
+interface ShownKey {
   readonly code: VerdictCode;
   readonly key: string;
   /** It could have had this answer all month. */

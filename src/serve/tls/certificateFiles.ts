@@ -15,7 +15,7 @@ import {
 /** How often the files are looked at. */
 const LOOK_EVERY_MS = 10_000;
 
-export interface CertificateFilesContext {
+interface CertificateFilesContext {
   readonly paths: CertificatePaths;
   readonly nowMs: () => number;
   readonly log: TaskLog;

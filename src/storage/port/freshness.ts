@@ -14,11 +14,11 @@ export interface RecordChange {
 /** Tells whether the cache may still be used, and which records other nodes change. */
 export interface Freshness {
   /** False when this node may have missed a change for longer than allowed. Then nothing cached may be used. */
-  isFresh(): boolean;
+  mayUseCache(): boolean;
   /** Asks the database, once for all callers that wait. Then the node is fresh. Rejects when that takes too long. */
   confirm(): Promise<void>;
   onChange(listener: (change: RecordChange) => void): void;
 }
 
 /** For a process that makes all changes itself: its cache is always fresh. */
-export const ALWAYS_FRESH: Freshness = { isFresh: () => true, confirm: () => Promise.resolve(), onChange() {} };
+export const ALWAYS_FRESH: Freshness = { mayUseCache: () => true, confirm: () => Promise.resolve(), onChange() {} };

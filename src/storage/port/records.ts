@@ -37,7 +37,7 @@ export interface PlanWithPermissions {
 }
 
 /** A role whose permissions cannot be read. A key with it can be changed and deleted, but its verification fails. */
-export interface BrokenRole {
+interface BrokenRole {
   readonly id: string;
   readonly name: string;
   readonly reason: string;

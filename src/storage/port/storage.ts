@@ -1,19 +1,16 @@
 import type { AccountMark, AccountState } from '../../core/account.ts';
 import type { AccountChange } from '../../core/accountChange.ts';
-import type { Pockets } from '../../core/pockets.ts';
+import type { Pockets } from '../../core/expiringCredits.ts';
 import type { EndOutcome, NewReservation, Reservation, ReserveOutcome, UserEnding } from '../../core/reservation.ts';
 import type { IdempotencyKey, Spend, SpendOutcome } from '../../core/spend.ts';
 import type { Freshness } from './freshness.ts';
 import type { Imports } from './imports.ts';
 import type { AuditEntries, AuditEntry } from './auditEntries.ts';
-import type { Events, NewEvent } from './events.ts';
+import type { Events, NewEvent, Told, Webhooks } from './events.ts';
 import type { Records } from './records.ts';
 import type { RecordWrite } from './writes.ts';
 import type { Analytics } from './analytics.ts';
-import type { Reservations } from './reservations.ts';
-import type { Statements } from './statements.ts';
-import type { Told } from './told.ts';
-import type { Webhooks } from './webhooks.ts';
+import type { Reservations, Statements } from './credits.ts';
 
 /**
  * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another

@@ -44,7 +44,7 @@ export interface InspectedPostgres {
   readonly contents: (InspectedRecords & { readonly nodes: readonly NodeRecord[] }) | null;
 }
 
-export interface InspectOptions {
+interface InspectOptions {
   readonly url: string;
   readonly allowFsyncOff: boolean;
   readonly wallClockMs: () => number;

@@ -1,31 +1,27 @@
 import type { AuditEntries } from '../port/auditEntries.ts';
-import type { Events } from '../port/events.ts';
-import type { Reservations } from '../port/reservations.ts';
-import type { Statements } from '../port/statements.ts';
-import type { Told } from '../port/told.ts';
-import type { Webhooks } from '../port/webhooks.ts';
+import type { Events, Tell, Told, Webhooks } from '../port/events.ts';
+import type { Reservations, Statements } from '../port/credits.ts';
 import type { Imports } from '../port/imports.ts';
 import type { Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
-import type { Tell } from '../port/tell.ts';
 import { SqlAuditEntries } from '../sql/auditEntries.ts';
-import { SqlEvents } from '../sql/events/events.ts';
-import { SqlReservations } from '../sql/credits/reservations.ts';
-import { SqlStatements } from '../sql/credits/statements.ts';
-import { SqlTold } from '../sql/events/told.ts';
-import { SqlWebhooks } from '../sql/events/webhooks.ts';
-import { SqlImports } from '../sql/imports/imports.ts';
+import { SqlEvents, SqlTold } from '../sql/events.ts';
+import { SqlReservations } from '../sql/reservations.ts';
+import { SqlStatements } from '../sql/statements.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
+import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
 import { parseAddress } from '../../core/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, whileItGoesOn, withDeadline } from './connection/connector.ts';
+import { MissingRight } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
-import { exclusively } from './connection/exclusively.ts';
+import { exclusively, Pool } from './connection/pool.ts';
 import { PostgresFreshness } from './freshness/freshness.ts';
-import { SeenChange } from './freshness/seenChange.ts';
+import { SeenChange } from './freshness/changeNotices.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import {
@@ -37,14 +33,11 @@ import {
   sayGoodbye,
   sayHello,
 } from './freshness/nodes.ts';
-import { Pool } from './connection/pool.ts';
-import { refuseUnusable } from './move/notes.ts';
-import { PostgresWriter } from './management/writer.ts';
+import { refuseUnusable } from './move/readData.ts';
+import { PostgresWriter } from './management/changeGroups.ts';
 import { PostgresReader } from './management/reader.ts';
 import { LOCK_TIMEOUT_MS } from './management/changeTransaction.ts';
-import { migrate, readInstallation, tooOldFor } from './schema/migrate.ts';
-import { notPrepared } from './schema/migrationFailures.ts';
-import { MissingRight } from './connection/wrongServer.ts';
+import { migrate, notPrepared, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { MIGRATIONS, SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingRight } from './schema/tableRights.ts';
 import { POOLED, requireOwnSessions } from './connection/ownSession.ts';
@@ -243,7 +236,7 @@ export class PostgresStorage implements Storage {
   }
 
   get outage(): string | null {
-    return this.#unusable(this.freshness.isFresh() ? null : this.durability.silence(this.freshness));
+    return this.#unusable(this.freshness.mayUseCache() ? null : this.durability.silence(this.freshness));
   }
 
   #unusable(silence: string | null): string | null {

@@ -6,7 +6,7 @@ import type { PostgresStorage } from './storage.ts';
 const HELLO_EVERY_MS = 1_000;
 const TRANSACTIONS_EVERY_MS = 60_000;
 
-export interface PostgresTaskOptions {
+interface PostgresTaskOptions {
   readonly storage: PostgresStorage;
   readonly log: TaskLog;
   /** How long ago this node last exchanged local counts; null = never. */

@@ -1,6 +1,6 @@
 import type { BoundedRecords, RecordWrite } from '../port/writes.ts';
 import * as queries from './query/queries.ts';
-import type { Params, WriteStatement } from './query/statement.ts';
+import { type Params, type WriteStatement } from './query/statement.ts';
 
 /** How many there are, up to the last parameter. Only `overrides` belong to something, which is the first one. */
 const COUNTS: { readonly [W in BoundedRecords]: string } = {

@@ -1,6 +1,6 @@
 import type { WebhookRecord } from '../../core/records.ts';
 import type { RootKeyRecord } from '../../model/access.ts';
-import { SqlWebhooks } from './events/webhooks.ts';
+import { SqlWebhooks } from './webhooks.ts';
 import { LIST_ROOT_KEYS } from './query/queries.ts';
 import { type RecordRow, toRootKey } from './query/recordRows.ts';
 import type { SqlReader, SqlWriter } from './query/statement.ts';

@@ -12,49 +12,42 @@ import type {
   FormerSecret,
   FoundRole,
   FoundRootKey,
+  IdentityQuery,
   KeyQuery,
   KeyWithIdentity,
   NamedQuery,
   Page,
-  IdentityQuery,
   PageQuery,
   PlanWithPermissions,
   PoisonedKey,
   Records,
 } from '../port/records.ts';
-import { listExpiringKeys } from './keys/expiringKeys.ts';
-import { listFilteredKeys } from './keys/filteredKeys.ts';
-import { findLargeSearch } from './keys/largeSearch.ts';
-import { withPermissions } from './keys/keyPermissions.ts';
-import { listFormerSecrets } from './keys/formerSecrets.ts';
-import { countKeysOfIdentities } from './keys/keyCounts.ts';
-import * as queries from './query/queries.ts';
-import { findPermissions, findRoles } from './rolesAndPermissions.ts';
-import { type KeyRow, toReadKey } from './keys/keyRows.ts';
-import { findPlans } from './holders/plans.ts';
-import { findRootKeyByDigest } from './rootKeyByDigest.ts';
+import { readLastUses } from './analytics/analytics.ts';
+import { RememberedTotals } from './balances.ts';
+import { findLargeSearch, listFilteredKeys } from './findKeys.ts';
+import { countKeysOfIdentities, findTakenDigests, listExpiringKeys, listFormerSecrets } from './keys.ts';
+import { type KeyRow, toReadKey } from './keyRows.ts';
+import { findPermissions, findRoles, withPermissions } from './permissions.ts';
+import { findPlans } from './plans.ts';
 import { findPortalSession, listPortalSessions } from './portalSessions.ts';
-import { findSession, findSessionById, listSessions } from './sessions.ts';
-import { readLastUses } from './analytics/lastUses.ts';
+import * as queries from './query/queries.ts';
+import { FIND_FORMER_ROOT_KEY, FIND_ROOT_KEY, findAny } from './query/queries.ts';
 import {
-  type RecordRow,
+  type EntryRow,
   readableOf,
+  type RecordRow,
   toApi,
+  toEntry,
   toIdentity,
-  toPlan,
   toNamespace,
   toOverride,
   toPermission,
+  toPlan,
   toRole,
   toRootKey,
-  type EntryRow,
-  toEntry,
 } from './query/recordRows.ts';
-import type { Params, SqlReader } from './query/statement.ts';
-import { findApis, findIdentities } from './findNamed.ts';
-import { findTakenDigests } from './keys/takenDigests.ts';
-import type { KeyLookup, RecordsContext } from './recordsContext.ts';
-import { RememberedTotals } from './credits/rememberedTotals.ts';
+import { type Params, type SqlReader } from './query/statement.ts';
+import { findSession, findSessionById, listSessions } from './sessions.ts';
 
 type FoundKey = KeyWithIdentity | PoisonedKey;
 
@@ -296,4 +289,39 @@ export class SqlRecords implements Records {
     const [counted] = await this.#reader.scan<{ total: number }>(total);
     return queries.toPage(await this.#reader.scan<T>(page), limit, counted?.total ?? 0);
   }
+}
+
+/** What many new keys name, read at once. */
+
+async function findApis(reader: SqlReader, apiIds: readonly string[]): Promise<ApiRecord[]> {
+  const rows = await findAny<RecordRow>(reader, { select: 'SELECT * FROM apis', column: 'id' }, apiIds);
+  return rows.map(toApi).filter(({ deletedAtMs }) => deletedAtMs === null);
+}
+
+async function findIdentities(reader: SqlReader, externalIds: readonly string[]): Promise<IdentityRecord[]> {
+  const named = { select: 'SELECT * FROM identities', column: 'external_id' };
+  return (await findAny<RecordRow>(reader, named, externalIds)).map(toIdentity);
+}
+
+/** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
+type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
+
+interface RecordsContext {
+  readonly reader: SqlReader;
+  /** Reads that verifications wait for. */
+  readonly lookups: SqlReader;
+  readonly lookUp: KeyLookup;
+  /** A number that grows with every change of a record by any node. */
+  readonly version: () => Promise<number>;
+}
+
+/** The root key with this secret, or with this former secret while that is valid. */
+async function findRootKeyByDigest(reader: SqlReader, digest: string, nowMs: number): Promise<FoundRootKey | null> {
+  const [present] = await reader.find<RecordRow>({ sql: FIND_ROOT_KEY, params: [digest] });
+  if (present !== undefined) return { rootKey: toRootKey(present), secretUntilMs: null };
+  const [former] = await reader.find<{ secret_until_ms: number }>({
+    sql: FIND_FORMER_ROOT_KEY,
+    params: [digest, nowMs],
+  });
+  return former === undefined ? null : { rootKey: toRootKey(former), secretUntilMs: former.secret_until_ms };
 }

@@ -1,23 +1,23 @@
+import { requireAtMost } from './boundedRecords.ts';
+import { isPattern } from '../../core/identifierPattern.ts';
 import { PERMISSIONS, ROLES, ROOT_KEYS } from '../../model/access.ts';
 import { APIS } from '../../model/apis.ts';
 import { IDENTITIES } from '../../model/identities.ts';
 import { KEYS } from '../../model/keys.ts';
 import { NAMESPACES, type OverrideRecord, OVERRIDES } from '../../model/overrides.ts';
-import { toRow } from '../../model/stored.ts';
-import { isPattern } from '../../core/identifierPattern.ts';
+import { toRow } from '../../model/columns.ts';
 import type { RecordWrite } from '../port/writes.ts';
-import { requireAtMost } from './boundedRecords.ts';
-import { holdIdentity, identityWithKeys, lockIdentity } from './holders/identityWrites.ts';
-import { enqueueImport, finishImport } from './imports/importWrites.ts';
-import { removeKeys, retireKeys } from './keys/keyWrites.ts';
-import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './query/searchIndex.ts';
-import { creditCallColumns } from './credits/creditCalls.ts';
-import { planStatements } from './holders/plans.ts';
+import { creditCallColumns } from './creditWrites.ts';
+import { toldStatement } from './events.ts';
+import { holdIdentity, identityWithKeys, lockIdentity } from './identities.ts';
+import { enqueueImport, finishImport } from './imports.ts';
+import { removeKeys, retireKeys } from './keys.ts';
+import { planStatements } from './plans.ts';
 import { portalStatements } from './portalSessions.ts';
-import { sessionStatements } from './sessions.ts';
-import { toldStatement } from './events/toldWrites.ts';
-import { webhookStatements } from './events/webhookWrites.ts';
+import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable } from './query/searchIndex.ts';
 import { insert, remove, update, type WriteStatement } from './query/statement.ts';
+import { sessionStatements } from './sessions.ts';
+import { webhookStatements } from './webhooks.ts';
 
 /** The statements of a write. They run one after the other, in the transaction of the change. */
 export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
@@ -27,27 +27,10 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'updateApi':
       return [update('apis', toRow(APIS, write.api), { id: write.api.id, revision: write.expect })];
     case 'insertIdentity':
-      return [
-        insert('identities', toRow(IDENTITIES, write.identity)),
-        ...insertWords(identityScope(write.identity.id), write.words ?? []),
-      ];
     case 'updateIdentity':
-      return [
-        update('identities', toRow(IDENTITIES, write.identity), { id: write.identity.id, revision: write.expect }),
-        ...removeWords(identityScope(write.identity.id), write.words?.removed ?? []),
-        ...addWords(identityScope(write.identity.id), write.words?.added ?? []),
-      ];
     case 'removeIdentity':
-      return [
-        lockIdentity(write.identityId, write.expect),
-        identityWithKeys(write.identityId, '= 0'),
-        remove('identities', { id: write.identityId, revision: write.expect }),
-        ...removeWords(identityScope(write.identityId), write.words ?? []),
-      ];
     case 'joinIdentity':
-      return write.maxKeys === null
-        ? [holdIdentity(write.identityId, write.expect)]
-        : [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, `<= ${write.maxKeys}`)];
+      return identityStatements(write);
     case 'requireAtMost':
       return requireAtMost(write);
     case 'insertPlan':
@@ -56,67 +39,32 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
     case 'joinPlan':
       return planStatements(write);
     case 'insertKey':
-      return [insert('keys', toRow(KEYS, write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
     case 'updateKey':
-      return [
-        update('keys', toRow(KEYS, write.key), { id: write.key.id, revision: write.expect }),
-        ...removeWords(keyScope(write.key), write.words?.removed ?? []),
-        ...addWords(keyScope(write.key), write.words?.added ?? []),
-      ];
     case 'removeKey':
-      return [
-        remove('keys', { id: write.key.id, revision: write.expect }),
-        ...removeWords(keyScope(write.key), write.words ?? []),
-        { ...remove('former_secrets', { owner: write.key.id }), expects: null },
-      ];
     case 'retireKeys':
-      return [retireKeys(write.keys, write.deletedAtMs)];
     case 'removeKeys':
-      return removeKeys(write.apiId, write.keys);
-    case 'insertSecret': {
-      const { digest, owner, untilMs } = write.secret;
-      return [insert('former_secrets', { digest, owner, until_ms: untilMs })];
-    }
+      return keyStatements(write);
+    case 'insertSecret':
     case 'endSecrets':
-      return [{ ...remove('former_secrets', { owner: write.owner }), expects: null }];
+      return [formerSecretStatement(write)];
     case 'insertCreditCall':
       return [insert('credit_calls', creditCallColumns(write.call))];
     case 'insertPermission':
-      return [insert('permissions', toRow(PERMISSIONS, write.permission))];
     case 'removePermission':
-      return [remove('permissions', { id: write.permissionId })];
     case 'insertRole':
-      return [insert('roles', toRow(ROLES, write.role))];
     case 'updateRole':
-      return [update('roles', toRow(ROLES, write.role), { id: write.role.id, revision: write.expect })];
     case 'removeRole':
-      return [remove('roles', { id: write.roleId, revision: write.expect })];
+      return [accessStatement(write)];
     case 'insertNamespace':
       return [insert('namespaces', toRow(NAMESPACES, write.namespace))];
     case 'insertOverride':
-      return [insert('overrides', toRow(OVERRIDES, write.override)), ...revisePatterns(write)];
-    case 'updateOverride': {
-      const where = { id: write.override.id, revision: write.expect };
-      return [update('overrides', toRow(OVERRIDES, write.override), where), ...revisePatterns(write)];
-    }
-    case 'removeOverride': {
-      const { id, revision } = write.override;
-      return [remove('overrides', { id, revision }), ...revisePatterns(write)];
-    }
+    case 'updateOverride':
+    case 'removeOverride':
+      return [overrideStatement(write), ...revisePatterns(write)];
     case 'insertRootKey':
-      return [insert('root_keys', toRow(ROOT_KEYS, write.rootKey))];
-    case 'rotateRootKey': {
-      const { rootKeyId, expect, secretDigest, start } = write;
-      return [update('root_keys', { secret_digest: secretDigest, start }, { id: rootKeyId, secret_digest: expect })];
-    }
+    case 'rotateRootKey':
     case 'revokeRootKey':
-      return [
-        {
-          sql: 'UPDATE root_keys SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL',
-          params: [write.revokedAtMs, write.rootKeyId],
-          expects: 1,
-        },
-      ];
+      return [rootKeyStatement(write)];
     case 'insertSession':
     case 'useSession':
     case 'endSession':
@@ -140,6 +88,128 @@ export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
       return enqueueImport(write.batch, write.mostWaiting);
     case 'finishImport':
       return finishImport(write.batch);
+  }
+}
+
+function identityStatements(
+  write: Extract<
+    RecordWrite,
+    { readonly kind: 'insertIdentity' | 'updateIdentity' | 'removeIdentity' | 'joinIdentity' }
+  >,
+): readonly WriteStatement[] {
+  switch (write.kind) {
+    case 'insertIdentity':
+      return [
+        insert('identities', toRow(IDENTITIES, write.identity)),
+        ...insertWords(identityScope(write.identity.id), write.words ?? []),
+      ];
+    case 'updateIdentity':
+      return [
+        update('identities', toRow(IDENTITIES, write.identity), { id: write.identity.id, revision: write.expect }),
+        ...removeWords(identityScope(write.identity.id), write.words?.removed ?? []),
+        ...addWords(identityScope(write.identity.id), write.words?.added ?? []),
+      ];
+    case 'removeIdentity':
+      return [
+        lockIdentity(write.identityId, write.expect),
+        identityWithKeys(write.identityId, '= 0'),
+        remove('identities', { id: write.identityId, revision: write.expect }),
+        ...removeWords(identityScope(write.identityId), write.words ?? []),
+      ];
+    case 'joinIdentity':
+      return write.maxKeys === null
+        ? [holdIdentity(write.identityId, write.expect)]
+        : [lockIdentity(write.identityId, write.expect), identityWithKeys(write.identityId, `<= ${write.maxKeys}`)];
+  }
+}
+
+function keyStatements(
+  write: Extract<RecordWrite, { readonly kind: 'insertKey' | 'updateKey' | 'removeKey' | 'retireKeys' | 'removeKeys' }>,
+): readonly WriteStatement[] {
+  switch (write.kind) {
+    case 'insertKey':
+      return [insert('keys', toRow(KEYS, write.key)), ...insertWords(keyScope(write.key), write.words ?? [])];
+    case 'updateKey':
+      return [
+        update('keys', toRow(KEYS, write.key), { id: write.key.id, revision: write.expect }),
+        ...removeWords(keyScope(write.key), write.words?.removed ?? []),
+        ...addWords(keyScope(write.key), write.words?.added ?? []),
+      ];
+    case 'removeKey':
+      return [
+        remove('keys', { id: write.key.id, revision: write.expect }),
+        ...removeWords(keyScope(write.key), write.words ?? []),
+        { ...remove('former_secrets', { owner: write.key.id }), expects: null },
+      ];
+    case 'retireKeys':
+      return [retireKeys(write.keys, write.deletedAtMs)];
+    case 'removeKeys':
+      return removeKeys(write.apiId, write.keys);
+  }
+}
+
+function overrideStatement(
+  write: Extract<RecordWrite, { readonly kind: 'insertOverride' | 'updateOverride' | 'removeOverride' }>,
+): WriteStatement {
+  switch (write.kind) {
+    case 'insertOverride':
+      return insert('overrides', toRow(OVERRIDES, write.override));
+    case 'updateOverride':
+      return update('overrides', toRow(OVERRIDES, write.override), { id: write.override.id, revision: write.expect });
+    case 'removeOverride':
+      return remove('overrides', { id: write.override.id, revision: write.override.revision });
+  }
+}
+
+function formerSecretStatement(
+  write: Extract<RecordWrite, { readonly kind: 'insertSecret' | 'endSecrets' }>,
+): WriteStatement {
+  switch (write.kind) {
+    case 'insertSecret': {
+      const { digest, owner, untilMs } = write.secret;
+      return insert('former_secrets', { digest, owner, until_ms: untilMs });
+    }
+    case 'endSecrets':
+      return { ...remove('former_secrets', { owner: write.owner }), expects: null };
+  }
+}
+
+function accessStatement(
+  write: Extract<
+    RecordWrite,
+    { readonly kind: 'insertPermission' | 'removePermission' | 'insertRole' | 'updateRole' | 'removeRole' }
+  >,
+): WriteStatement {
+  switch (write.kind) {
+    case 'insertPermission':
+      return insert('permissions', toRow(PERMISSIONS, write.permission));
+    case 'removePermission':
+      return remove('permissions', { id: write.permissionId });
+    case 'insertRole':
+      return insert('roles', toRow(ROLES, write.role));
+    case 'updateRole':
+      return update('roles', toRow(ROLES, write.role), { id: write.role.id, revision: write.expect });
+    case 'removeRole':
+      return remove('roles', { id: write.roleId, revision: write.expect });
+  }
+}
+
+function rootKeyStatement(
+  write: Extract<RecordWrite, { readonly kind: 'insertRootKey' | 'rotateRootKey' | 'revokeRootKey' }>,
+): WriteStatement {
+  switch (write.kind) {
+    case 'insertRootKey':
+      return insert('root_keys', toRow(ROOT_KEYS, write.rootKey));
+    case 'rotateRootKey': {
+      const { rootKeyId, expect, secretDigest, start } = write;
+      return update('root_keys', { secret_digest: secretDigest, start }, { id: rootKeyId, secret_digest: expect });
+    }
+    case 'revokeRootKey':
+      return {
+        sql: 'UPDATE root_keys SET revoked_at_ms = $1 WHERE id = $2 AND revoked_at_ms IS NULL',
+        params: [write.revokedAtMs, write.rootKeyId],
+        expects: 1,
+      };
   }
 }
 

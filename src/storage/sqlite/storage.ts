@@ -2,51 +2,46 @@ import { statSync } from 'node:fs';
 
 import { ALWAYS_FRESH } from '../port/freshness.ts';
 import type { AuditEntries } from '../port/auditEntries.ts';
-import type { Events } from '../port/events.ts';
-import type { Reservations } from '../port/reservations.ts';
-import type { Statements } from '../port/statements.ts';
-import type { Told } from '../port/told.ts';
-import type { Webhooks } from '../port/webhooks.ts';
+import type { Events, Tell, Told, Webhooks } from '../port/events.ts';
+import type { Reservations, Statements } from '../port/credits.ts';
 import type { Imports } from '../port/imports.ts';
 import { type LocalCounts, type Storage } from '../port/storage.ts';
 import type { Records } from '../port/records.ts';
 import type { DamageFound } from '../port/storage.ts';
-import type { Tell } from '../port/tell.ts';
 import { SqlAuditEntries } from '../sql/auditEntries.ts';
-import { SqlEvents } from '../sql/events/events.ts';
-import { SqlReservations } from '../sql/credits/reservations.ts';
-import { SqlStatements } from '../sql/credits/statements.ts';
-import { SqlTold } from '../sql/events/told.ts';
-import { SqlWebhooks } from '../sql/events/webhooks.ts';
-import { SqlImports } from '../sql/imports/imports.ts';
+import { SqlEvents, SqlTold } from '../sql/events.ts';
+import { SqlReservations } from '../sql/reservations.ts';
+import { SqlStatements } from '../sql/statements.ts';
+import { SqlWebhooks } from '../sql/webhooks.ts';
+import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
-import { readsAnalytics } from './analytics/analyticsFile.ts';
-import { openAnalytics } from './analytics/openAnalytics.ts';
+import { openAnalytics, readsAnalytics } from './analytics/analyticsFile.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
-import { CommitNumberFile, missingRefusal, refuseLostCommits } from './ledger/commitNumber.ts';
+import { CommitNumberFile, missingRefusal, refuseLostCommits } from './ledger/commitQueue.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
-import { DirectLog } from './writer/directLog.ts';
+import { DirectLog } from './writer/commit.ts';
 import { Damage, DAMAGE_PAGE } from './file/damage.ts';
-import { ReadConnection } from './file/readConnection.ts';
+import { ReadConnection, SqliteReader, SqliteWriter } from './thread/databaseThreads.ts';
 import { isDamage, toWriteFailure } from './file/writeFailure.ts';
-import { claimFolder, refuseCopy } from './file/folderNote.ts';
-import { readRestoredNote, readWorkspaceId, type RestoredNote } from './file/installation.ts';
-import { refuseMoved } from './file/movedNote.ts';
+import {
+  claimFolder,
+  readRestoredNote,
+  readWorkspaceId,
+  refuseCopy,
+  refuseMoved,
+  type RestoredNote,
+} from './file/installation.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
 import { SqliteLedger } from './ledger/ledger.ts';
 import type { LedgerObserver } from './ledger/ledgerOptions.ts';
-import { LazyThread } from './thread/lazyThread.ts';
-import { SqliteWriter } from './thread/sqlWriter.ts';
-import { SqliteReader } from './thread/reader.ts';
-import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './file/migrate.ts';
-import { upgrade } from './file/upgrade.ts';
+import { LazyThread, SqliteThread } from './thread/threadClient.ts';
+import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION, upgrade } from './file/migrate.ts';
 import { SqliteCountWriter } from './analytics/countWriter.ts';
-import { SqliteThread } from './thread/threadClient.ts';
 import { configure } from './file/openDatabase.ts';
 
-export interface SqliteOptions {
+interface SqliteOptions {
   readonly folder: DataFolder;
   readonly nowMs: () => number;
   /** Used once, for the installation's own id. */

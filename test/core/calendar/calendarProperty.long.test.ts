@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import * as fc from 'fast-check';
-import { Calendar, epochAt, type Epoch, REFILL_INTERVALS, type Schedule } from '../../../src/core/calendar.ts';
+import { Calendar, type Epoch, epochAt, REFILL_INTERVALS, type Schedule } from '../../../src/core/calendar.ts';
 import { timesAsMany } from '../../support/runs.ts';
 import {
   seed,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { analyticsTasks } from '../../../src/engine/analytics/analyticsTasks.ts';
-import { SLICE } from '../../../src/engine/analytics/writeCounts.ts';
+import { analyticsTasks, SLICE } from '../../../src/engine/analytics/writeCounts.ts';
 import type { Task } from '../../../src/storage/port/tasks.ts';
 
 /** The tasks on a clock that only work and rests move; each piece of work takes so long. */

@@ -1,7 +1,7 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import { MAX_ASKED_COUNTS } from '../../../src/engine/analytics/unknownKeyApis.ts';
+import { MAX_ASKED_COUNTS } from '../../../src/engine/analytics/openCounts.ts';
 import { type Asked, digestOf, keyIdOf, AnalyticsSetup } from '../../support/analytics.ts';
 
 const [K1, K2] = [keyIdOf(1), keyIdOf(2)];

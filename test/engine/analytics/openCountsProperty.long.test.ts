@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { MAX_PACKED_COST } from '../../../src/engine/cache/packed/packedCounts.ts';
+import { MAX_PACKED_COST } from '../../../src/engine/cache/packedCounts.ts';
 import { addTo, digestOf, type Fate, AnalyticsSetup } from '../../support/analytics.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
@@ -69,7 +69,6 @@ class Run {
   /** Lists of tags that a valid verification had, by api, on the day that runs. */
   readonly #lists = new Set<string>();
   #day = 0;
-  readonly #kept = new Map<number, KeyEntry>();
   /** As they were when they were last seen: verdicts may be late. */
   readonly #seen = new Map<number, KeyEntry>();
 
@@ -86,12 +85,12 @@ class Run {
     } else this.#change(step.change);
   }
 
-  /** Even numbers are packed, odd ones kept as they are, every third key with an identity. */
+  /** Some fit into their rows; the others have a side, every third one of them an identity. */
   #key(number: number): KeyEntry {
-    if (number < KEYS) return this.setup.packed.get(digestOf(number)) ?? this.setup.pack(number);
-    const key = this.#kept.get(number) ?? this.setup.keep(number, number % 3 === 0 ? 'id_1' : null);
-    this.#kept.set(number, key);
-    return key;
+    const { packed } = this.setup;
+    const cached = packed.get(digestOf(number));
+    if (cached !== undefined) return cached;
+    return number < KEYS ? this.setup.pack(number) : this.setup.keep(number, number % 3 === 0 ? 'id_1' : null);
   }
 
   #verify({ verify, code, tags, cost, late }: Extract<Step, { verify: number }>): void {
@@ -139,7 +138,6 @@ class Run {
 
   #drop(number: number): void {
     this.setup.packed.delete(digestOf(number));
-    this.#kept.delete(number);
   }
 
   #change(change: 'dropOldest' | 'dropApi' | 'clear' | 'repack'): void {

@@ -4,7 +4,8 @@ import * as fc from 'fast-check';
 import { readConfig } from '../../../src/config/read.ts';
 import type { KeyCache } from '../../../src/engine/cache/keyCache.ts';
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { HAS_IDENTITY, identityBits, identityRowOf } from '../../../src/engine/cache/packed/rowLayout.ts';
+import { flagsOf, identityRowOf } from '../../../src/engine/cache/keyRowLayout.ts';
+import { BLANK_KEY } from '../../../src/model/keys.ts';
 import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
 import { make } from './slowRecords.ts';
 
@@ -63,6 +64,28 @@ test('identities are in memory as long as a cached key has them, whatever is rea
   );
 });
 
+test('a named key whose customer has changed is answered with none of the text that was made before', async () => {
+  const { cache, records } = make();
+  const digests = ['a', 'b'];
+  const read = async (digest: string, revision: number): Promise<KeyEntry> => {
+    const lookup = cache.lookUp(digest);
+    const owner = identity('id_1', 'owner', { meta: JSON.stringify({ revision }), revision });
+    (await records.next()).answer(
+      foundKey(key(`key_${digest}`, { identityId: 'id_1', name: digest }), { identity: owner }),
+    );
+    return (await lookup) as KeyEntry;
+  };
+  for (const digest of digests) (await read(digest, 1)).wire = { text: 'of the first revision', isAscii: true };
+  for (const digest of digests) expect(cache.peek(digest)?.wire?.text).toBe('of the first revision');
+  cache.dropIdentity('id_1');
+  // The identity is read again with the first key; the second one follows without a read of its own.
+  await read('a', 2);
+  for (const digest of digests) {
+    const entry = cache.peek(digest);
+    expect([entry?.identity?.meta, entry?.wire]).toEqual(['{"revision":2}', null]);
+  }
+});
+
 const DIGEST = Bun.SHA256.hash('one key', 'base64');
 
 test.each([
@@ -87,7 +110,8 @@ test.each([
 test('the flags of a key have room for the row of its identity, whatever KEYSTILE_MAX_CACHED_KEYS says', () => {
   const most = 2 ** 24 - 1;
   for (const row of [0, 1, 2 ** 20, 2 ** 23, most]) {
-    expect(identityRowOf((HAS_IDENTITY | identityBits(row)) >>> 0)).toBe(row);
+    const flags = flagsOf({ ...BLANK_KEY, identityId: 'id_1' }, { identityRow: row, planSlot: null });
+    expect(identityRowOf(flags >>> 0)).toBe(row);
   }
   const { problems } = readConfig({
     environment: { KEYSTILE_MAX_CACHED_KEYS: String(most) },

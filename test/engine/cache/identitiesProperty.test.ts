@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { LimitRecord } from '../../../src/core/records.ts';
 import type { IdentityRecord } from '../../../src/model/identities.ts';
 import type { IdentityEntry } from '../../../src/engine/cache/identityEntry.ts';
-import { makeTraits } from '../../../src/engine/cache/identityTraits.ts';
+import { makeTraits } from '../../../src/engine/cache/identities.ts';
 import { record, setup } from './identitySetup.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

@@ -4,7 +4,7 @@ import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
 import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
-import { textReader } from '../../../src/system.ts';
+import { textReader } from '../../../src/bunPlatform.ts';
 import { plan } from '../../postgres/conformance/samples.ts';
 
 /** Identities, and one plan that was read. `turnPlan` changes it. */

@@ -138,9 +138,11 @@ describe('key cache', () => {
     const again = cache.lookUp('b');
     const second = await records.next();
     cache.dropApi(found('key_b').key.apiId);
-    second.answer(found('key_b'));
-    (await records.next()).answer(found('key_b'));
-    expect(await again).toMatchObject({ id: 'key_b' });
+    second.answer(found('key_b', 1));
+    const third = await records.next();
+    expect(third).not.toBe(second);
+    third.answer(found('key_b', 2));
+    expect(await again).toMatchObject({ id: 'key_b', revision: 2 });
   });
 
   test('a stored key that cannot be read fails alone and names itself', async () => {

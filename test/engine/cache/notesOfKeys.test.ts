@@ -5,7 +5,7 @@ import { found as foundKey, identity, key } from '../../postgres/conformance/sam
 import { make } from './slowRecords.ts';
 
 test.each([
-  ['an object', 'key_a', 'a'],
+  ['with a side', 'key_a', 'a'],
   ['packed', 'key_1111111111111111111111', new Bun.CryptoHasher('sha256').update('a').digest('base64')],
 ])('a key (%s) keeps what is noted about its records until one of them changes', async (_form, id, digest) => {
   const { cache, records } = make();

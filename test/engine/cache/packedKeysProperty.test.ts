@@ -4,15 +4,12 @@ import * as fc from 'fast-check';
 import { BLANK_KEY } from '../../../src/model/keys.ts';
 import type { KeyRecord } from '../../../src/model/keys.ts';
 import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
-import { type CachedEntry, NO_SOURCES } from '../../../src/engine/cache/cachedEntry.ts';
-import { accountOf } from '../../../src/engine/cache/accountOf.ts';
-import type { LimitAccount } from '../../../src/engine/cache/appliedLimit.ts';
+import { accountOf, type CachedEntry, type KeyExtras } from '../../../src/engine/cache/keyEntry.ts';
+import { type AppliedLimit, type LimitAccount } from '../../../src/engine/cache/appliedLimit.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
-import { toKeyEntry } from '../../../src/engine/cache/makeEntry.ts';
-import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
-import { PackedKeys } from '../../../src/engine/cache/packed/packedKeys.ts';
+import { KeyRows } from '../../../src/engine/cache/keyRows.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
-import { textReader } from '../../../src/system.ts';
+import { textReader } from '../../../src/bunPlatform.ts';
 import { found, plan } from '../../postgres/conformance/samples.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
@@ -84,10 +81,35 @@ function withWholeAccounts(entry: CachedEntry): CachedEntry {
     accountsFrom: 0,
     limits: entry.limits?.map(whole) ?? null,
     alwaysApplied: entry.alwaysApplied?.map(whole) ?? null,
+    // Where it stands, and the name that gives it a side, may differ.
+    rowNumber: 0,
+    extras: { ...(entry.extras ?? NO_EXTRAS), name: null },
   };
 }
 
+const NO_EXTRAS: KeyExtras = {
+  name: null,
+  meta: null,
+  environment: null,
+  allowedBlocks: null,
+  permissions: null,
+  secretUntilMs: Infinity,
+  planMovesAtMs: Infinity,
+};
+
+function packedKeys(): KeyRows {
+  return new KeyRows(textReader, new Identities(plans, textReader));
+}
+
+/** The same key with a name, so that it has a side. */
+function withSide(key: KeyRecord): CachedEntry {
+  const keys = packedKeys();
+  keys.add('a', found({ ...key, name: 'a name' }), sourcesOf(key));
+  return keys.get('a') as CachedEntry;
+}
+
 const records = fc.record({
+  name: fc.constantFrom(null, 'of its own'),
   apiId: fc.constantFrom('api_1', 'api_2', 'api_3'),
   enabled: fc.boolean(),
   expiresAtMs: fc.option(fc.maxSafeNat()),
@@ -119,20 +141,18 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ dropOldest: fc.constant(true as const) }) },
 );
 
-test('packed keys come out as they went in, whatever is added, replaced, removed and dropped in between', () => {
+test('keys come out as they went in, with a side and without, whatever is added, replaced, removed and dropped in between', () => {
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 200 }), (sequence) => {
-      const packed = new PackedKeys(textReader, new Identities(plans, textReader));
-      const reference = new Map<string, CachedEntry>();
+      const packed = packedKeys();
+      const reference = new Map<string, KeyRecord>();
       for (const step of sequence) {
         if ('add' in step) {
           const digest = digestOf(step.add);
-          const added = found({ ...BLANK, ...step.fields, id: idOf(step.add) });
-          const sources = sourcesOf(added.key);
-          expect(packed.add(digest, added, sources)).toBe(true);
+          const added = { ...BLANK, ...step.fields, id: idOf(step.add) };
+          packed.add(digest, found(added), sourcesOf(added));
           reference.delete(digest);
-          const kept = toKeyEntry(added, added.key.apiId, null, sources);
-          reference.set(digest, { ...kept, ...NO_SOURCES, own: null });
+          reference.set(digest, added);
         } else if ('remove' in step) {
           packed.delete(digestOf(step.remove));
           reference.delete(digestOf(step.remove));
@@ -145,10 +165,24 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
       expect(packed.size).toBe(reference.size);
       for (let number = 0; number <= 60; number++) {
         const entry = packed.get(digestOf(number));
-        // Where it stands, and where it finds its plan, is all that tells it from one that is kept as it is.
-        expect(entry === undefined ? undefined : { ...withWholeAccounts(entry), rowNumber: -1 }).toEqual(
-          reference.get(digestOf(number)),
-        );
+        const expected = reference.get(digestOf(number));
+        expect(entry?.id).toBe(expected?.id);
+        if (entry === undefined || expected === undefined) continue;
+        expect(withWholeAccounts(entry)).toEqual(withWholeAccounts(withSide(expected)));
+        expect(entry.extras?.name ?? null).toBe(expected.name);
+        const { apiId, revision, enabled, expiresAtMs } = expected;
+        expect(entry).toMatchObject({ apiId, revision, enabled, expiresAtMs: expiresAtMs ?? Infinity });
+        const onPlan = PLANS.find(({ id }) => id === expected.planId);
+        const given = onPlan?.limits.filter(({ name }) => !expected.limits.some((limit) => limit.name === name)) ?? [];
+        const always = [...expected.limits, ...given.filter(({ autoApply }) => autoApply !== false)];
+        const shown = ({ name, limit }: { name: string; limit: number }) => [name, limit];
+        expect((entry.limits ?? []).map(shown)).toEqual([...expected.limits, ...given].map(shown));
+        expect((entry.alwaysApplied ?? []).map(shown)).toEqual(always.map(shown));
+        expect(entry.credits?.account).toBe(expected.credits?.account);
+        const ofPlan = onPlan?.refills.some(({ rule }) => rule !== null) ? onPlan.refills : null;
+        if (entry.credits !== null) {
+          expect(entry.credits.refill).toEqual(expected.credits?.refill ?? ofPlan);
+        }
       }
     }),
     { seed, numRuns: 200 },
@@ -156,8 +190,8 @@ test('packed keys come out as they went in, whatever is added, replaced, removed
 });
 
 test('10,000 packed keys are found through all growing and repacking, and no other digest is', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
-  const add = (number: number): boolean => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
+  const packed = packedKeys();
+  const add = (number: number): void => packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
   for (let number = 0; number < 10_000; number++) add(number);
   for (let number = 0; number < 10_000; number += 2) packed.delete(digestOf(number));
   for (let number = 10_000; number < 15_000; number++) add(number);
@@ -170,11 +204,11 @@ test('10,000 packed keys are found through all growing and repacking, and no oth
 });
 
 test('keys that are dropped and read again all the time are found with their plans, and so are those beside them', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
+  const packed = packedKeys();
   const planOf = (number: number): string | null => (number % 3 === 0 ? 'plan_2' : null);
   const add = (number: number): void => {
     const key = { ...BLANK, id: idOf(number), planId: planOf(number) };
-    expect(packed.add(digestOf(number), found(key), sourcesOf(key))).toBe(true);
+    packed.add(digestOf(number), found(key), sourcesOf(key));
     const entry = packed.get(digestOf(number));
     if (entry?.plan != null) packed.keepLocal(entry, { id: entry.id, windows: [], isForgotten: false });
   };
@@ -194,7 +228,7 @@ test('keys that are dropped and read again all the time are found with their pla
 });
 
 test('the counters that a key remembers are its own, through all growing and repacking', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
+  const packed = packedKeys();
   const ownerOf = (number: number): LocalOwner => ({ id: idOf(number), windows: [], isForgotten: false });
   const add = (number: number, limits: KeyRecord['limits']): void => {
     packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), limits }));
@@ -228,12 +262,9 @@ test('the counters that a key remembers are its own, through all growing and rep
   expect(locals()).toBe(0);
 });
 
-test('a key with more to it than fits is not packed', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
-  const refused: Partial<KeyRecord>[] = [
+test('a key with more to it than fits into a row comes out as it went in', () => {
+  const more: Partial<KeyRecord>[] = [
     { name: 'a name' },
-    { identityId: 'id_1' },
-    { planId: 'plan_1' },
     { planMove: { planId: 'plan_1', atMs: 1, balance: 'keep' } },
     { meta: '{"a":1}' },
     { environment: 'test' },
@@ -250,21 +281,54 @@ test('a key with more to it than fits is not packed', () => {
     { revision: 2 ** 32 },
     { revision: 1.5 },
   ];
-  for (const fields of refused) expect(packed.add(digestOf(1), found({ ...BLANK, ...fields }))).toBe(false);
-  for (const fields of [
-    { permissions: { roles: [{ id: 'role_1', name: 'admin' }], direct: [], grants: [] } },
-    { secretUntilMs: 1 },
-  ]) {
-    expect(packed.add(digestOf(1), found(BLANK, fields))).toBe(false);
+  for (const fields of more) {
+    const packed = packedKeys();
+    const key = { ...BLANK, ...fields };
+    packed.add(digestOf(1), found(key));
+    const entry = packed.get(digestOf(1)) as CachedEntry;
+    expect(packed.size).toBe(1);
+    expect([entry.id, entry.revision, entry.enabled]).toEqual([key.id, key.revision, true]);
+    expect(entry.limits?.map((limit) => accountOf(entry, limit)) ?? []).toEqual(
+      key.limits.map(({ account }) => account),
+    );
+    const { name, meta, environment, planMove, ipAllowlist } = key;
+    const extras = { name, meta, environment, planMovesAtMs: planMove?.atMs ?? Infinity };
+    const isPlain = name === null && meta === null && environment === null && planMove === null;
+    if (ipAllowlist.length > 0) expect(entry.extras?.allowedBlocks).toHaveLength(1);
+    else if (isPlain) expect(entry.extras).toBeNull();
+    else expect(entry.extras).toMatchObject(extras);
   }
-  expect(packed.size).toBe(0);
+  const permissions = { roles: [{ id: 'role_1', name: 'admin' }], direct: [], grants: [] };
+  const packed = packedKeys();
+  packed.add(digestOf(1), found(BLANK, { permissions, secretUntilMs: 1 }));
+  expect(packed.get(digestOf(1))?.extras).toMatchObject({ permissions: { roles: ['admin'] }, secretUntilMs: 1 });
+});
+
+test('a key whose identity or plan is missing is refused: nothing would limit it', () => {
+  for (const fields of [{ identityId: 'id_1' }, { planId: 'plan_1' }, { identityId: 'id_1', name: 'a name' }]) {
+    const packed = packedKeys();
+    packed.add(digestOf(1), found({ ...BLANK, ...fields }));
+    expect(packed.get(digestOf(1))?.enabled).toBe(false);
+  }
+});
+
+test('of all keys, the one that was read first is dropped first, whether it has a side or not', () => {
+  const packed = packedKeys();
+  for (let number = 0; number < 6; number++) {
+    packed.add(digestOf(number), found({ ...BLANK, id: idOf(number), name: number % 2 === 0 ? 'a name' : null }));
+  }
+  for (let number = 0; number < 6; number++) {
+    packed.dropOldest();
+    const left = [0, 1, 2, 3, 4, 5].filter((each) => packed.get(digestOf(each)) !== undefined);
+    expect(left).toEqual([0, 1, 2, 3, 4, 5].slice(number + 1));
+  }
 });
 
 test('keys that are made alike share their limits, whatever their accounts are', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
+  const packed = packedKeys();
   for (let number = 1; number <= 20_000; number++) {
     const made = { ...BLANK, id: idOf(number), ...withAccounts(number * 3, { limits: [strict] }) };
-    expect(packed.add(digestOf(number), found(made))).toBe(true);
+    packed.add(digestOf(number), found(made));
   }
   const [first, last] = [packed.get(digestOf(1)), packed.get(digestOf(20_000))];
   expect(last?.limits?.[0]).toBe(first?.limits?.[0] as AppliedLimit);
@@ -273,8 +337,66 @@ test('keys that are made alike share their limits, whatever their accounts are',
   ]);
 });
 
+/** What a change of roles, or of an api, takes out of a cache of many blocks. */
+test('all keys with permissions of their own are dropped when roles change, and all of an api with it; no other is', () => {
+  const packed = packedKeys();
+  const KEYS = 3_000;
+  const permissions = { roles: [], direct: [], grants: [] };
+  const hasPermissions = (number: number): boolean => number % 7 === 0;
+  const isNamed = (number: number): boolean => number % 3 === 0;
+  const isOfOther = (number: number): boolean => number % 5 === 0;
+  const entries = Array.from({ length: KEYS }, (_, number) => {
+    const fields = { name: isNamed(number) ? 'a name' : null, apiId: isOfOther(number) ? 'api_2' : 'api_1' };
+    const key = { ...BLANK, ...fields, id: idOf(number) };
+    packed.add(digestOf(number), found(key, hasPermissions(number) ? { permissions } : {}));
+    return packed.get(digestOf(number));
+  });
+  const left = (): number[] => entries.flatMap((_, number) => (packed.get(digestOf(number)) ? [number] : []));
+  const all = entries.map((_, number) => number);
+  packed.dropAccess();
+  expect(left()).toEqual(all.filter((number) => !hasPermissions(number)));
+  packed.dropApi('api_2');
+  const rest = all.filter((number) => !hasPermissions(number) && !isOfOther(number));
+  expect(left()).toEqual(rest);
+  expect(packed.size).toBe(rest.length);
+  // What has a side keeps its entry, with all that was made for it.
+  for (const number of rest.filter(isNamed)) expect(packed.get(digestOf(number))).toBe(entries[number] as CachedEntry);
+});
+
+test('a key with a side keeps its entry and what is learned with it; when rows are packed again, it is counted as before', () => {
+  const packed = packedKeys();
+  const named = { ...BLANK, id: idOf(1), name: 'a name' };
+  const get = (): CachedEntry => packed.get(digestOf(1)) as CachedEntry;
+  packed.add(digestOf(1), found(named));
+  const first = get();
+  const owner: LocalOwner = { id: named.id, windows: [], isForgotten: false };
+  packed.keepLocal(first, owner);
+  expect(get()).toBe(first);
+  expect(get().local).toBe(owner);
+  for (let number = 2; number < 1_500; number++) {
+    packed.add(digestOf(number), found({ ...BLANK, id: idOf(number) }));
+    packed.delete(digestOf(number));
+  }
+  const second = get();
+  expect(second).not.toBe(first);
+  expect(second.extras?.name).toBe('a name');
+  expect([packed.count(first, 0, 0), packed.count(second, 0, 0)]).toEqual([false, true]);
+  packed.keepChecked(second, 7);
+  expect([packed.checkedAt(get()), packed.size]).toEqual([7, 1]);
+});
+
+test('a record that cannot be packed changes nothing', () => {
+  const packed = packedKeys();
+  packed.add(digestOf(1), found({ ...BLANK, id: idOf(1) }));
+  const broken = { ...BLANK, id: idOf(1), ipAllowlist: null as unknown as string[] };
+  expect(() => packed.add(digestOf(1), found(broken))).toThrow();
+  expect([packed.get(digestOf(1))?.id, packed.size]).toEqual([idOf(1), 1]);
+  packed.dropOldest();
+  expect(packed.size).toBe(0);
+});
+
 test('digests under different peppers are different keys', () => {
-  const packed = new PackedKeys(textReader, new Identities(plans, textReader));
+  const packed = packedKeys();
   packed.add(`v1:${digestOf(1)}`, found({ ...BLANK, id: idOf(1) }));
   packed.add(`v2:${digestOf(2)}`, found({ ...BLANK, id: idOf(2) }));
   expect(packed.get(`v1:${digestOf(1)}`)?.id).toBe(idOf(1));

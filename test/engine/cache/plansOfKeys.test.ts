@@ -1,14 +1,13 @@
 import { expect, test } from 'bun:test';
 
-import { windowOf } from '../../../src/engine/cache/accountOf.ts';
-import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
+import { type AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
+import { type KeyEntry, windowOf } from '../../../src/engine/cache/keyEntry.ts';
 import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
 import { refusedByRecord } from '../../../src/engine/verify/pipeline.ts';
 import type { VerifyRequest } from '../../../src/engine/verify/request.ts';
 import type { KeyWithIdentity, PlanWithPermissions, Records } from '../../../src/storage/port/records.ts';
 import { found, identity, key, plan } from '../../postgres/conformance/samples.ts';
-import { textReader } from '../../../src/system.ts';
+import { textReader } from '../../../src/bunPlatform.ts';
 
 /** Asks for nothing but the key. */
 const REQUEST = { mayVerify: null, apiId: null, permissions: null } as VerifyRequest;
@@ -20,7 +19,7 @@ const onPlan = (planId: string): KeyWithIdentity =>
 const itselfOnPlan = (planId: string): KeyWithIdentity => found(key(`key_${planId.padEnd(22, '_')}`, { planId }));
 const KEYS = new Map([
   ['own a', itselfOnPlan('plan_a')],
-  ['own b', found(key('key_b', { planId: 'plan_b', name: 'kept as an object' }))],
+  ['own b', found(key('key_b', { planId: 'plan_b', name: 'with a side' }))],
   ['a', onPlan('plan_a')],
   ['b', onPlan('plan_b')],
   ...['named', 'other named'].map(
@@ -52,7 +51,7 @@ function setup() {
   return { cache, reads, answer, turn };
 }
 
-/** A key on each plan: by their identities, or by themselves. Of the latter, one is packed and one is kept as an object. */
+/** A key on each plan: by their identities, or by themselves. Of the latter, one has a side. */
 const PAIRS = [
   ['of its identity', 'a', 'b'],
   ['of its own', 'own a', 'own b'],

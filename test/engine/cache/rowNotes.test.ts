@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { RowNotes } from '../../../src/engine/cache/packed/rowNotes.ts';
+import { RowNotes } from '../../../src/engine/cache/keyRows.ts';
 
 const revisions = (identity: number, plan: number) =>
   ({ identity: { revision: identity, plan: { revision: plan } }, plan: null }) as unknown as KeyEntry;

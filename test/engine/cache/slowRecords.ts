@@ -1,6 +1,6 @@
 import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../../src/storage/port/records.ts';
-import { textReader } from '../../../src/system.ts';
+import { textReader } from '../../../src/bunPlatform.ts';
 
 type Found = KeyWithIdentity | PoisonedKey | null;
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { LocalCountSaving } from '../../../src/engine/local/saveLocalCounts.ts';
+import { LocalCountSaving } from '../../../src/engine/local/localLimits.ts';
 
 /** The task on a clock that only saves move: each takes so long. */
 class SavingSetup {

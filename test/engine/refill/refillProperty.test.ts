@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { type AccountState, isPlanStale, type RefillPlan, type RefillStep } from '../../../src/core/account.ts';
+import { type AccountState, isPlanStale, type RefillSchedule, type RefillStep } from '../../../src/core/account.ts';
 import { epochAt, REFILL_INTERVALS, type Schedule } from '../../../src/core/calendar.ts';
-import { planRefill } from '../../../src/core/refillPlan.ts';
+import { planRefill } from '../../../src/core/plan.ts';
 import { decideSpend } from '../../../src/core/spend.ts';
 import { timesAsMany } from '../../support/runs.ts';
 import { credits, isCharge, refilled, View } from '../../core/ledgerView.ts';
@@ -16,7 +16,7 @@ const START_MS = Date.parse('2026-01-30T12:00:00Z');
 type Refill = Pick<RefillStep, 'amount' | 'mode' | 'max'>;
 
 /** As the engine plans it for an account with this mark. */
-function planAt(schedule: Schedule, refill: Refill, { mark }: AccountState, nowMs: number): RefillPlan {
+function planAt(schedule: Schedule, refill: Refill, { mark }: AccountState, nowMs: number): RefillSchedule {
   return planRefill({ ...schedule, ...refill, sinceMs: 0 }, mark, nowMs);
 }
 

@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test';
 
 import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
 import type { StatementLine } from '../../../src/core/statement.ts';
-import { OpenHolders } from '../../../src/engine/admin/usage/openHolders.ts';
-import { RefillPlans } from '../../../src/engine/refill/refillPlans.ts';
-import type { Holder } from '../../../src/storage/port/statements.ts';
+import { OpenHolders } from '../../../src/engine/admin/statements.ts';
+import { RefillSchedules } from '../../../src/engine/refillSchedules.ts';
+import type { Holder } from '../../../src/storage/port/credits.ts';
 import type { ReadAccount, Storage } from '../../../src/storage/port/storage.ts';
 
 const HOLDER: Holder = {
@@ -58,7 +58,9 @@ async function opened(reads: readonly Read[]) {
       closedAccountsOf: async () => [],
     },
   } as unknown as Storage;
-  const [open] = await new OpenHolders({ storage, refills: new RefillPlans(), settle: async () => {} }).open([HOLDER]);
+  const [open] = await new OpenHolders({ storage, refills: new RefillSchedules(), settle: async () => {} }).open([
+    HOLDER,
+  ]);
   return { tries, lines: open?.running?.lines };
 }
 

@@ -1,10 +1,9 @@
 import { expect, test } from 'bun:test';
 
 import type { StatementLine } from '../../../src/core/statement.ts';
-import type { RowQuery } from '../../../src/engine/admin/usage/holderRows.ts';
-import { type HolderRow, StatementReader } from '../../../src/engine/admin/usage/statementReader.ts';
-import { RefillPlans } from '../../../src/engine/refill/refillPlans.ts';
-import type { Holder, LineQuery } from '../../../src/storage/port/statements.ts';
+import { type HolderRow, type RowQuery, StatementReader } from '../../../src/engine/admin/statements.ts';
+import { RefillSchedules } from '../../../src/engine/refillSchedules.ts';
+import type { Holder, LineQuery } from '../../../src/storage/port/credits.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 
 const HOUR_MS = 3_600_000;
@@ -70,7 +69,7 @@ function storageOf(counts: readonly number[]) {
 async function read(counts: readonly number[], query: RowQuery, afterMs: number | null = null) {
   const { storage, holders, asked } = storageOf(counts);
   const rows: HolderRow[] = [];
-  const reader = new StatementReader({ storage, refills: new RefillPlans(), settle: async () => {} });
+  const reader = new StatementReader({ storage, refills: new RefillSchedules(), settle: async () => {} });
   const after = afterMs === null ? null : { startMs: afterMs, isPresent: false };
   for await (const part of reader.read(holders, query, after)) {
     rows.push(...part);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { AppError } from '../../../src/core/errors.ts';
-import { type Actor, SYSTEM } from '../../../src/engine/admin/change/actor.ts';
+import { type Actor, SYSTEM } from '../../../src/engine/admin/change/requireRight.ts';
 import { SLICE } from '../../../src/engine/analytics/writeCounts.ts';
 import { reuseService } from '../../support/reusedService.ts';
 

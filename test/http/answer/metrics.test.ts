@@ -1,8 +1,7 @@
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { describe, expect, test } from 'bun:test';
 
-import type { ClusterGauges } from '../../../src/http/answer/gaugeFamilies.ts';
-import { HttpMetrics } from '../../../src/http/answer/metrics.ts';
+import { type ClusterGauges, HttpMetrics } from '../../../src/http/answer/metrics.ts';
 
 const gauges = {
   version: '1.2.3',

@@ -1,9 +1,9 @@
 import { expect, test } from 'bun:test';
 
 import { engineTasks } from '../../../src/engine/engineTasks.ts';
-import { shortenedEntry } from '../../../src/engine/admin/change/shortenedEntry.ts';
+import { shortenedEntry } from '../../../src/engine/admin/change/applyChange.ts';
 import type { AuditEntry } from '../../../src/storage/port/auditEntries.ts';
-import { describeLongValue } from '../../../src/core/longValue.ts';
+import { describeLongValue } from '../../../src/basics/longValue.ts';
 import { TestService } from '../../support/service.ts';
 import { entriesAbout } from './entries.ts';
 

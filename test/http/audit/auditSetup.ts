@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
+import { SYSTEM } from '../../../src/engine/admin/change/requireRight.ts';
 import { TestService } from '../../support/service.ts';
 
 export interface Entry {

@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 
 import { ERRORS } from '../../../src/core/errors.ts';
-import { VIEWER_PATH } from '../../../src/http/docs/assets.ts';
-import { guideHtml } from '../../../src/http/docs/guideHtml.ts';
-import { GUIDES, IMAGES } from '../../../src/http/docs/guideList.ts';
+import { VIEWER_PATH } from '../../../src/http/docs/site.ts';
+import { guideHtml, GUIDES, IMAGES } from '../../../src/http/docs/guides.ts';
 import origin from '../../../src/http/docs/viewer/scalar.json';
 import { TestService } from '../../support/service.ts';
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
 
 import { MAX_IMPORT_BODY_BYTES, MAX_VERIFY_BATCH_BODY_BYTES, MAX_VERIFY_BODY_BYTES } from '../../../src/core/bounds.ts';
-import type { Actor } from '../../../src/engine/admin/change/actor.ts';
+import type { Actor } from '../../../src/engine/admin/change/requireRight.ts';
 import { toImportedKeys } from '../../../src/http/shapes/keys/importFields.ts';
-import { toPermissionQuery } from '../../../src/http/verify/permissionQuery.ts';
+import { toPermissionQuery } from '../../../src/http/verify/verifyBody.ts';
 import { queryToBody } from '../../../src/http/request/queryString.ts';
 import { listKeys } from '../../../src/http/routes/apis.listKeys.ts';
 import { createRootKey } from '../../../src/http/routes/rootKeys.createRootKey.ts';

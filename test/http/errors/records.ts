@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../../src/engine/admin/change/actor.ts';
+import { SYSTEM } from '../../../src/engine/admin/change/requireRight.ts';
 import { MAX_WEBHOOKS } from '../../../src/core/bounds.ts';
 import { OPERATIONS, isRight, rightTo } from '../../../src/core/rights.ts';
 import type { Route } from '../../../src/http/routes/route.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
-import { VERDICT_STATUS } from '../../../src/http/verify/verdictStatus.ts';
+import { VERDICT_STATUS } from '../../../src/http/verify/verdictAnswer.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 import { codeOf, forward, FORWARD } from './forwardSetup.ts';

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { LOOPBACK, parseBlock } from '../../../src/core/address.ts';
-import { AddressLimit } from '../../../src/http/front/addressLimit.ts';
-import { ConnectionLimit } from '../../../src/http/front/connectionLimit.ts';
-import { type Memory, MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
+import { AddressLimit, ConnectionLimit, type Memory, MemoryBudget } from '../../../src/http/front/frontLimits.ts';
 
 const PROXY = ['10.0.0.0/8'].flatMap((text) => parseBlock(text) ?? []);
 const SIZE = { connections: 100, refusals: 5, firstReserved: Infinity };

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { ChunkedBody } from '../../../src/http/front/chunkedBody.ts';
+import { ChunkedBody } from '../../../src/http/front/requestBody.ts';
 import { ByteBuffer } from '../../../src/http/front/byteBuffer.ts';
-import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
+import { MemoryBudget } from '../../../src/http/front/frontLimits.ts';
 
 /** Reads what comes in these pieces: the body, what is left behind it, or null where more has to come. */
 function read(pieces: readonly string[], maxBytes = 100): { body: string; rest: string; isTooLong: boolean } | null {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
 
-import { OWN_BYTES, MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
-import { TURN_MS } from '../../../src/engine/turns.ts';
+import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/frontLimits.ts';
+import { TURN_MS } from '../../../src/engine/fairTurns.ts';
 import { MAX_TINY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { Connection } from '../../../src/http/front/connection.ts';
 import { MAX_SMALL_BODY_BYTES } from '../../../src/core/bounds.ts';
-import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/largeBodies.ts';
+import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/requestBody.ts';
 import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 
 const GET = 'GET /any HTTP/1.1\r\nHost: a\r\n\r\n';

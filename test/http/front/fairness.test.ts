@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, spyOn, test } from 'bun:test';
 
-import { PIECE_MS } from '../../../src/engine/turns.ts';
+import { PIECE_MS } from '../../../src/engine/fairTurns.ts';
 import type { CallOptions } from '../../support/service.ts';
 import { TestService } from '../../support/service.ts';
 

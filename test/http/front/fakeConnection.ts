@@ -1,10 +1,11 @@
+import { MAX_VERIFY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { UNKNOWN_KEY } from '../../../src/engine/verify/verdict.ts';
-import { checkHost } from '../../../src/http/request/framing.ts';
-import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
+import { checkHost } from '../../../src/http/request/body.ts';
+import { ResponseHeads } from '../../../src/http/front/responder.ts';
 import { Connection, type FrontContext, type Socket } from '../../../src/http/front/connection.ts';
-import { MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
-import { Turns } from '../../../src/engine/turns.ts';
-import { LargeBodies } from '../../../src/http/front/largeBodies.ts';
+import { MemoryBudget } from '../../../src/http/front/frontLimits.ts';
+import { Turns } from '../../../src/engine/fairTurns.ts';
+import { LargeBodies } from '../../../src/http/front/requestBody.ts';
 
 export const BUDGET_BYTES = 1 << 20;
 
@@ -74,12 +75,18 @@ export class ConnectionSetup {
   ) {
     this.memory = memory;
     this.context = {
-      verify: () => {
-        this.asked.push('verify');
-        this.nowMs += verifyMs;
-        return UNKNOWN_KEY;
+      fast: {
+        path: '/v1/keys.verifyKey',
+        maxBodyBytes: MAX_VERIFY_BODY_BYTES,
+        decide: () => {
+          this.asked.push('verify');
+          this.nowMs += verifyMs;
+          return UNKNOWN_KEY;
+        },
+        text: () => '{}',
+        bytes: () => 2,
+        headerLines: () => '',
       },
-      verdicts: { text: () => '{}', bytes: () => 2, headerLines: () => '' },
       answerFailure: (failure) => new Response(String((failure as { code?: string }).code), { status: 400 }),
       handle: async (request) => {
         this.request = request;

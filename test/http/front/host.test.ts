@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { hostCheck } from '../../../src/http/request/framing.ts';
+import { hostCheck } from '../../../src/http/request/body.ts';
 import { listenMetrics } from '../../../src/serve/listen.ts';
 import { exchange } from './connection.ts';
 import { request, type Served, serve, verification } from './wire.ts';

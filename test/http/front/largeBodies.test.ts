@@ -8,8 +8,8 @@ import {
   MAX_HELD,
   MAX_TIMES,
   MIN_BYTES,
-} from '../../../src/http/front/largeBodies.ts';
-import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/memoryBudget.ts';
+} from '../../../src/http/front/requestBody.ts';
+import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/frontLimits.ts';
 
 /** Bodies by name, and which of their connections receive. */
 class Arrivals {

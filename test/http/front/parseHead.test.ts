@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ERRORS } from '../../../src/core/errors.ts';
-import { ResponseHeads } from '../../../src/http/front/responseHead.ts';
-import { parseHead } from '../../../src/http/front/parseHead.ts';
+import { ResponseHeads } from '../../../src/http/front/responder.ts';
+import { parseHead } from '../../../src/http/front/requestHead.ts';
 
 const lines = (...all: string[]): string => all.join('\r\n');
 const START = 'POST /v1/keys.verifyKey HTTP/1.1';
@@ -157,12 +157,12 @@ describe('the head of an answer', () => {
   const heads = new ResponseHeads(() => nowMs);
 
   test('has the date of its second, a length, and the given headers', () => {
-    const shown = heads.ofVerdict('ratelimit: "a";r=1;t=2\r\n', 12, false);
+    const shown = heads.ofFast('ratelimit: "a";r=1;t=2\r\n', 12, false);
     expect(shown).toBe(
       'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nDate: Sun, 15 Mar 2026 12:00:00 GMT\r\nratelimit: "a";r=1;t=2\r\nContent-Length: 12\r\n\r\n',
     );
     nowMs += 1;
-    expect(heads.ofVerdict('', 0, true)).toContain('Date: Sun, 15 Mar 2026 12:00:01 GMT\r\nConnection: close\r\n');
+    expect(heads.ofFast('', 0, true)).toContain('Date: Sun, 15 Mar 2026 12:00:01 GMT\r\nConnection: close\r\n');
     expect(heads.of(404, new Headers({ 'x-a': 'b' }), 3, false)).toBe(
       'HTTP/1.1 404 Not Found\r\nDate: Sun, 15 Mar 2026 12:00:01 GMT\r\nx-a: b\r\nContent-Length: 3\r\n\r\n',
     );

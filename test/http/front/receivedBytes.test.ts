@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ByteBuffer } from '../../../src/http/front/byteBuffer.ts';
-import { ReceivedBytes } from '../../../src/http/front/receivedBytes.ts';
-import { LARGE_BYTES, OWN_BYTES, MemoryBudget } from '../../../src/http/front/memoryBudget.ts';
+import { ReceivedBytes } from '../../../src/http/front/connection.ts';
+import { LARGE_BYTES, MemoryBudget, OWN_BYTES } from '../../../src/http/front/frontLimits.ts';
 
 const text = ({ bytes, start, end }: ByteBuffer): string => bytes.toString('latin1', start, end);
 

@@ -1,4 +1,4 @@
-import { makeHandler } from '../../../src/http/app.ts';
+import { makeHandler } from '../../../src/http/router.ts';
 import type { Service } from '../../../src/http/service.ts';
 import type { Listening } from '../../../src/serve/listen.ts';
 

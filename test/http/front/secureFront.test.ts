@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect as connectPlain } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
-import { AddressLimit } from '../../../src/http/front/addressLimit.ts';
-import { ConnectionLimit } from '../../../src/http/front/connectionLimit.ts';
+import { AddressLimit, ConnectionLimit } from '../../../src/http/front/frontLimits.ts';
 import { Front } from '../../../src/http/front/front.ts';
-import { makeFrontContext } from '../../../src/http/front/frontContext.ts';
+import { makeFrontContext } from '../../../src/http/router.ts';
 import { type Handlers, secureHandlers, type ServerCertificate } from '../../../src/http/front/secureHandlers.ts';
 import { listenApi, type ListeningApi } from '../../../src/serve/listen.ts';
 import { checkCertificate } from '../../../src/serve/tls/certificate.ts';

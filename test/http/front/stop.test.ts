@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test';
 import { connect } from 'node:net';
 
-import { ignoreNewcomers } from '../../../src/serve/ignoreNewcomers.ts';
-import { listenApi } from '../../../src/serve/listen.ts';
+import { ignoreNewcomers, listenApi } from '../../../src/serve/listen.ts';
 import { Connection } from '../../process/connection.ts';
 import { TestService } from '../../support/service.ts';
 import { answersIn, LIVENESS, serve, verification } from './wire.ts';

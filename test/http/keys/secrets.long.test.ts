@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { showConfig } from '../../../src/config/show.ts';
+import { showConfig } from '../../../src/config/describe.ts';
 import { hasChecksum, makeSecret } from '../../../src/core/secret.ts';
 import { listenMetrics } from '../../../src/serve/listen.ts';
 import { type Answer, type CallOptions, TestService } from '../../support/service.ts';

@@ -30,13 +30,13 @@ async function storedBalance(keyId: string): Promise<number | undefined> {
   return (await ledger.read([account ?? 0]))[0]?.value;
 }
 
-/** Most keys are packed in the cache; one with a name and a permission of its own is kept as an object. */
-const KEPT: [string, Fields][] = [
-  ['packed', {}],
-  ['kept as an object', { name: 'Ann', permissions: ['own'] }],
+/** Most keys fit into a row of the cache; one with a name and a permission of its own has an object beside it. */
+const KEYS: [string, Fields][] = [
+  ['without more', {}],
+  ['with a side', { name: 'Ann', permissions: ['own'] }],
 ];
 
-describe.each(KEPT)('a key on a plan that is %s', (_how, fields) => {
+describe.each(KEYS)('a key on a plan %s', (_how, fields) => {
   const own = 'permissions' in fields ? ['own'] : [];
 
   test('has its credits, limits, roles and permissions, counts in windows of its own, and copies nothing', async () => {
@@ -146,7 +146,7 @@ describe('a key and an identity', () => {
     const join = () => refused('/v1/keys.updateKey', { keyId: on, externalId: 'somebody' });
     const why = [
       412,
-      `The key ${on} is on a plan itself, and a key of an identity follows the plan of that. Take it off its plan first: plans.assign with planId null.`,
+      `The key ${on} is on a plan itself, and a key that belongs to an identity uses the plan of the identity. Take it off its plan first: plans.assign with planId null.`,
     ];
     expect(await join()).toEqual(why);
     await change(who, { remaining: 5, refill: { interval: 'daily', amount: 5 } });

@@ -62,7 +62,7 @@ describe('a link', () => {
     service.clock.advance(1);
     expect((await call('listKeys')).body.error).toMatchObject({
       code: 'UNAUTHORIZED',
-      message: 'This page has ended. Go back to where you came from and open it again.',
+      message: 'This page has expired. Go back to where you came from and open it again.',
     });
     expect((await call('session', null)).body.visit).toBeNull();
   });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { parseAddress, parseBlock } from '../../../src/core/address.ts';
-import { callerAddress } from '../../../src/http/request/clientAddress.ts';
+import { callerAddress } from '../../../src/http/service.ts';
 
 const trusted = ['10.0.0.0/8', '::1'].map((text) => {
   const block = parseBlock(text);

@@ -7,8 +7,7 @@ import { MAX_ISSUES } from '../../../src/core/bounds.ts';
 import { explain, explainInSteps, isValid } from '../../../src/http/request/explain.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';
-import { ReserveBody } from '../../../src/http/verify/reserveBody.ts';
-import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
+import { ReserveBody, VerifyBody } from '../../../src/http/verify/verifyBody.ts';
 
 interface Node {
   readonly type?: string;

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { AppError } from '../../../src/core/errors.ts';
-import { parseJson } from '../../../src/http/request/json.ts';
-import { NOISE_NUMBERS, readJson } from '../../../src/http/request/jsonReader.ts';
+import { NOISE_NUMBERS, parseJson, readJson } from '../../../src/http/request/json.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 

@@ -1,8 +1,7 @@
 import { describe, expect, spyOn, test } from 'bun:test';
 
 import { MAX_JSON_NAMES, MAX_JSON_VALUES } from '../../../src/core/bounds.ts';
-import { JsonNames } from '../../../src/http/request/jsonNames.ts';
-import { NOISE_NUMBERS, readJson, readJsonInSteps } from '../../../src/http/request/jsonReader.ts';
+import { JsonNames, NOISE_NUMBERS, readJson, readJsonInSteps } from '../../../src/http/request/json.ts';
 
 const noise = Uint32Array.from({ length: NOISE_NUMBERS }, (_, i) => Math.imul(i + 1, 0x9e3779b1));
 const read = (text: string): unknown => readJson(new TextEncoder().encode(text), noise);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
-import { RequestIds } from '../../../src/http/request/requestId.ts';
-import type { System } from '../../../src/engine/system.ts';
+import { RequestIds } from '../../../src/http/service.ts';
+import type { System } from '../../../src/engine/platform.ts';
 
 /** Characters of the counter: four in the service, which would be 11 million ids behind one random part. */
 const WIDTH = 2;

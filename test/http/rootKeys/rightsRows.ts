@@ -1,5 +1,5 @@
 import { OPERATIONS, type Operation, holdsRight, holdsRightSomewhere, rightTo } from '../../../src/core/rights.ts';
-import { type FieldRights, HOLDER_RIGHTS } from '../../../src/http/shapes/schema/fieldRights.ts';
+import { type FieldRights, HOLDER_RIGHTS } from '../../../src/http/shapes/schema/commonFields.ts';
 import { READING_RIGHT } from '../../../src/http/shapes/webhookObject.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'bun:test';
 
-import type { UsageRow } from '../../../src/cli/output/usageChart.ts';
+import type { UsageRow } from '../../../src/cli/commands/usage.ts';
 import { planCalls } from '../plans/planCalls.ts';
 import type { Answer, TestService } from '../../support/service.ts';
 

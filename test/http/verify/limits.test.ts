@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { windowEnd } from '../../../src/core/window.ts';
+import { windowEnd } from '../../../src/core/calendar.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import { TestService } from '../../support/service.ts';
 

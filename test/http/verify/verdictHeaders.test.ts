@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { UNKNOWN_KEY, type Verdict } from '../../../src/engine/verify/verdict.ts';
-import { headerLines, headerPairs } from '../../../src/http/verify/verdictHeaders.ts';
+import { headerLines, headerPairs } from '../../../src/http/verify/verdictAnswer.ts';
 
 const report = fc.record({
   limit: fc.record({

@@ -3,9 +3,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { type BuiltPages, buildPages, BuildFailed } from '../../../src/http/web/build.ts';
-import { BuildOnce } from '../../../src/http/web/buildOnce.ts';
-import { digestOfSources, findOrBuild, keep } from '../../../src/http/web/keptBuild.ts';
+import {
+  BuildFailed,
+  BuildOnce,
+  buildPages,
+  type BuiltPages,
+  digestOfSources,
+  findOrBuild,
+  keep,
+} from '../../../src/http/web/build.ts';
 import { Log } from '../../../src/log.ts';
 
 const folders: string[] = [];

@@ -1,11 +1,11 @@
-import { Engine, type EngineOptions } from '../../../src/engine/engine.ts';
-import { Turns } from '../../../src/engine/turns.ts';
+import { type Engine, type EngineOptions, makeEngine } from '../../../src/engine/engine.ts';
+import { Turns } from '../../../src/engine/fairTurns.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
-import { afterOthers, sha256Of, textReader } from '../../../src/system.ts';
+import { afterOthers, sha256Of, textReader } from '../../../src/bunPlatform.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
 export function engineOn(storage: Storage, options: Partial<EngineOptions> = {}): Engine {
-  return new Engine({
+  return makeEngine({
     storage,
     system: {
       nowMs: () => storage.ledger.nowMs(),

@@ -1,9 +1,8 @@
-import type { AccountState } from '../../../src/core/account.ts';
-import { type ChangedAccount, changed, markBeside } from '../../../src/core/accountChange.ts';
-import type { Pockets } from '../../../src/core/pockets.ts';
+import { type AccountState } from '../../../src/core/account.ts';
+import { changed, type ChangedAccount, markBeside } from '../../../src/core/accountChange.ts';
+import type { Pockets } from '../../../src/core/expiringCredits.ts';
 import type { StatementLine } from '../../../src/core/statement.ts';
-import { BatchCredits } from '../../../src/storage/port/batchCredits.ts';
-import type { AccountLine } from '../../../src/storage/port/creditWrites.ts';
+import { type AccountLine, BatchCredits } from '../../../src/storage/port/credits.ts';
 import type { Fence } from '../../../src/core/fence.ts';
 import {
   decideSpend,

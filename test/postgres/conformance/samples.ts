@@ -1,6 +1,6 @@
 import type { NewReservation } from '../../../src/core/reservation.ts';
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
-import type { AccountState, RefillPlan } from '../../../src/core/account.ts';
+import type { AccountState, RefillSchedule } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
 import { BLANK_API } from '../../../src/model/apis.ts';
 import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
@@ -14,7 +14,7 @@ import type { PlanRecord } from '../../../src/model/plans.ts';
 import type { IdempotencyKey, Charge, Spend, SpendOutcome } from '../../../src/core/spend.ts';
 import type { VerificationCount } from '../../../src/core/verificationCounts.ts';
 import type { Change, ChangeOutcome, Storage } from '../../../src/storage/port/storage.ts';
-import type { AccountLine } from '../../../src/storage/port/creditWrites.ts';
+import type { AccountLine } from '../../../src/storage/port/credits.ts';
 import type { AuditEntry } from '../../../src/storage/port/auditEntries.ts';
 import type { KeyQuery, KeyWithIdentity } from '../../../src/storage/port/records.ts';
 import type { RecordWrite } from '../../../src/storage/port/writes.ts';
@@ -148,7 +148,7 @@ export async function openStrict(storage: Storage) {
   return account;
 }
 
-export function credits(account: number, amount: number, refill: RefillPlan | null = null, revision = 1): Charge {
+export function credits(account: number, amount: number, refill: RefillSchedule | null = null, revision = 1): Charge {
   return { account, amount, rule: { kind: 'credits', refill }, revision };
 }
 
@@ -172,7 +172,7 @@ export function dailyPlan(
   nowMs: number,
   amount: number,
   fields: { mode?: 'restore' | 'add'; max?: number | null; fromMs?: number } = {},
-): RefillPlan {
+): RefillSchedule {
   const startMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
   const { mode = 'restore', max = null, fromMs = startMs - DAY_MS } = fields;
   const times = Math.max(0, Math.ceil((startMs - fromMs) / DAY_MS));

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 
-import type { RefillPlan } from '../../../src/core/account.ts';
+import type { RefillSchedule } from '../../../src/core/account.ts';
 import type { AccountChange } from '../../../src/core/accountChange.ts';
 import { DAY_MS } from '../../../src/core/statement.ts';
 import { recordFence } from '../../../src/core/fence.ts';
@@ -229,7 +229,7 @@ export class Scenario {
 }
 
 /** From the mark that the account has when it is planned: an earlier call of the same round may move it. */
-function toPlan(drawn: Value<typeof refill>, markMs: number, nowMs: number): RefillPlan | null {
+function toPlan(drawn: Value<typeof refill>, markMs: number, nowMs: number): RefillSchedule | null {
   if (drawn === null) return null;
   const { amount, mode, max } = drawn;
   const startMs = startOf(nowMs) + (drawn.isOfAnotherEpoch ? EPOCH_MS : 0);

@@ -9,7 +9,7 @@ import { ConnectionLost } from '../../../src/storage/postgres/connection/databas
 import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import { POOLED, sessionOf } from '../../../src/storage/postgres/connection/ownSession.ts';
-import { BEAT } from '../../../src/storage/postgres/freshness/poll.ts';
+import { BEAT } from '../../../src/storage/postgres/freshness/freshness.ts';
 import type { Batch } from '../../../src/storage/postgres/ledger/batch.ts';
 import { Committer } from '../../../src/storage/postgres/ledger/committer.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { IMPORT_NOTE } from '../../../src/storage/sql/move/importedNote.ts';
-import { putNote } from '../../../src/storage/postgres/move/notes.ts';
+import { putNote } from '../../../src/storage/postgres/move/readData.ts';
 import { prepareTarget } from '../../../src/storage/postgres/move/writeData.ts';
 import { installationIn, NEW, NEW_VERSION, OLD_VERSION, withOldDatabase } from '../conformance/records/oldDatabase.ts';
 

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { copyFileSync, cpSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 
-import { readNote } from '../../../src/storage/sqlite/file/folderNote.ts';
+import { readNote } from '../../../src/storage/sqlite/file/installation.ts';
 import { offline, remainingIn } from '../documentation/offline.ts';
 import { runToEnd, TempFolder } from '../process.ts';
 import { ROOT_KEY, Server } from '../server.ts';

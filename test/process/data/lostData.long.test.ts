@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 
-import { notePath, noteText, readNote } from '../../../src/storage/sqlite/file/folderNote.ts';
+import { notePath, noteText, readNote } from '../../../src/storage/sqlite/file/installation.ts';
 import { SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { offline, remainingIn } from '../documentation/offline.ts';
 import { runToEnd, TempFolder } from '../process.ts';

@@ -11,7 +11,7 @@ import { runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
 import { linesAbout } from './logLines.ts';
 
-const UPGRADE = 'src/storage/sqlite/file/upgrade.ts';
+const UPGRADE = 'src/storage/sqlite/file/migrate.ts';
 const ADD_A_COLUMN = 'ALTER TABLE key_uses ADD COLUMN note TEXT;';
 const FAIL = 'ALTER TABLE no_such_table ADD COLUMN note TEXT;';
 

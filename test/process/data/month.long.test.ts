@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { UsageRow } from '../../../src/cli/output/usageChart.ts';
+import type { UsageRow } from '../../../src/cli/commands/usage.ts';
 import { Killable } from '../../support/month/killable.ts';
 import { timesAsMany } from '../../support/runs.ts';
 import { TempFolder } from '../process.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { join } from 'node:path';
 
 import { LONG_WAL_BYTES } from '../../../src/core/health.ts';
-import { WalWatch } from '../../../src/storage/sqlite/file/walWatch.ts';
+import { WalWatch } from '../../../src/storage/sqlite/tasks.ts';
 import { TestService } from '../../support/service.ts';
 
 test('a long log of the database is told once, and once when it is short again', () => {

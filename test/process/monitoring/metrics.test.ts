@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 
-import { gaugeFamilies, type Gauges } from '../../../src/http/answer/gaugeFamilies.ts';
+import { gaugeFamilies, type Gauges } from '../../../src/http/answer/metrics.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { SELF_SIGNED } from '../../support/selfSigned.ts';
 import { TempFolder } from '../process.ts';

@@ -15,9 +15,13 @@ import {
 import { hostname } from 'node:os';
 
 import { DataFolder, findOwner } from '../../../src/storage/sqlite/file/dataFolder.ts';
-import { noteText, readNote } from '../../../src/storage/sqlite/file/folderNote.ts';
-import { readWorkspaceId } from '../../../src/storage/sqlite/file/installation.ts';
-import { noteMoved, releaseMoved } from '../../../src/storage/sqlite/file/movedNote.ts';
+import {
+  noteMoved,
+  noteText,
+  readNote,
+  readWorkspaceId,
+  releaseMoved,
+} from '../../../src/storage/sqlite/file/installation.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { keystile, type Ran } from '../cli/cliRun.ts';
 import { remainingIn } from '../documentation/offline.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'bun:test';
 
 import { recordFence } from '../../../src/core/fence.ts';
 import type { RecordsNote, Spend, SpendOutcome } from '../../../src/core/spend.ts';
-import { SeenChange } from '../../../src/storage/postgres/freshness/seenChange.ts';
+import { SeenChange } from '../../../src/storage/postgres/freshness/changeNotices.ts';
 import { BatchFences, fenceCount } from '../../../src/storage/postgres/ledger/fences.ts';
-import { BROKEN, RECORDS_KIND } from '../../../src/storage/postgres/schema/readFences.ts';
+import { BROKEN, RECORDS_KIND } from '../../../src/storage/postgres/schema/spendFunctions.ts';
 
 const TAKEN: SpendOutcome = { status: 'taken', charges: [], nowMs: 5, replayed: false };
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { DatabaseError } from 'pg';
 
 import { ConnectionLost, kindOf, reasonOf } from '../../../src/storage/postgres/connection/databaseError.ts';
-import { KnownWindows } from '../../../src/storage/postgres/management/knownWindows.ts';
+import { KnownWindows } from '../../../src/storage/postgres/management/management.ts';
 import { orExplain } from '../../../src/storage/postgres/move/openForData.ts';
 
 function refusal(code: string): DatabaseError {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { Charge } from '../../../src/core/spend.ts';
-import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import type {
-  CommitterState,
-  DispatchInput,
-  Waiting,
-} from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
-import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
+import {
+  type CommitterState,
+  dispatch,
+  type DispatchInput,
+  type Waiting,
+} from '../../../src/storage/postgres/ledger/chooseBatch.ts';
+import type { Lock } from '../../../src/storage/postgres/ledger/fences.ts';
 
 const NOW_MS = 1_000;
 

@@ -2,11 +2,15 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { Charge } from '../../../src/core/spend.ts';
-import { dispatch } from '../../../src/storage/postgres/ledger/dispatch/dispatch.ts';
-import { MAX_BATCH, MAX_FENCES } from '../../../src/storage/postgres/ledger/dispatch/batchDrafts.ts';
-import type { CommitterState, Waiting } from '../../../src/storage/postgres/ledger/dispatch/dispatchInput.ts';
-import type { PlannedBatch } from '../../../src/storage/postgres/ledger/dispatch/plan.ts';
-import type { Lock } from '../../../src/storage/postgres/ledger/locks.ts';
+import {
+  type CommitterState,
+  dispatch,
+  MAX_BATCH,
+  MAX_FENCES,
+  type PlannedBatch,
+  type Waiting,
+} from '../../../src/storage/postgres/ledger/chooseBatch.ts';
+import type { Lock } from '../../../src/storage/postgres/ledger/fences.ts';
 import { isAlike } from '../../../src/storage/postgres/ledger/plainBatch.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

@@ -7,7 +7,7 @@ import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerCloc
 import type { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../src/storage/postgres/connection/durability.ts';
 import { PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';
-import { SeenChange } from '../../../src/storage/postgres/freshness/seenChange.ts';
+import { SeenChange } from '../../../src/storage/postgres/freshness/changeNotices.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -98,13 +98,13 @@ describe('waiting for a confirmation', () => {
   test('ends with the answer to one poll, however many wait', async () => {
     await using setup = await Setup.start();
     setup.pass(STALE_MAX_MS);
-    expect(setup.freshness.isFresh()).toBe(false);
+    expect(setup.freshness.mayUseCache()).toBe(false);
     const waiting = [setup.freshness.confirm(), setup.freshness.confirm(), setup.freshness.confirm()];
     await turn();
     expect(setup.line.polls.length).toBe(1);
     await setup.answer(() => setup.pass(40));
     expect(await Promise.all(waiting.map(stateOf))).toEqual(['fresh', 'fresh', 'fresh']);
-    expect([setup.freshness.ageMs, setup.freshness.isFresh()]).toEqual([40, true]);
+    expect([setup.freshness.ageMs, setup.freshness.mayUseCache()]).toEqual([40, true]);
   });
 
   test.each([
@@ -115,7 +115,7 @@ describe('waiting for a confirmation', () => {
     setup.pass(STALE_MAX_MS);
     const waiting = setup.freshness.confirm();
     await setup.answer(() => happens(setup));
-    expect([await stateOf(waiting), setup.freshness.isFresh()]).toEqual(['waits', false]);
+    expect([await stateOf(waiting), setup.freshness.mayUseCache()]).toEqual(['waits', false]);
     await setup.answer(() => setup.pass(40));
     expect([await stateOf(waiting), setup.freshness.ageMs]).toEqual(['fresh', 40]);
   });
@@ -128,7 +128,7 @@ describe('waiting for a confirmation', () => {
     const after = setup.freshness.confirm();
     // Sent before the sleep, answered after it.
     await setup.answer();
-    expect([await stateOf(after), setup.freshness.isFresh()]).toEqual(['waits', false]);
+    expect([await stateOf(after), setup.freshness.mayUseCache()]).toEqual(['waits', false]);
     await setup.answer();
     expect([await stateOf(before), await stateOf(after)]).toEqual(['fresh', 'fresh']);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ageMs, instantOf } from '../../../src/core/clocks.ts';
+import { ageMs, instantOf } from '../../../src/basics/clocks.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import { VirtualClock } from '../../support/clock.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test';
 
 import type { Charge, Spend } from '../../../src/core/spend.ts';
-import type { BatchOutcome } from '../../../src/storage/postgres/ledger/batch.ts';
-import { BatchFences } from '../../../src/storage/postgres/ledger/fences.ts';
 import { plainBatchOf } from '../../../src/storage/postgres/ledger/plainBatch.ts';
-import { SeenChange } from '../../../src/storage/postgres/freshness/seenChange.ts';
+import { type BatchOutcome } from '../../../src/storage/postgres/ledger/batch.ts';
+import { BatchFences } from '../../../src/storage/postgres/ledger/fences.ts';
+import { SeenChange } from '../../../src/storage/postgres/freshness/changeNotices.ts';
 
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 

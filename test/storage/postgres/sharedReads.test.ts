@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { SharedReads } from '../../../src/storage/postgres/management/sharedReads.ts';
+import { SharedReads } from '../../../src/storage/postgres/management/reader.ts';
 
 /** A read that began when it was asked, and ends when the test says so. */
 function reads() {

@@ -2,8 +2,8 @@ import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
 import type { AccountState } from '../../../src/core/account.ts';
-import { Accounts } from '../../../src/storage/sqlite/accounts/accounts.ts';
-import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
+import { Accounts } from '../../../src/storage/sqlite/accounts.ts';
+import { replayLog } from '../../../src/storage/sqlite/applyLog.ts';
 import { migrate } from '../../../src/storage/sqlite/file/migrate.ts';
 
 /** Accounts of one page: numbers further apart than this lie on different ones. */

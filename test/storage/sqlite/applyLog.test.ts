@@ -1,12 +1,11 @@
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
-import { Accounts } from '../../../src/storage/sqlite/accounts/accounts.ts';
+import { Accounts } from '../../../src/storage/sqlite/accounts.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { toLoggedAccounts } from '../../../src/storage/sqlite/log/loggedAccount.ts';
-import { replayLog } from '../../../src/storage/sqlite/recovery/replayLog.ts';
+import { toLoggedAccounts } from '../../../src/storage/sqlite/loggedBytes.ts';
+import { LogApplier, replayLog } from '../../../src/storage/sqlite/applyLog.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
-import { LogApplier } from '../../../src/storage/sqlite/recovery/applyLog.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { Writer } from '../../../src/storage/sqlite/writer/writer.ts';
 import { plainCommit } from './plainCommit.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { BatchQueue } from '../../../src/storage/sqlite/ledger/batchQueue.ts';
+import { BatchQueue } from '../../../src/storage/sqlite/ledger/commitQueue.ts';
 
 /** A queue whose batches the test ends one by one. */
 class Queue {

@@ -4,8 +4,7 @@ import { readFileSync } from 'node:fs';
 
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
-import { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
-import type { ThreadReply } from '../../../src/storage/sqlite/thread/threadMessages.ts';
+import { SqliteThread, type ThreadReply } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { plainCommit } from './plainCommit.ts';
 import { TempFolder } from '../../process/process.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import type { ThreadCall, ThreadReply } from '../../../src/storage/sqlite/thread/threadMessages.ts';
+import type { ThreadCall, ThreadReply } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { TempFolder } from '../../process/process.ts';
 
 test('of what was asked of a thread behind a call that broke it nothing is done: it is refused, and asked of another', async () => {

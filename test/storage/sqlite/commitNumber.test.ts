@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from 'bun:test';
 
-import { CommitNumberFile } from '../../../src/storage/sqlite/ledger/commitNumber.ts';
+import { CommitNumberFile } from '../../../src/storage/sqlite/ledger/commitQueue.ts';
 import { toWriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { Batch } from '../../../src/storage/sqlite/ledger/batch.ts';
-import { CommitPath } from '../../../src/storage/sqlite/ledger/commitPath.ts';
+import { CommitPath } from '../../../src/storage/sqlite/ledger/commitQueue.ts';
 import type { Commit, CommitRows } from '../../../src/storage/sqlite/writer/commit.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import { credits } from '../../core/ledgerView.ts';

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test';
 
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { DirectLog } from '../../../src/storage/sqlite/writer/directLog.ts';
+import { DirectLog } from '../../../src/storage/sqlite/writer/commit.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);

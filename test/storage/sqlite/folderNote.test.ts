@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 
 import { FolderError, writeDurably } from '../../../src/storage/sqlite/file/dataFolder.ts';
-import { claimFolder, readNote, refuseCopy } from '../../../src/storage/sqlite/file/folderNote.ts';
+import { claimFolder, readNote, refuseCopy } from '../../../src/storage/sqlite/file/installation.ts';
 import { TempFolder } from '../../process/process.ts';
 
 let folder: TempFolder;

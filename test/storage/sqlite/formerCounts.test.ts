@@ -3,9 +3,9 @@ import { expect, test } from 'bun:test';
 
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { FORMER_CODES } from '../../../src/storage/sql/analytics/countColumns.ts';
-import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
+import { sumStatement } from '../../../src/storage/sql/analytics/fold.ts';
 import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { APIS_OF_SLICES } from '../../../src/storage/sqlite/analytics/sliceApis.ts';
+import { APIS_OF_SLICES } from '../../../src/storage/sqlite/analytics/countWriter.ts';
 
 const MINUTE_MS = Date.parse('2026-03-15T12:00:00Z');
 const NONE = FORMER_CODES.map(() => 0);

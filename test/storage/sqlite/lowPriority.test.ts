@@ -3,8 +3,7 @@ import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 
-import { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
-import type { ThreadStart } from '../../../src/storage/sqlite/thread/threadMessages.ts';
+import { SqliteThread, type ThreadStart } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { TempFolder } from '../../process/process.ts';
 
 const IS_LINUX = process.platform === 'linux';

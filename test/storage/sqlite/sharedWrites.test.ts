@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
-import { SqliteWriter } from '../../../src/storage/sqlite/thread/sqlWriter.ts';
+import { SqliteWriter } from '../../../src/storage/sqlite/thread/databaseThreads.ts';
 import { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { TempFolder } from '../../process/process.ts';
 

@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 
 import { migrateAnalytics } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
 import { attachAnalytics } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { sumStatement } from '../../../src/storage/sql/analytics/sumStatement.ts';
+import { sumStatement } from '../../../src/storage/sql/analytics/fold.ts';
 import type { AnalyticsQuery } from '../../../src/storage/port/analytics.ts';
 import { TempFolder } from '../../process/process.ts';
 

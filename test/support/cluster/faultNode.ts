@@ -1,9 +1,9 @@
 import { composeNode, type Composed } from '../../../src/compose.ts';
 import { readConfig } from '../../../src/config/read.ts';
-import { makeFrontContext } from '../../../src/http/front/frontContext.ts';
+import { makeFrontContext } from '../../../src/http/router.ts';
 import { Log } from '../../../src/log.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
-import { Digester, sha256Of, textReader } from '../../../src/system.ts';
+import { Digester, sha256Of, textReader } from '../../../src/bunPlatform.ts';
 import { FrontClient, type SentRequest } from '../frontClient.ts';
 
 export interface FaultNodeOptions {

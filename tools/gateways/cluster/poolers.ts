@@ -1,7 +1,7 @@
 import { PostgresServer } from '../../cluster/postgres.ts';
 import { until } from '../../cluster/wait.ts';
 import { POOLED } from '../../../src/storage/postgres/connection/ownSession.ts';
-import { EXIT } from '../../../src/serve/exitCodes.ts';
+import { EXIT } from '../../../src/serve/exit.ts';
 import { runToEnd } from '../../../test/process/process.ts';
 import { ROOT_KEY } from '../../../test/process/server.ts';
 import { expectEqual } from '../case.ts';

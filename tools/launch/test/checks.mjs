@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 import { fromProjectRoot, projectRoot } from '../project.mjs';
@@ -11,6 +10,7 @@ const CHECKS = {
   'types of the dashboard': ['typescript', '-p', 'web', '--noEmit', '--pretty', 'false'],
   lint: ['oxlint', '--type-aware', '--deny-warnings'],
   format: ['oxfmt', '--check'],
+  'exports that nobody uses': ['knip', '--no-progress', '--no-config-hints'],
 };
 
 /** All of them, also after one has failed: one run shows everything that is wrong. */
@@ -29,7 +29,7 @@ export async function runChecks() {
 
 /** Runs a development package's command through Node: its file in node_modules/.bin differs by platform. */
 export function runTool(tool, ...toolArguments) {
-  const manifest = createRequire(fromProjectRoot('package.json')).resolve(`${tool}/package.json`);
+  const manifest = fromProjectRoot(`node_modules/${tool}/package.json`);
   const [binary] = Object.values(JSON.parse(readFileSync(manifest, 'utf8')).bin);
   const command = [join(dirname(manifest), binary), ...toolArguments];
   return runToEnd(process.execPath, command, { cwd: projectRoot, stdio: 'inherit' });

@@ -57,7 +57,7 @@ function RightsInput() {
             checked={chosen.includes(ALL_RIGHTS)}
             onChange={(event) => choose([ALL_RIGHTS])(event.currentTarget.checked ? [ALL_RIGHTS] : [])}
           />{' '}
-          All rights, also those of later versions
+          All rights, including those added in later versions
         </label>
       )}
       {groups

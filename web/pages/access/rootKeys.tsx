@@ -33,7 +33,7 @@ export function RootKeys() {
       </div>
       {secret !== null && (
         <p class="notice" role="status">
-          The root key, shown this once: <Copyable label="the root key" text={secret} />
+          Copy the root key now. It is shown only once: <Copyable label="the root key" text={secret} />
         </p>
       )}
       <Showing loaded={rootKeys}>
@@ -73,7 +73,7 @@ const NEW_ROOT_KEY = {};
 const FIELDS: readonly EditedField<{ readonly name?: string; readonly expires?: number }>[] = [
   lineField({ name: 'name', label: 'Name', required: true }, ({ name }) => name),
   RIGHTS_FIELD,
-  timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, ({ expires }) => expires),
+  timeField({ name: 'expires', label: 'Expires', hint: 'Leave empty for no expiry.' }, ({ expires }) => expires),
 ];
 
 function CreateRootKey({ onSecret }: { readonly onSecret: (secret: string) => void }) {
@@ -118,7 +118,7 @@ function RootKeyActions({
         <DeleteButton
           label="Revoke"
           name={start}
-          explains="The root key and all its sessions end at once, for good."
+          explains="The root key and all its sessions end immediately. This cannot be undone."
           onDelete={async () => {
             await keystile.rootKeys.revoke({ rootKeyId });
             reload();
@@ -159,8 +159,8 @@ function RotateRootKey({
             defaultValue="24"
             hint={
               isOwn
-                ? 'You are signed in with this root key, so at least 1.'
-                : '0 ends every former secret and all sessions of the root key at once.'
+                ? 'You are signed in with this root key, so enter at least 1.'
+                : '0 ends all earlier secrets and all sessions of the root key immediately.'
             }
           />
         </Form>

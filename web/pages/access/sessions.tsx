@@ -9,7 +9,7 @@ export function Sessions() {
   return (
     <section aria-labelledby="sessions">
       <h1 id="sessions">Sessions</h1>
-      <p>Browsers that are signed in. A session ends after 12 hours without use, and after 7 days.</p>
+      <p>Browsers that are signed in. A session ends after 12 hours without use, and after 7 days at the latest.</p>
       <Showing loaded={sessions}>
         {(all) => (
           <ul class="cards">

@@ -56,7 +56,7 @@ const NEW_KEYS = 'default';
 
 const DEFAULT_LIMIT: EditedField<Api> = {
   ...limitsField(
-    { name: 'defaultRatelimit', label: 'Limit of new keys, at most one' },
+    { name: 'defaultRatelimit', label: 'Limit of new keys (at most one)' },
     ({ defaultRatelimit: limit }): readonly SharedRatelimit[] =>
       limit === undefined ? [] : [{ ...limit, name: NEW_KEYS }],
   ),
@@ -75,12 +75,17 @@ const FIELDS: readonly EditedField<Api>[] = [
     {
       name: 'defaultPrefix',
       label: 'Prefix of new keys',
-      hint: '"acme" makes keys that begin with acme_. Empty: none.',
+      hint: '"acme" makes keys that start with acme_. Leave empty for none.',
     },
     ({ defaultPrefix }) => defaultPrefix,
   ),
   numberField(
-    { name: 'defaultByteLength', label: 'Random bytes of new keys', hint: 'From 16 to 255. Empty: 16.', min: 16 },
+    {
+      name: 'defaultByteLength',
+      label: 'Random bytes of new keys',
+      hint: 'From 16 to 255. Leave empty for 16.',
+      min: 16,
+    },
     ({ defaultByteLength }) => defaultByteLength,
   ),
   DEFAULT_LIMIT,

@@ -50,7 +50,7 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                 </>,
               ],
               ['Plan', value.plan !== undefined && <bdi>{value.plan.name}</bdi>],
-              ['Pay as you go', value.metered === true && 'yes: what is spent is counted, without a balance'],
+              ['Pay as you go', value.metered === true && 'yes: usage is counted, without a balance'],
               ['Warnings', alertWords(value.alerts)],
               ...plainFacts('customer', value),
             ]}
@@ -74,7 +74,10 @@ function fieldsOf(customer: IdentityDetails): readonly EditedField<IdentityDetai
   return [
     lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
     ...plainFields<IdentityDetails>('customer'),
-    numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.', min: 0 }, ({ maxKeys }) => maxKeys),
+    numberField(
+      { name: 'maxKeys', label: 'Maximum keys', hint: 'Leave empty for no limit.', min: 0 },
+      ({ maxKeys }) => maxKeys,
+    ),
     // A refill needs credits.
     ...(customer.remaining === undefined ? [] : [refillField<IdentityDetails>(({ refill }) => refill)]),
     meteredField(),
@@ -128,7 +131,7 @@ function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetail
           what="customer"
           explains={{
             on: 'The keys of the customer work again.',
-            off: 'All keys of the customer are refused at once.',
+            off: 'All keys of the customer are refused immediately.',
           }}
           onToggle={async (enabled) => {
             await keystile.identities.update({ identityId, enabled });

@@ -77,7 +77,7 @@ export function Customers() {
         caption="Customers"
         on={[search]}
         keyOf={({ id }) => id}
-        empty={search === '' ? 'There are no customers yet.' : 'No customer fits.'}
+        empty={search === '' ? 'There are no customers yet.' : 'No customers match.'}
         load={(cursor) => loadCustomers(search, cursor)}
         columns={[
           {

@@ -25,7 +25,9 @@ function LinkForm({ identityId }: { readonly identityId: string }) {
   if (link !== null)
     return (
       <div role="status">
-        <p>Whoever opens it first, within 15 minutes, has the page for an hour. Send it only to this customer.</p>
+        <p>
+          The first person to open it within 15 minutes can use the page for an hour. Send it only to this customer.
+        </p>
         <Copyable text={link} label="the link" />
       </div>
     );
@@ -34,7 +36,7 @@ function LinkForm({ identityId }: { readonly identityId: string }) {
       {(known) => {
         const readable = known.filter(({ id }) => may('api.read_key', id));
         return readable.length === 0 ? (
-          <Empty>The page shows the keys of an api. There is none whose keys you may read.</Empty>
+          <Empty>The page shows the keys of an api. There is no api whose keys you can read.</Empty>
         ) : (
           <Fields apis={readable} identityId={identityId} onMade={setLink} />
         );

@@ -52,8 +52,8 @@ interface New {
 }
 
 const TEXTS: readonly EditedField<New>[] = [
-  lineField({ name: 'name', label: 'Name', hint: 'For you. Verifications answer with it.' }, nothing),
-  lineField({ name: 'prefix', label: 'Prefix', hint: '"acme" makes keys that begin with acme_.' }, nothing),
+  lineField({ name: 'name', label: 'Name', hint: 'For you. Included in the answers of verifications.' }, nothing),
+  lineField({ name: 'prefix', label: 'Prefix', hint: '"acme" makes keys that start with acme_.' }, nothing),
   lineField(
     {
       name: 'externalId',
@@ -69,7 +69,7 @@ const COUNTERS: readonly EditedField<New>[] = [
     {
       name: 'remaining',
       label: 'Credits',
-      hint: 'Each verification takes one. With none left, the key is refused. Empty: no credits are counted.',
+      hint: 'Each verification uses one. When none are left, the key is refused. Leave empty to count no credits.',
     },
     nothing,
   ),
@@ -106,7 +106,7 @@ function fieldsOf(apis: readonly Api[]): readonly EditedField<New>[] {
     ),
     ...TEXTS,
     ...COUNTERS,
-    timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, nothing),
+    timeField({ name: 'expires', label: 'Expires', hint: 'Leave empty for no expiry.' }, nothing),
     metaField(),
   ];
 }
@@ -132,7 +132,7 @@ function KeyForm({
         onInput={(given) => setRequest({ apiId, ...given })}
         onSend={async (given) => {
           if ('refill' in given && !('remaining' in given))
-            throw new Error('A refill needs credits. Say how many the key begins with, or choose no refill.');
+            throw new Error('A refill needs credits. Enter how many the key starts with, or choose no refill.');
           const made = await customer.send(given, (fields) => keystile.keys.create({ apiId, ...fields }));
           if (made !== undefined) onMade(made);
         }}
@@ -148,12 +148,12 @@ function Modes() {
     <div class="modes">
       <div>
         <strong>Local</strong>
-        <p class="hint">Instant. Each location counts by itself and shares its counts behind the request.</p>
+        <p class="hint">Instant. Each location counts on its own and shares its counts in the background.</p>
         <LimitPicture isStrict={false} />
       </div>
       <div>
         <strong>Strict</strong>
-        <p class="hint">One count for all locations, never exceeded. Each request asks the ledger.</p>
+        <p class="hint">One count for all locations, never exceeded. Every request asks the ledger.</p>
         <LimitPicture isStrict />
       </div>
     </div>
@@ -163,7 +163,7 @@ function Modes() {
 function LimitPicture({ isStrict }: { readonly isStrict: boolean }) {
   const title = isStrict
     ? 'Three locations ask one counter.'
-    : 'Three locations count by themselves and exchange their counts.';
+    : 'Three locations count on their own and exchange their counts.';
   return (
     <svg viewBox="0 0 120 44" class="picture" role="img" aria-label={title}>
       {[20, 60, 100].map((x) => (
@@ -208,7 +208,7 @@ function NewKey({ made: { key, keyId } }: { readonly made: { keyId: string; key:
   return (
     <>
       <h1>The key was created</h1>
-      <p class="notice">Copy it now: it is shown this once.</p>
+      <p class="notice">Copy it now. It is shown only once.</p>
       <p>
         <Copyable label="the key" text={key} />
       </p>

@@ -33,13 +33,13 @@ function withoutName({ name: _name, ...limit }: SharedRatelimit): object {
 const byName = (name: string): object => ({ name });
 
 const ROLES = linesField<KeyDetails>(
-  { name: 'roles', label: 'Roles', hint: 'Names, one on each line.' },
+  { name: 'roles', label: 'Roles', hint: 'Names, one per line.' },
   ({ roles }) => roles,
   byName,
 );
 
 const PERMISSIONS = linesField<KeyDetails>(
-  { name: 'permissions', label: 'Permissions', hint: 'Beside those of its roles, one on each line.' },
+  { name: 'permissions', label: 'Permissions', hint: 'In addition to those of its roles, one per line.' },
   ({ directPermissions }) => directPermissions,
   byName,
 );
@@ -48,10 +48,10 @@ function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
   return [
     lineField({ name: 'name', label: 'Name' }, ({ name }) => name),
     lineField(
-      { name: 'externalId', label: 'Customer', hint: 'Your own id of the customer. Empty: none.' },
+      { name: 'externalId', label: 'Customer', hint: 'Your own id of the customer. Leave empty for none.' },
       ({ ownerId }) => ownerId,
     ),
-    timeField({ name: 'expires', label: 'Expires', hint: 'Empty: never.' }, ({ expires }) => expires),
+    timeField({ name: 'expires', label: 'Expires', hint: 'Leave empty for no expiry.' }, ({ expires }) => expires),
     // A refill needs credits.
     ...(key.remaining === undefined ? [] : [refillField<KeyDetails>(({ refill }) => refill)]),
     meteredField(),
@@ -60,7 +60,11 @@ function fieldsOf(key: KeyDetails): readonly EditedField<KeyDetails>[] {
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key') ? [ROLES] : []),
     ...(may('rbac.add_permission_to_key') && may('rbac.remove_permission_from_key') ? [PERMISSIONS] : []),
     linesField(
-      { name: 'ipAllowlist', label: 'Addresses', hint: 'Addresses or CIDR blocks, one on each line. Empty: all.' },
+      {
+        name: 'ipAllowlist',
+        label: 'Addresses',
+        hint: 'Addresses or CIDR blocks, one per line. Leave empty to allow all.',
+      },
       ({ ipAllowlist }) => ipAllowlist ?? [],
       (address) => address,
     ),

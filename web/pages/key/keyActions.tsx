@@ -17,7 +17,7 @@ const OVERLAPS = [
   [String(HOUR_MS), 'an hour'],
   [String(7 * 24 * HOUR_MS), '7 days'],
   [String(30 * 24 * HOUR_MS), '30 days'],
-  ['0', 'not at all: it ends at once'],
+  ['0', 'not at all: it ends immediately'],
   ['other', 'another number of hours'],
 ] as const;
 
@@ -28,7 +28,7 @@ export function KeyActions({ of: key, reload }: { readonly of: KeyDetails; reado
     <div class="actions">
       {secret !== null && (
         <p class="notice" role="status">
-          The new secret, shown this once: <Copyable label="the new secret" text={secret} />
+          Copy the new secret now. It is shown only once: <Copyable label="the new secret" text={secret} />
         </p>
       )}
       {mayUpdate && <EditKey of={key} reload={reload} />}
@@ -56,7 +56,7 @@ export function KeyActions({ of: key, reload }: { readonly of: KeyDetails; reado
             what="key"
             explains={{
               on: 'Verifications are answered again.',
-              off: 'Verifications answer DISABLED at once. You can enable it again.',
+              off: 'Verifications answer DISABLED immediately. You can enable it again.',
             }}
             onToggle={async (enabled) => {
               await keystile.keys.update({ keyId: key.id, enabled });
@@ -82,7 +82,7 @@ export function KeyActions({ of: key, reload }: { readonly of: KeyDetails; reado
         <DeleteButton
           label="Delete the key"
           name={key.start}
-          explains="Verifications answer NOT_FOUND at once. You can restore the key on this page afterwards."
+          explains="Verifications answer NOT_FOUND immediately. You can restore the key on this page afterwards."
           onDelete={async () => {
             await keystile.keys.delete({ keyId: key.id });
             reload();

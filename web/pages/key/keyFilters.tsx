@@ -64,7 +64,7 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
       <SearchField
         label="Search"
         value={asked.search}
-        placeholder="Name, meta or start of the secret"
+        placeholder="Name, metadata or start of the secret"
         onSearch={(search) => show({ search })}
       />
       <SearchField

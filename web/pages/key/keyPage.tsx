@@ -86,7 +86,7 @@ function KeyFacts({ of: key }: { readonly of: KeyDetails }) {
         ['Created', <Time at={key.createdAt} />],
         ['Last used', key.lastUsedAt === undefined ? 'never' : <Ago at={key.lastUsedAt} />],
         ['Expires', key.expires !== undefined && <Ago at={key.expires} />],
-        ['Pay as you go', key.metered === true && 'yes: what is spent is counted, without a balance'],
+        ['Pay as you go', key.metered === true && 'yes: usage is counted, without a balance'],
         ['Warnings', alertWords(key.alerts)],
         ...plainFacts('key', key),
         ['Roles', key.roles.length > 0 && <bdi>{key.roles.join(', ')}</bdi>],
@@ -138,7 +138,7 @@ function KeyVerifications({ of: { id: keyId, apiId } }: { readonly of: KeyDetail
 function MissingKey({ keyId, onRestored }: { readonly keyId: string; readonly onRestored: () => void }) {
   return (
     <>
-      <h1>There is no such key</h1>
+      <h1>Key not found</h1>
       <p>
         The key <code>{keyId}</code> was deleted, or never existed.
       </p>
@@ -150,7 +150,7 @@ function MissingKey({ keyId, onRestored }: { readonly keyId: string; readonly on
             onRestored();
           }}
         >
-          <p>If it was deleted, you can undo that. Its secret is valid again at once.</p>
+          <p>If it was deleted, you can restore it. Its secret becomes valid again immediately.</p>
         </Form>
       )}
       <ChangesOf target={keyId} />

@@ -63,7 +63,7 @@ function KeyTable({ asked, caption = 'Keys' }: { readonly asked: Asked; readonly
       caption={caption}
       on={[asked]}
       keyOf={({ id }) => id}
-      empty={isFiltered(asked) ? 'No key fits.' : 'This api has no keys yet.'}
+      empty={isFiltered(asked) ? 'No keys match.' : 'This api has no keys yet.'}
       load={(cursor) => loadKeys(asked, cursor)}
       columns={[
         {

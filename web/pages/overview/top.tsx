@@ -13,7 +13,7 @@ const SHOWN = 5;
 const READ = 100;
 const MINUTE_MS = 60_000;
 const EVERY_MS = 30_000;
-const IDLE = 'Nothing was verified in this period.';
+const IDLE = 'There were no verifications in this period.';
 
 type CountsOfApi = VerificationCounts & { readonly apiId: string };
 

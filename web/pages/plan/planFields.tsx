@@ -51,7 +51,7 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
             {
               name: 'remaining',
               label: 'Credits',
-              hint: 'A new customer of the plan begins with them. Empty: no credits.',
+              hint: 'A new customer of the plan starts with them. Leave empty for no credits.',
               required: plan !== NEW_PLAN,
             },
             ({ remaining }) => remaining,
@@ -61,11 +61,14 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
       : []),
     alertsField(plan, hasCredits),
     limitsField({ name: 'ratelimits', label: 'Limits of each customer' }, ({ ratelimits }) => ratelimits),
-    numberField({ name: 'maxKeys', label: 'Most keys', hint: 'Empty: any number.' }, ({ maxKeys }) => maxKeys),
+    numberField(
+      { name: 'maxKeys', label: 'Maximum keys', hint: 'Leave empty for no limit.' },
+      ({ maxKeys }) => maxKeys,
+    ),
     ...(may('rbac.add_role_to_key') && may('rbac.remove_role_from_key')
       ? [
           linesField<Plan>(
-            { name: 'roles', label: 'Roles', hint: 'Names, one on each line.' },
+            { name: 'roles', label: 'Roles', hint: 'Names, one per line.' },
             (of) => namesOf(of.roles, roles),
             toReference(plan.roles),
           ),
@@ -74,12 +77,12 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
     ...(may('rbac.add_permission_to_key') && may('rbac.remove_permission_from_key')
       ? [
           linesField<Plan>(
-            { name: 'permissions', label: 'Permissions', hint: 'Names, one on each line.' },
+            { name: 'permissions', label: 'Permissions', hint: 'Names, one per line.' },
             (of) => namesOf(of.permissions, permissions),
             toReference(plan.permissions),
           ),
         ]
       : []),
-    metaField('Verifications do not answer with it.'),
+    metaField('Not included in the answers of verifications.'),
   ];
 }

@@ -27,11 +27,11 @@ export function PlanPage({ id: planId }: { readonly id: string }) {
               ['Id', <Copyable label="the id" text={value.id} />],
               ['Holders', <Count of={value.holders} />],
               ['Credits', value.remaining !== undefined && <Count of={value.remaining} />],
-              ['Pay as you go', value.metered === true && 'yes: what is spent is counted, without a balance'],
+              ['Pay as you go', value.metered === true && 'yes: usage is counted, without a balance'],
               ['Warnings', alertWords(value.alerts)],
               ['Refill', refillWords(value.refill)],
               ['Limits', value.ratelimits.length > 0 && <bdi>{limitWords(value.ratelimits)}</bdi>],
-              ['Most keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],
+              ['Maximum keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],
               ['Roles', <bdi>{namesOf(value.roles, named.value?.roles ?? []).join(', ')}</bdi>],
               ['Permissions', <bdi>{namesOf(value.permissions, named.value?.permissions ?? []).join(', ')}</bdi>],
             ]}
@@ -59,7 +59,7 @@ function PlanActions({ of: plan, reload }: { readonly of: Plan; readonly reload:
         <DeleteButton
           label="Delete the plan"
           name={plan.name}
-          explains="A plan that somebody holds cannot be deleted. Move its holders to another plan first."
+          explains="A plan with holders cannot be deleted. Move them to another plan first."
           onDelete={async () => {
             await keystile.plans.delete({ planId: plan.id });
             goTo('/plans');

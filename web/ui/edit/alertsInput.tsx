@@ -46,7 +46,7 @@ function Warning({
   readonly onValue: (value: number | undefined) => void;
 }) {
   return (
-    <Field label={label} hint="Empty: no warning, or that of the customer or the plan.">
+    <Field label={label} hint="Leave empty for no warning, or for that of the customer or plan.">
       {(ids) => (
         <input
           {...ids}

@@ -77,8 +77,8 @@ export function meteredField<Of extends Metered>(): EditedField<Of> {
     {
       name: 'metered',
       label: 'Pay as you go',
-      words: ['yes: what is spent is counted, without a balance', 'no'],
-      hint: 'It ends a balance that there is.',
+      words: ['yes: usage is counted, without a balance', 'no'],
+      hint: 'An existing balance ends.',
     },
     ({ metered }) => metered === true,
   );

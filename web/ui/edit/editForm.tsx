@@ -73,7 +73,7 @@ export function EditForm<Of>({
     });
   };
   return (
-    <Form button={others.length === 0 ? button : `${button} all the same`} onSend={send}>
+    <Form button={others.length === 0 ? button : `${button} anyway`} onSend={send}>
       <div ref={place}>
         {fields.map(({ name, input }) => (
           <Fragment key={`${name} ${begun[name]}`}>{input(begun[name] ?? '')}</Fragment>
@@ -110,7 +110,7 @@ function ChangedByOthers<Of>({ fields, record }: { readonly fields: readonly Edi
   useEffect(() => notice.current?.scrollIntoView({ block: 'nearest' }), [fields]);
   return (
     <div ref={notice} class="notice wrong" role="alert">
-      <p>Changed by someone else meanwhile. Nothing was saved yet. This is there now:</p>
+      <p>Someone else has changed this in the meantime. Nothing was saved yet. The current values:</p>
       <dl class="facts">
         {fields.map(({ name, label, text, inWords = same }) => (
           <div key={name}>

@@ -106,7 +106,7 @@ function localText(atMs: number | undefined): string {
   return new Date(atMs - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-/** Names, one on each line. */
+/** Names, one per line. */
 export function linesField<Of>(
   { name, label, hint }: Named,
   value: (record: Of) => readonly string[],
@@ -116,7 +116,7 @@ export function linesField<Of>(
     name,
     label,
     text: (record) => value(record).join('\n'),
-    input: (text) => <LongField label={label} name={name} text={text} hint={hint ?? 'One on each line.'} />,
+    input: (text) => <LongField label={label} name={name} text={text} hint={hint ?? 'One per line.'} />,
     toPatch: (text) => ({ [name]: linesOf(text).map(toItem) }),
   };
 }
@@ -130,7 +130,7 @@ export function linesOf(text: string): string[] {
 
 /** Metadata as JSON. `use` says where it is seen: verdicts repeat that of keys and customers. */
 export function metaField<Of extends { readonly meta: object }>(
-  use = 'Verifications answer with it.',
+  use = 'Included in the answers of verifications.',
 ): EditedField<Of> {
   const name = 'meta';
   return {

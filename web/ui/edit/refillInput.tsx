@@ -51,7 +51,7 @@ export function RefillInput({ text, name = 'refill' }: { readonly text: string; 
               label="At most"
               value={refill.max}
               onValue={(max) => change({ max })}
-              hint="Empty: no bound."
+              hint="Leave empty for no maximum."
             />
           )}
           {refill.interval === 'monthly' && (
@@ -60,7 +60,7 @@ export function RefillInput({ text, name = 'refill' }: { readonly text: string; 
               max={31}
               value={refill.refillDay ?? undefined}
               onValue={(refillDay) => change({ refillDay })}
-              hint="Empty: the first. A shorter month uses its last day."
+              hint="Leave empty for the first. In a shorter month, its last day is used."
             />
           )}
           {refill.interval === 'weekly' && (
@@ -71,7 +71,7 @@ export function RefillInput({ text, name = 'refill' }: { readonly text: string; 
               onChoose={(day) => change({ refillWeekday: Number(day) })}
             />
           )}
-          <Field label="Time zone" hint="For example Europe/Berlin. Empty: that of the service.">
+          <Field label="Time zone" hint="For example Europe/Berlin. Leave empty for that of the service.">
             {(ids) => (
               <input
                 {...ids}

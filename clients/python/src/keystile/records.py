@@ -77,7 +77,7 @@ class NewKey(TypedDict, total=False):
     """
     alerts: AlertsInput
     """When an event tells that the key is about to expire, or that its credits run low. When absent, its identity
-    and the plan of that decide when it is told that the key expires.
+    and the plan of its identity decide when an event tells that the key expires.
     """
 
 
@@ -140,7 +140,8 @@ class KeyChanges(TypedDict, total=False):
     """
     alerts: AlertsInput | None
     """When an event tells that the key is about to expire, or that its credits run low. None removes all of it:
-    then its identity and the plan of that decide when it is told that the key expires. It stays when absent.
+    then its identity and the plan of its identity decide when an event tells that the key expires. It stays when
+    absent.
     """
 
 
@@ -335,7 +336,9 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     directPermissions: Sequence[str]
     """The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none."""
     plan: HeldPlan
-    """What the key gets from its plan. Absent when it is on none. A key of an identity follows the plan of that."""
+    """What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan
+    of the identity.
+    """
 
 
 class _RequiredIdentityRecord(TypedDict):

@@ -1,10 +1,5 @@
 import { AppError, notFound } from '../../../core/errors.ts';
 import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rights.ts';
-import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
-import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
-import type { CountWriting, Retention } from '../../analytics/writeCounts.ts';
-import { requireSomewhere } from '../change/requireRight.ts';
-import type { Actor } from '../change/actor.ts';
 import { emptyRow, groupRows, ordered, type VerificationRow } from './groupRows.ts';
 import {
   type Kept,
@@ -17,12 +12,15 @@ import {
   type TimeGroup,
   timesOf,
 } from './timeRange.ts';
-import { SharedAnswers, type Sharing } from './sharedAnswers.ts';
-import { KeyReader } from '../keys/keyReader.ts';
 import type { AdminContext } from '../change/adminContext.ts';
+import { type Actor, requireSomewhere } from '../change/requireRight.ts';
+import { KeyReader } from '../keys/readKeys.ts';
+import type { CountWriting, Retention } from '../../analytics/writeCounts.ts';
+import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
+import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
 
 export const GROUPS = [...TIME_GROUPS, 'key', 'identity', 'tag', 'tags'] as const;
-export type Group = (typeof GROUPS)[number];
+type Group = (typeof GROUPS)[number];
 
 /** The largest number of rows that are read for one answer. */
 const MAX_READ_ROWS = 100_000;
@@ -210,4 +208,53 @@ function withGaps(rows: readonly VerificationRow[], times: readonly number[] | n
 
 function tooManyRows(maxRows: number): AppError {
   return new AppError('BAD_REQUEST', `The result has more than ${maxRows} rows. Use limit or a shorter period.`);
+}
+
+/** Answers that are kept at a time. */
+const MAX_KEPT = 200;
+/** An answer is shared this many times as long as it took to find: so all who ask together take a hundredth of the time. */
+const TIMES_AS_LONG = 100;
+
+/** For how long an answer is shared. Between the two, one that took longer to find is shared for longer. */
+interface Sharing {
+  readonly leastMs: number;
+  readonly mostMs: number;
+}
+
+interface KeptAnswer<T> {
+  readonly fromMs: number;
+  untilMs: number;
+  readonly answer: Promise<T>;
+}
+
+/** Gives the same answer to everybody who asks the same within a while. */
+export class SharedAnswers<T> {
+  readonly #nowMs: () => number;
+  readonly #kept = new Map<string, KeptAnswer<T>>();
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** An answer that failed is not shared. */
+  get(question: string, sharing: Sharing, ask: () => Promise<T>): Promise<T> {
+    const fromMs = this.#nowMs();
+    const known = this.#kept.get(question);
+    if (known !== undefined && fromMs >= known.fromMs && fromMs < known.untilMs) return known.answer;
+    if (this.#kept.size >= MAX_KEPT) this.#kept.clear();
+    const kept: KeptAnswer<T> = { fromMs, untilMs: fromMs + sharing.mostMs, answer: ask() };
+    this.#kept.set(question, kept);
+    void this.#limit(question, kept, sharing);
+    return kept.answer;
+  }
+
+  async #limit(question: string, kept: KeptAnswer<T>, { leastMs, mostMs }: Sharing): Promise<void> {
+    try {
+      await kept.answer;
+      const tookMs = this.#nowMs() - kept.fromMs;
+      kept.untilMs = kept.fromMs + Math.min(mostMs, Math.max(leastMs, tookMs * TIMES_AS_LONG));
+    } catch {
+      if (this.#kept.get(question) === kept) this.#kept.delete(question);
+    }
+  }
 }

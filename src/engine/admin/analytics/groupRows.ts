@@ -16,7 +16,7 @@ export interface VerificationRow {
   readonly credits: number;
 }
 
-export interface Grouping {
+interface Grouping {
   readonly time: TimeGroup | null;
   readonly byTag: boolean;
   readonly byTags: boolean;

@@ -1,13 +1,13 @@
 import type { Storage } from '../../../storage/port/storage.ts';
-import type { RefillPlans } from '../../refill/refillPlans.ts';
-import type { System } from '../../system.ts';
-import type { Turns } from '../../turns.ts';
+import type { RefillSchedules } from '../../refillSchedules.ts';
+import type { System } from '../../platform.ts';
+import type { Turns } from '../../fairTurns.ts';
 import type { ApplyChange } from './applyChange.ts';
 import type { EventMaker } from './eventMaker.ts';
 import type { Quotas } from './quotas.ts';
 
 /** What the configuration says about identities that do not exist yet. */
-export interface NewIdentityRules {
+interface NewIdentityRules {
   /** No key makes one: it is made by identities.createIdentity. */
   readonly mustExist: boolean;
   /** The plan that a new one gets, by name or id; null = none. */
@@ -22,7 +22,7 @@ export interface AdminContext {
   readonly turns: Turns;
   readonly changes: ApplyChange;
   readonly events: EventMaker;
-  readonly refills: RefillPlans;
+  readonly refills: RefillSchedules;
   readonly quotas: Quotas;
   /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
   readonly settle: (owner: string) => Promise<void>;

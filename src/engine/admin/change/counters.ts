@@ -1,22 +1,32 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
-import { AppError, repeatable } from '../../../core/errors.ts';
-import { heldRefill, isMoveDue } from '../../../core/plan.ts';
-import { sooner } from '../../../core/pockets.ts';
-import type { CreditsRecord, LimitRecord, OnPlan, PlanMove, RefillRule, RefillRules } from '../../../core/records.ts';
-import type { PlanRecord } from '../../../model/plans.ts';
-import { runningEpoch } from '../../../core/refillPlan.ts';
-import type { RefillPlans } from '../../refill/refillPlans.ts';
+import { type AlertsPatch, requireThreshold } from '../../../core/alerts.ts';
 import {
   type CounterPatch,
   isSameRule,
+  meteredHasNoBalance,
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
-  meteredHasNoBalance,
 } from '../../../core/counterPatch.ts';
+import { AppError, repeatable } from '../../../core/errors.ts';
+import { heldRefill, isMoveDue, runningEpoch } from '../../../core/plan.ts';
+import { holdsExpired, sooner } from '../../../core/expiringCredits.ts';
+import type {
+  CreditsRecord,
+  HeldCredits,
+  LimitRecord,
+  OnPlan,
+  PlanMove,
+  RefillRule,
+  RefillRules,
+} from '../../../core/records.ts';
+import type { AdminContext } from './adminContext.ts';
+import type { RefillSchedules } from '../../refillSchedules.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
+import type { ReadAccount } from '../../../storage/port/storage.ts';
 
 /** The credits and limits of a key or an identity. The record holds the rules, the ledger the numbers. */
-export interface Counters {
+interface Counters {
   /** The key or identity. */
   readonly id: string;
   readonly credits: CreditsRecord | null;
@@ -25,7 +35,7 @@ export interface Counters {
 }
 
 export interface CounterContext {
-  readonly refills: RefillPlans;
+  readonly refills: RefillSchedules;
   readonly nowMs: number;
   readonly defaultTimezone: string;
   /** Numbers for accounts that the change opens. It takes them from the front. */
@@ -35,7 +45,7 @@ export interface CounterContext {
   readonly planMove?: PlanMove | null;
 }
 
-export interface CounterChange {
+interface CounterChange {
   readonly counters: Counters;
   readonly accounts: readonly AccountChange[];
 }
@@ -253,4 +263,60 @@ function takeAccount(context: CounterContext): number {
   const account = context.freeAccounts.shift();
   if (account === undefined) throw new Error('too few accounts were reserved for a change');
   return account;
+}
+
+interface AlertedPatch {
+  readonly alerts?: AlertsPatch | null;
+  readonly remaining?: number | null;
+}
+
+/** The credits that a patch changes. */
+interface PatchedCredits {
+  readonly id: string;
+  readonly before: HeldCredits | null;
+  readonly after: HeldCredits | null;
+}
+
+/** Refuses a threshold above the balance. A refill that the patch sets has refilled nothing yet. */
+export async function requireBalance(
+  context: Pick<AdminContext, 'storage' | 'refills' | 'settle'>,
+  { alerts, remaining }: AlertedPatch,
+  { id: owner, before, after }: PatchedCredits,
+): Promise<void> {
+  if (alerts?.creditsBelow == null) return;
+  if (after === null || after.metered) return requireThreshold(alerts, null);
+  if (remaining != null) return requireThreshold(alerts, remaining);
+  const [account] = await readCredits(context, [{ id: owner, credits: before }]);
+  const { refills, storage } = context;
+  const nowMs = storage.ledger.nowMs();
+  requireThreshold(alerts, account === undefined ? null : refills.balance(account, before?.refill ?? null, nowMs));
+}
+
+/** A key or identity with its credits. */
+interface CreditsHolder {
+  readonly id: string;
+  readonly credits: HeldCredits | null;
+}
+
+/** The accounts of these keys or identities, in their order. Reservations whose time is over are ended before. */
+export async function readCredits(
+  { storage, settle }: Pick<AdminContext, 'storage' | 'settle'>,
+  holders: readonly CreditsHolder[],
+): Promise<readonly (ReadAccount | undefined)[]> {
+  const states = await readAccounts(storage, holders);
+  const nowMs = storage.ledger.nowMs();
+  const due = holders.filter((_, i) => holdsExpired(states[i]?.pockets, nowMs));
+  if (due.length === 0) return states;
+  for (const { id } of due) await settle(id);
+  return readAccounts(storage, holders);
+}
+
+async function readAccounts(
+  { ledger }: AdminContext['storage'],
+  holders: readonly CreditsHolder[],
+): Promise<(ReadAccount | undefined)[]> {
+  const accounts = holders.flatMap(({ credits }) => credits?.account ?? []);
+  const states = accounts.length === 0 ? [] : await ledger.read(accounts);
+  const stateOf = new Map(accounts.map((account, i) => [account, states[i]]));
+  return holders.map(({ credits }) => (credits === null ? undefined : stateOf.get(credits.account)));
 }

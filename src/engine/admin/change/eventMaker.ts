@@ -3,7 +3,7 @@ import { eventTypeOf, type EventType } from '../../../core/events.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { NewEvent } from '../../../storage/port/events.ts';
-import type { System } from '../../system.ts';
+import type { System } from '../../platform.ts';
 
 /** Makes events. */
 export class EventMaker {

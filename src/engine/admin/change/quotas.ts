@@ -18,7 +18,7 @@ export interface QuotaLimits {
   readonly managementBytesPerSecond: number;
 }
 
-export type Counted = 'keys' | 'apis' | 'namespaces';
+type Counted = 'keys' | 'apis' | 'namespaces';
 
 /** How many more records may be created, and the error for the one after them. */
 export interface QuotaLeft {

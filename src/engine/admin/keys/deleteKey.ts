@@ -3,13 +3,12 @@ import type { KeyRecord } from '../../../model/keys.ts';
 import type { PlanRecord } from '../../../model/plans.ts';
 import { searchWords } from '../../../core/search.ts';
 import type { KeyWithIdentity, PoisonedKey } from '../../../storage/port/records.ts';
-import type { Actor } from '../change/actor.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
+import type { Actor } from '../change/requireRight.ts';
+import { auditEntry } from '../audit.ts';
 import { closeAccounts, retireAccounts, reviveAccounts } from '../change/counters.ts';
-import { auditedKey, idsAround } from './auditedKey.ts';
-import { type Draft, emptyDraft } from '../change/draft.ts';
-import { joinIdentity } from './joinIdentity.ts';
-import { KeyReader, readable } from './keyReader.ts';
+import { auditedKey, idsAround, KeyReader, readable } from './readKeys.ts';
+import { type Draft, emptyDraft } from '../change/applyChange.ts';
+import { joinIdentity } from './newIdentities.ts';
 import { plansOf } from '../../planOf.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 

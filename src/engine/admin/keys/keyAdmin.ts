@@ -5,30 +5,31 @@ import { searchWords } from '../../../core/search.ts';
 import { heldCredits, heldRefill } from '../../../core/plan.ts';
 import type { FilteredKeyQuery } from '../../../storage/port/records.ts';
 import type { WordChange } from '../../../storage/port/writes.ts';
-import { requireOn } from '../change/requireRight.ts';
-import type { Actor } from '../change/actor.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import { requireBalance } from '../change/requireBalance.ts';
-import { creditsIndex, newAccountsNeeded, patchCounters } from '../change/counters.ts';
-import { auditedKey, idsAround } from './auditedKey.ts';
-import type { KeyPatch, NewKey } from './keyInput.ts';
-import { emptyDraft } from '../change/draft.ts';
-import { CreateKey, patched } from './createKey.ts';
-import { type CreatedKey, CreateKeys } from './createKeys.ts';
-import { newSecret } from './newSecret.ts';
-import { joinIdentity } from './joinIdentity.ts';
-import { KeyReader } from './keyReader.ts';
-import type { KeyDetails, KeyView } from './keyView.ts';
+import { type Actor, requireOn } from '../change/requireRight.ts';
+import { auditEntry } from '../audit.ts';
+import { creditsIndex, newAccountsNeeded, patchCounters, requireBalance } from '../change/counters.ts';
+import { auditedKey, idsAround, type KeyDetails, KeyReader, type KeyView } from './readKeys.ts';
+import {
+  type CreatedKey,
+  CreateKey,
+  CreateKeys,
+  type KeyPatch,
+  type NewKey,
+  newSecret,
+  patched,
+} from './createKeys.ts';
+import { emptyDraft } from '../change/applyChange.ts';
+import { joinIdentity } from './newIdentities.ts';
 import { planOf } from '../../planOf.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 
-export type RemainingChange =
+type RemainingChange =
   | { readonly op: 'set'; readonly value: number | null }
   | { readonly op: 'increment' | 'decrement'; readonly value: number };
 
-export type KeyListQuery = Omit<FilteredKeyQuery, 'nowMs'>;
+type KeyListQuery = Omit<FilteredKeyQuery, 'nowMs'>;
 
-export interface KeyList {
+interface KeyList {
   readonly keys: readonly KeyView[];
   /** null = not counted: counting would read all keys. */
   readonly total: number | null;
@@ -200,12 +201,12 @@ function isHolder({ planId, planMove }: KeyRecord): boolean {
 }
 
 function planFirst(keyId: string): AppError {
-  const what = `The key ${keyId} is on a plan itself, and a key of an identity follows the plan of that`;
+  const what = `The key ${keyId} is on a plan itself, and a key that belongs to an identity uses the plan of the identity`;
   return new AppError('PRECONDITION_FAILED', `${what}. Take it off its plan first: plans.assign with planId null.`);
 }
 
 /** The search words that a key gains and loses by a change of its name or metadata. */
-export function wordChange(before: KeyRecord, after: KeyRecord): WordChange {
+function wordChange(before: KeyRecord, after: KeyRecord): WordChange {
   if (before.name === after.name && before.meta === after.meta) return { removed: [], added: [] };
   const [old, now] = [searchWords(before.name, before.meta), searchWords(after.name, after.meta)];
   return { removed: old.filter((word) => !now.includes(word)), added: now.filter((word) => !old.includes(word)) };

@@ -3,20 +3,16 @@ import { AppError } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../model/keys.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { KeyWithIdentity } from '../../../storage/port/records.ts';
-import { requireEverywhere } from '../change/requireRight.ts';
-import type { Actor } from '../change/actor.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
+import { type Actor, requireEverywhere } from '../change/requireRight.ts';
+import { auditEntry } from '../audit.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { EffectivePermissions } from '../rbac/effectivePermissions.ts';
-import type { RbacReference } from '../rbac/rbacNames.ts';
-import { emptyDraft } from '../change/draft.ts';
-import { idsAround } from './auditedKey.ts';
-import { KeyReader } from './keyReader.ts';
+import { isSameSet, type Named, namedOf, type RbacReference, ResolveReferences } from '../rbac/rbacReferences.ts';
+import { emptyDraft } from '../change/applyChange.ts';
+import { idsAround, KeyReader } from './readKeys.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { ResolveReferences } from '../rbac/resolveReferences.ts';
-import { isSameSet, type Named, namedOf } from '../rbac/rbacNames.ts';
 
-export interface GrantChange {
+interface GrantChange {
   readonly kind: 'permissions' | 'roles';
   readonly keyId: string;
   readonly references: readonly RbacReference[];

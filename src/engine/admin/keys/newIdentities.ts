@@ -1,16 +1,19 @@
 import { AppError, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { nearestWord } from '../../../core/nearest.ts';
-import { BLANK_IDENTITY } from '../../../model/identities.ts';
-import type { IdentityRecord } from '../../../model/identities.ts';
-import type { PlanRecord } from '../../../model/plans.ts';
+import { nearestWord } from '../../../basics/nearestName.ts';
+import { heldMaxKeys } from '../../../core/plan.ts';
 import { holdsRight } from '../../../core/rights.ts';
 import { identityWords } from '../../../core/search.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import type { Actor } from '../change/actor.ts';
+import { auditEntry } from '../audit.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import type { Draft } from '../change/draft.ts';
+import type { Draft } from '../change/applyChange.ts';
 import { openedByPlan } from '../change/counters.ts';
+import type { Actor } from '../change/requireRight.ts';
+import { planOf } from '../../planOf.ts';
+import { BLANK_IDENTITY, type IdentityRecord } from '../../../model/identities.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
+import type { Records } from '../../../storage/port/records.ts';
+import type { RecordWrite } from '../../../storage/port/writes.ts';
 
 /** Identities on each side of a name that are looked at for one that was meant. */
 const NEIGHBOURS = 50;
@@ -109,5 +112,48 @@ function misspelledFrom(text: string): string[] {
   );
   return [...new Set([...less, ...swapped, text.toLowerCase()])].filter(
     (each) => each !== '' && each !== text && each.isWellFormed(),
+  );
+}
+
+/**
+ * After a key of this identity was drafted: refuses it when the identity has as many keys as it may have. The change does so again when it
+ * is carried out, because other keys may join at the same time.
+ */
+export async function joinIdentity(records: Records, draft: Draft, identity: IdentityRecord): Promise<void> {
+  const { id } = identity;
+  const maxKeys = heldMaxKeys(identity, await planOf(records, identity));
+  if (maxKeys !== null) await requireSpace(records, draft, identity, maxKeys);
+  // Nobody else knows an identity that this change creates.
+  const isNew = draft.writes.some((write) => write.kind === 'insertIdentity' && write.identity.id === id);
+  if (!isNew) draft.writes.push(joinOf(identity, maxKeys));
+}
+
+/** `maxKeys`: its own bound or that of its plan. */
+export function joinOf({ id, revision: expect }: IdentityRecord, maxKeys: number | null): RecordWrite {
+  return { kind: 'joinIdentity', identityId: id, expect, maxKeys };
+}
+
+async function requireSpace(
+  records: Records,
+  { writes }: Draft,
+  identity: IdentityRecord,
+  maxKeys: number,
+): Promise<void> {
+  const { id } = identity;
+  const [count = 0] = await records.countKeysOfIdentities([id]);
+  const drafted = writes.filter(
+    (write) => (write.kind === 'insertKey' || write.kind === 'updateKey') && write.key.identityId === id,
+  );
+  if (count + drafted.length <= maxKeys) return;
+  throw tooManyKeys(identity, { maxKeys, count, more: drafted.length });
+}
+
+export function tooManyKeys(
+  { externalId }: IdentityRecord,
+  { maxKeys, count, more }: { maxKeys: number; count: number; more: number },
+): AppError {
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `The identity ${repeatable(externalId)} already has ${count} of ${maxKeys} keys; ${more} more would be too many. Delete keys that are not used, or raise maxKeys.`,
   );
 }

@@ -1,13 +1,12 @@
 import type { KeyRecord } from '../../../model/keys.ts';
 import { makeSecret, PREFIX_PATTERN, shownStart } from '../../../core/secret.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import type { Actor } from '../change/actor.ts';
+import { auditEntry } from '../audit.ts';
+import type { Actor } from '../change/requireRight.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
 import { refuseTooManySecrets } from '../change/formerSecrets.ts';
-import { emptyDraft } from '../change/draft.ts';
-import { idsAround } from './auditedKey.ts';
-import { KeyReader } from './keyReader.ts';
+import { emptyDraft } from '../change/applyChange.ts';
+import { idsAround, KeyReader } from './readKeys.ts';
 
 /** Random bytes of a rotated secret when neither the key nor its api says how many. */
 const SECRET_BYTES = 16;

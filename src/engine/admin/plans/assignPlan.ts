@@ -5,18 +5,17 @@ import type { CreditCall, PlanBalance } from '../../../core/records.ts';
 import type { PlanRecord } from '../../../model/plans.ts';
 import type { Change } from '../../../storage/port/storage.ts';
 import { type PlanHolder, planOf } from '../../planOf.ts';
-import type { Actor } from '../change/actor.ts';
+import { type Actor, requireOn } from '../change/requireRight.ts';
 import type { AdminContext } from '../change/adminContext.ts';
 import { touchAccounts } from '../change/counters.ts';
-import { requireOn } from '../change/requireRight.ts';
-import { type IdentityReference, loadIdentity } from '../identities/loadIdentity.ts';
-import { KeyReader } from '../keys/keyReader.ts';
+import { type IdentityReference, loadIdentity } from '../identities.ts';
+import { KeyReader } from '../keys/readKeys.ts';
 import type { PlanAdmin } from './planAdmin.ts';
 import { type PlanMoves, withFields } from './planMoves.ts';
 
 export type HolderReference = IdentityReference | { readonly keyId: string };
 
-export interface Assignment {
+interface Assignment {
   readonly holder: HolderReference;
   /** null: the holder leaves its plan. */
   readonly planId: string | null;
@@ -27,7 +26,7 @@ export interface Assignment {
   readonly idempotencyId?: string | null;
 }
 
-export interface Assigned {
+interface Assigned {
   readonly holder: PlanHolder;
   /** The call was made before under the same idempotency key. */
   readonly replayed: boolean;

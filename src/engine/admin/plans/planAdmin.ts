@@ -3,28 +3,27 @@ import { MAX_PLAN_VERSIONS, MAX_PLANS } from '../../../core/bounds.ts';
 import {
   type CounterPatch,
   isSameRule,
+  meteredHasNoBalance,
   refillNeedsCredits,
   toRefillRule,
   wantedLimits,
-  meteredHasNoBalance,
 } from '../../../core/counterPatch.ts';
 import { AppError, notFound, repeatable } from '../../../core/errors.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
 import type { PlanLimit, RefillVersion } from '../../../core/records.ts';
-import type { PlanRecord } from '../../../model/plans.ts';
 import type { Operation } from '../../../core/rights.ts';
-import type { PageQuery } from '../../../storage/port/records.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import type { Actor } from '../change/actor.ts';
+import { auditEntry } from '../audit.ts';
+import { type Actor, requireEverywhere, requireOn } from '../change/requireRight.ts';
 import type { AdminContext } from '../change/adminContext.ts';
-import { type Draft, emptyDraft } from '../change/draft.ts';
-import { requireEverywhere, requireOn } from '../change/requireRight.ts';
-import { type NamedGrants, ResolveReferences } from '../rbac/resolveReferences.ts';
-import { auditedPlan } from './auditedPlan.ts';
+import { type Draft, emptyDraft } from '../change/applyChange.ts';
+import { auditedCounters } from '../keys/readKeys.ts';
+import { type NamedGrants, ResolveReferences } from '../rbac/rbacReferences.ts';
+import { auditPlain, part, plainOf } from '../../../model/plainFields.ts';
+import { PLAN_PLAIN, type PlanRecord } from '../../../model/plans.ts';
+import type { PageQuery } from '../../../storage/port/records.ts';
 
-export interface PlanPatch extends CounterPatch, NamedGrants {
+export interface PlanPatch extends CounterPatch, NamedGrants, Partial<Pick<PlanRecord, keyof typeof PLAN_PLAIN>> {
   readonly name?: string;
-  readonly meta?: string | null;
   readonly maxKeys?: number | null;
   readonly alerts?: AlertsPatch | null;
 }
@@ -36,7 +35,7 @@ export interface PlanView {
 }
 
 const BLANK: Omit<PlanRecord, 'id' | 'name' | 'createdAtMs' | 'refills'> = {
-  meta: null,
+  ...part(PLAN_PLAIN, 'blank'),
   remaining: null,
   metered: false,
   limits: [],
@@ -168,7 +167,7 @@ export class PlanAdmin {
     return {
       ...before,
       ...(await this.#grants(draft, actor, patch)),
-      ...(patch.meta === undefined ? {} : { meta: patch.meta }),
+      ...plainOf(PLAN_PLAIN, patch),
       ...(patch.maxKeys === undefined ? {} : { maxKeys: patch.maxKeys }),
       alerts: patchedAlerts(before.alerts, patch.alerts),
       refills: this.#refills(before.refills, patch),
@@ -231,4 +230,21 @@ function limitsOf(before: readonly PlanLimit[], patch: PlanPatch): readonly Plan
     patch,
   );
   return limits.map(({ account: _account, ...limit }) => limit);
+}
+
+/** A plan as the audit log shows it, with the rule that is in force. */
+function auditedPlan(plan: PlanRecord): Record<string, unknown> {
+  const refill = plan.refills.at(-1)?.rule ?? null;
+  const limits = plan.limits.map((limit) => ({ ...limit, account: null }));
+  return {
+    name: plan.name,
+    ...auditPlain(PLAN_PLAIN, plan),
+    remaining: plan.remaining,
+    ...(plan.metered ? { metered: true } : {}),
+    ...auditedCounters({ credits: { account: 0, refill }, limits }),
+    roles: plan.roleIds,
+    permissions: plan.permissionIds,
+    maxKeys: plan.maxKeys,
+    alerts: plan.alerts,
+  };
 }

@@ -1,20 +1,19 @@
 import type { AccountChange } from '../../../core/accountChange.ts';
-import { heldRefill, isMoveDue } from '../../../core/plan.ts';
+import { heldRefill, isMoveDue, planUntil, stepAt } from '../../../core/plan.ts';
 import type { CreditsRecord, PlanBalance, RefillRules } from '../../../core/records.ts';
 import type { PlanRecord } from '../../../model/plans.ts';
-import { lastingOf, leftOf } from '../../../core/pockets.ts';
-import { planUntil, stepAt } from '../../../core/refillPlan.ts';
+import { lastingOf, leftOf } from '../../../core/expiringCredits.ts';
 import type { Change, Storage } from '../../../storage/port/storage.ts';
 import type { RecordWrite } from '../../../storage/port/writes.ts';
 import { findHolder, type PlanHolder, planOf } from '../../planOf.ts';
-import type { RefillPlans } from '../../refill/refillPlans.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import { type Actor, SYSTEM } from '../change/actor.ts';
+import type { RefillSchedules } from '../../refillSchedules.ts';
+import { auditEntry } from '../audit.ts';
+import { type Actor, SYSTEM } from '../change/requireRight.ts';
 import { closing, openedByPlan, startOf, touchAccounts } from '../change/counters.ts';
-import type { SendChange } from '../change/sendChange.ts';
+import type { SendChange } from '../change/applyChange.ts';
 
 /** When the next reservation of an account expires, as `settle` has read it. */
-export type HeldUntil = AccountChange['heldUntil'];
+type HeldUntil = AccountChange['heldUntil'];
 
 /** A move that was put off until the next refill, which has come. */
 interface DelayedMove {
@@ -22,7 +21,7 @@ interface DelayedMove {
   readonly heldUntil: HeldUntil;
 }
 
-export interface Move {
+interface Move {
   readonly from: PlanRecord | null;
   readonly to: PlanRecord | null;
   readonly balance: PlanBalance;
@@ -30,9 +29,9 @@ export interface Move {
   readonly delayed: DelayedMove | null;
 }
 
-export interface PlanMovesContext {
+interface PlanMovesContext {
   readonly storage: Storage;
-  readonly refills: RefillPlans;
+  readonly refills: RefillSchedules;
   readonly sender: SendChange;
 }
 
@@ -93,7 +92,7 @@ export class PlanMoves {
   }
 }
 
-export interface Assigned {
+interface Assigned {
   readonly before: PlanHolder;
   readonly after: PlanHolder;
   readonly accounts: readonly AccountChange[];

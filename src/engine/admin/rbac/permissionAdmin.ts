@@ -1,24 +1,24 @@
 import { notFound } from '../../../core/errors.ts';
-import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
+import type { NewPermission, NewRole, PermissionRecord, RoleRecord } from '../../../model/access.ts';
 import type { Operation } from '../../../core/rights.ts';
 import type { FoundRole } from '../../../storage/port/records.ts';
-import { requireEverywhere, requireOn } from '../change/requireRight.ts';
-import type { Actor } from '../change/actor.ts';
-import { auditEntry } from '../audit/auditEntry.ts';
-import type { RbacReference } from './rbacNames.ts';
-import type { AdminContext } from '../change/adminContext.ts';
+import { type Actor, requireEverywhere, requireOn } from '../change/requireRight.ts';
+import { auditEntry } from '../audit.ts';
 import {
-  permissionCreated,
   auditedPermission,
-  ResolveReferences,
+  auditedRole,
+  isSameSet,
+  type Named,
+  namedOf,
+  permissionCreated,
+  type RbacReference,
   readableRole,
+  ResolveReferences,
   roleCreated,
   unknownReference,
-} from './resolveReferences.ts';
-import { isSameSet, type Named, namedOf } from './rbacNames.ts';
+} from './rbacReferences.ts';
+import type { AdminContext } from '../change/adminContext.ts';
 
-export type NewPermission = Pick<PermissionRecord, 'name' | 'slug' | 'description'>;
-export type NewRole = Pick<RoleRecord, 'name' | 'description'>;
 export type RoleReference = { readonly id: string } | { readonly name: string };
 
 /**
@@ -101,11 +101,11 @@ export class PermissionAdmin {
   async deleteRole(actor: Actor, roleId: string): Promise<void> {
     requireOn(actor, 'rbac.delete_role', roleId, 'role', roleId);
     await this.#context.changes.apply(async () => {
-      const { name, description, permissionIds, revision } = await this.#loadRole({ id: roleId });
-      const before = { name, description, permissionIds };
+      const role = await this.#loadRole({ id: roleId });
+      const before = { ...auditedRole(role), permissionIds: role.permissionIds };
       const entry = auditEntry(actor, { action: 'role.delete', target: roleId, before, after: null });
       return {
-        change: { writes: [{ kind: 'removeRole', roleId, expect: revision }], accounts: [], entries: [entry] },
+        change: { writes: [{ kind: 'removeRole', roleId, expect: role.revision }], accounts: [], entries: [entry] },
         answer: () => undefined,
       };
     });

@@ -1,9 +1,22 @@
 import { Type } from 'typebox';
 
+import { MAX_ALERT_MS, MAX_REASON_LENGTH, MIN_ALERT_MS } from '../../../core/bounds.ts';
 import { REFILL_INTERVALS } from '../../../core/calendar.ts';
-import { component, field, optional } from '../../../model/schema/described.ts';
+import type { Alerts } from '../../../core/records.ts';
+import type { CreditsView } from '../../../engine/admin/keys/readKeys.ts';
+import { component, EXPECTED, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { Flag, orNull, Positive, strict, Text, Whole, words } from '../../../model/schema/schemas.ts';
+import {
+  Flag,
+  IDEMPOTENCY_PATTERN,
+  IDEMPOTENCY_WORDS,
+  orNull,
+  Positive,
+  strict,
+  Text,
+  Whole,
+  words,
+} from '../../../model/schema/schemas.ts';
 
 /** The refill of credits, as a request sets it and as an answer shows it. */
 
@@ -94,3 +107,105 @@ export const ChangedMetered = optional(
   `${METERED}, and a balance ends. false: it is no longer counted. It stays as it is when absent.`,
   true,
 );
+
+export const CallIdempotencyKey = Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS });
+
+export const Reason = field(
+  words(1, MAX_REASON_LENGTH),
+  'Why, for the audit log, 1 to 256 characters.',
+  'payment in_1Nabc',
+);
+
+export const REPLAYED = optional(
+  Flag,
+  'true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise.',
+  true,
+);
+
+/** What both calls answer besides their id. */
+export const CALL_ANSWER = {
+  remaining: field(Whole, 'The balance after the call, without what reservations hold.', 1500),
+  replayed: REPLAYED,
+};
+
+const GrantObject = component(
+  'Grant',
+  strict({
+    left: field(Whole, 'The credits of the grant that are left.', 500),
+    expiresAt: optional(
+      Whole,
+      'When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits.',
+      EXAMPLE.nextMidnight,
+    ),
+  }),
+  'Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not after all others. Refills leave them alone.',
+  { left: 500, expiresAt: EXAMPLE.nextMidnight },
+);
+
+/** What an answer shows of credits beside `remaining`. */
+export const BALANCE_FIELDS = {
+  held: optional(
+    Whole,
+    'The credits that reservations hold. They are not in `remaining`. Absent when nothing is held.',
+    40,
+  ),
+  grants: Type.Optional(
+    listOf(
+      GrantObject,
+      'The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none.',
+    ),
+  ),
+};
+
+export function toBalance({ remaining, held, grants, lasting }: CreditsView): object {
+  return {
+    ...(remaining === null ? {} : { remaining }),
+    ...(held === 0 ? {} : { held }),
+    ...(grants.length + lasting === 0
+      ? {}
+      : {
+          grants: [
+            ...grants.map(({ left, expiresAtMs }) => ({ left, expiresAt: expiresAtMs })),
+            ...(lasting === 0 ? [] : [{ left: lasting }]),
+          ],
+        }),
+  };
+}
+
+const ALERTS_EXAMPLE = { expiresWithinMs: 604_800_000, creditsBelow: 100 };
+const WITHIN_WORDS =
+  'How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry.';
+const BELOW_WORDS =
+  'The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again.';
+const INHERITED = 'A field that is absent is that of the identity or the plan.';
+const Within = Type.Integer({ minimum: MIN_ALERT_MS, maximum: MAX_ALERT_MS });
+
+/** What an event tells of in advance, as a request sets it. */
+export const AlertsInput = component(
+  'AlertsInput',
+  strict({
+    expiresWithinMs: optional(orNull(Within), `${WITHIN_WORDS} null removes it.`, ALERTS_EXAMPLE.expiresWithinMs),
+    creditsBelow: optional(
+      orNull(Positive),
+      `${BELOW_WORDS} At least 1 and at most the present balance. Needs credits. null removes it.`,
+      ALERTS_EXAMPLE.creditsBelow,
+    ),
+  }),
+  'When an event tells that something is about to end. A field that is absent stays as it is.',
+  ALERTS_EXAMPLE,
+);
+
+export const AlertsObject = component(
+  'Alerts',
+  strict({
+    expiresWithinMs: optional(Within, WITHIN_WORDS, ALERTS_EXAMPLE.expiresWithinMs),
+    creditsBelow: optional(Positive, BELOW_WORDS, ALERTS_EXAMPLE.creditsBelow),
+  }),
+  `When an event tells that something is about to end. ${INHERITED}`,
+  ALERTS_EXAMPLE,
+);
+
+/** Absent when none is set. */
+export function showAlerts(alerts: Alerts | null): object {
+  return alerts === null ? {} : { alerts };
+}

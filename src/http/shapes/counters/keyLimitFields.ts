@@ -51,7 +51,7 @@ export const Ratelimit = component(
   { limit: 10, duration: 1000, async: true },
 );
 
-export const NamedRatelimit = component(
+const NamedRatelimit = component(
   'NamedRatelimit',
   strict({
     name: field(
@@ -74,7 +74,7 @@ const AUTO_APPLY_WORDS =
   'true: the limit applies to every verification of a key of the identity. false: only to verifications that name it.';
 
 /** A limit that the keys of an identity share. */
-export const SharedRatelimit = component(
+const SharedRatelimit = component(
   'SharedRatelimit',
   strict({
     ...NamedRatelimit.properties,
@@ -127,7 +127,7 @@ export const RatelimitObject = component(
   { async: true, limit: 100, duration: 60000, refillRate: 100, refillInterval: 60000 },
 );
 
-export const NamedRatelimitObject = component(
+const NamedRatelimitObject = component(
   'NamedRatelimitState',
   strict({
     name: field(Text, 'The name of the limit.', 'requests'),

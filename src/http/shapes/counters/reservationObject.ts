@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { Reservation } from '../../../core/reservation.ts';
 import { component, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { ApiId, IdentityId, KeyId, ReservationId } from '../schema/idFields.ts';
+import { ApiId, IdentityId, KeyId, ReservationId } from '../schema/commonFields.ts';
 import { strict, Whole } from '../../../model/schema/schemas.ts';
 
 export const OnExpiryName = component(

@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 
-import { isKeyId } from '../../../engine/admin/usage/usageAdmin.ts';
-import type { HolderRow } from '../../../engine/admin/usage/statementReader.ts';
+import { type HolderRow, isKeyId } from '../../../engine/admin/statements.ts';
 import { component, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { strict, Text, Whole } from '../../../model/schema/schemas.ts';

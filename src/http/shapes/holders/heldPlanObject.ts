@@ -1,14 +1,23 @@
+import { Type } from 'typebox';
+
 import { notReplaced } from '../../../core/plan.ts';
-import type { CreditsRecord, PlanLimit } from '../../../core/records.ts';
-import type { PlanRecord } from '../../../model/plans.ts';
-import type { CreditsView } from '../../../engine/admin/keys/keyView.ts';
-import type { UsedLimit } from '../../../engine/admin/limits/usedLimits.ts';
+import { type CreditsRecord, DEFAULT_LIMIT_NAME, type PlanLimit } from '../../../core/records.ts';
+import type { CreditsView, KeyDetails } from '../../../engine/admin/keys/readKeys.ts';
+import type { UsedLimit } from '../../../engine/admin/usedLimits.ts';
 import { RefillObject } from '../counters/creditFields.ts';
+import { UsedDefaultRatelimit, UsedNamedRatelimit, UsedRatelimitObject } from '../counters/keyLimitFields.ts';
+import {
+  KEY_EXAMPLE,
+  KEY_FIELDS,
+  toKeyObject,
+  toNamedRatelimit,
+  toRatelimit,
+  toRefillObject,
+} from '../keys/keyObject.ts';
+import { PlanId } from '../schema/commonFields.ts';
+import type { PlanRecord } from '../../../model/plans.ts';
 import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { PlanId } from '../schema/idFields.ts';
-import { toNamedRatelimit, toRefillObject } from '../keys/keyObject.ts';
-import { UsedRatelimitObject } from '../counters/keyLimitFields.ts';
 import { strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 export const HeldPlanObject = component(
@@ -32,17 +41,9 @@ export const HeldPlanObject = component(
 );
 
 /** A holder of a plan, with what it has used of each limit of the plan. */
-export interface HeldPlanView extends CreditsView {
+interface HeldPlanView extends CreditsView {
   readonly plan: PlanRecord | null;
   readonly planUsed: readonly UsedLimit[];
-}
-
-/** What the holder has itself. */
-interface Holder {
-  readonly credits: CreditsRecord | null;
-  readonly limits: readonly { readonly name: string }[];
-  /** Absent: the holder is a key. */
-  readonly maxKeys?: number | null;
 }
 
 /** Limits that the holder replaces by its own are left out. */
@@ -71,4 +72,63 @@ export function toUsedRatelimit(limit: PlanLimit, used: UsedLimit | undefined): 
 
 export function toSharedRatelimit(limit: PlanLimit): object {
   return { ...toNamedRatelimit(limit), autoApply: limit.autoApply !== false };
+}
+
+/** What the holder has itself. */
+interface Holder {
+  readonly credits: CreditsRecord | null;
+  readonly limits: readonly { readonly name: string }[];
+  /** Absent: the holder is a key. */
+  readonly maxKeys?: number | null;
+}
+
+/** A key by itself: with what it has used of its limits and of those of its plan. */
+export const KeyDetailsObject = component(
+  'KeyDetails',
+  strict({
+    ...KEY_FIELDS,
+    ratelimit: optional(
+      UsedDefaultRatelimit,
+      'The rate limit with the name `default`, and what was used of it. Absent when there is none.',
+    ),
+    ratelimits: optional(
+      listOf(UsedNamedRatelimit, 'The rate limits with names of your choice.'),
+      'The further rate limits of the key, and what was used of them. Absent when there are none.',
+    ),
+    directPermissions: field(
+      Type.Array(Text),
+      'The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none.',
+      ['documents.read'],
+    ),
+    plan: optional(
+      HeldPlanObject,
+      'What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of the identity.',
+    ),
+  }),
+  'A key, without its secret. Fields that are not set are absent.',
+  { ...KEY_EXAMPLE, directPermissions: [] },
+);
+
+export function toKeyDetails(details: KeyDetails, workspaceId: string): object {
+  return {
+    ...toKeyObject(details, workspaceId),
+    ...toUsedLimits(details),
+    directPermissions: details.permissions?.direct.map(({ slug }) => slug) ?? [],
+    ...toHeldPlan(details.key, details),
+  };
+}
+
+function toUsedLimits({ key, used }: KeyDetails): object {
+  const limits = key.limits.map((limit, i) => ({
+    limit,
+    counted: { used: used[i]?.used ?? 0, reset: used[i]?.resetAtMs ?? 0 },
+  }));
+  const main = limits.find(({ limit }) => limit.name === DEFAULT_LIMIT_NAME);
+  const others = limits.filter((each) => each !== main);
+  return {
+    ...(main === undefined ? {} : { ratelimit: { ...toRatelimit(main.limit), ...main.counted } }),
+    ...(others.length === 0
+      ? {}
+      : { ratelimits: others.map(({ limit, counted }) => ({ ...toNamedRatelimit(limit), ...counted })) }),
+  };
 }

@@ -3,21 +3,34 @@ import type { Static } from 'typebox';
 import type { CounterPatch } from '../../../core/counterPatch.ts';
 import type { Issue } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
-import type { IdentityDetails, IdentityPatch, IdentityView } from '../../../engine/admin/identities/identityAdmin.ts';
-import type { IdentityReference } from '../../../engine/admin/identities/loadIdentity.ts';
-import { type AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
-import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
-import { badFields, told, toNamedLimits, toRefill } from '../keys/keyFields.ts';
-import { type Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
+import type {
+  IdentityDetails,
+  IdentityPatch,
+  IdentityReference,
+  IdentityView,
+} from '../../../engine/admin/identities.ts';
+import type { HolderReference } from '../../../engine/admin/plans/assignPlan.ts';
+import {
+  type AlertsInput,
+  AlertsObject,
+  BALANCE_FIELDS,
+  type Refill,
+  RefillObject,
+  showAlerts,
+  SHOWN_METERED,
+  toBalance,
+} from '../counters/creditFields.ts';
+import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/keyLimitFields.ts';
+import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from './heldPlanObject.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
+import { toNamedLimits, toRefill } from '../keys/keyFields.ts';
+import { badFields, told } from '../schema/badFields.ts';
+import { ExternalIdObject, toRefillObject } from '../keys/keyObject.ts';
+import { IdentityId, KeyId } from '../schema/commonFields.ts';
 import { IDENTITY_PLAIN, type IdentityRecord } from '../../../model/identities.ts';
-import { parsePlain, part, showPlain } from '../../../model/plain.ts';
+import { parsePlain, part, showPlain } from '../../../model/plainFields.ts';
 import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { HeldPlanObject, toHeldPlan, toSharedRatelimit, toUsedRatelimit } from './heldPlanObject.ts';
-import { IdentityId } from '../schema/idFields.ts';
-import { ExternalIdObject, toRefillObject } from '../keys/keyObject.ts';
-import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
-import { SharedRatelimitObject, type SharedRatelimits, UsedRatelimitObject } from '../counters/keyLimitFields.ts';
 import { ExternalId, strict, Whole } from '../../../model/schema/schemas.ts';
 
 /** An identity is named by one of these two. */
@@ -102,12 +115,12 @@ export function toFullIdentity(view: IdentityView): object {
 }
 
 /** The fields of an identity that a request can set. */
-export interface IdentityFields extends SharedCounterFields, Partial<Record<keyof typeof IDENTITY_PLAIN, unknown>> {
+interface IdentityFields extends SharedCounterFields, Partial<Record<keyof typeof IDENTITY_PLAIN, unknown>> {
   readonly maxKeys?: number | null;
   readonly alerts?: Static<typeof AlertsInput> | null;
 }
 
-export interface SharedCounterFields {
+interface SharedCounterFields {
   readonly ratelimits?: Static<typeof SharedRatelimits> | null;
   readonly remaining?: number | null;
   readonly metered?: boolean;
@@ -149,4 +162,24 @@ export function toIdentityReference(body: { identityId?: string; externalId?: st
   if (identityId !== undefined && externalId === undefined) return { id: identityId };
   if (externalId !== undefined && identityId === undefined) return { externalId };
   throw badFields([{ path: 'identityId', message: 'give either identityId or externalId' }]);
+}
+
+const ONE_OF = 'Give one of `keyId`, `identityId` and `externalId`.';
+
+/** A key or an identity is named by one of these. */
+export const HOLDER_REFERENCE = {
+  keyId: optional(KeyId, `The id of a key. ${ONE_OF}`),
+  identityId: optional(IdentityId, `The id of an identity. ${ONE_OF}`),
+  externalId: optional(ExternalId, `Your own id of an identity, 1 to 256 characters. ${ONE_OF}`, EXAMPLE.externalId),
+};
+
+export function toHolderReference(body: { keyId?: string; identityId?: string; externalId?: string }): HolderReference {
+  const { keyId, identityId, externalId } = body;
+  const named: HolderReference[] = [];
+  if (keyId !== undefined) named.push({ keyId });
+  if (identityId !== undefined) named.push({ id: identityId });
+  if (externalId !== undefined) named.push({ externalId });
+  const [holder] = named;
+  if (holder !== undefined && named.length === 1) return holder;
+  throw badFields([{ path: 'keyId', message: 'give one of keyId, identityId and externalId' }]);
 }

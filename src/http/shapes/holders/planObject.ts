@@ -1,27 +1,34 @@
-import type { Static } from 'typebox';
+import { toSharedRatelimit } from './heldPlanObject.ts';
+import { type Static } from 'typebox';
 
 import type { Issue } from '../../../core/errors.ts';
 import type { PlanPatch, PlanView } from '../../../engine/admin/plans/planAdmin.ts';
-import { AlertsInput, AlertsObject, showAlerts } from '../counters/alertFields.ts';
-import { Refill, RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
-import { component, field, listOf, optional } from '../../../model/schema/described.ts';
-import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { PermissionId, PlanId, RoleId } from '../schema/idFields.ts';
-import { toSharedRatelimit } from './heldPlanObject.ts';
+import {
+  AlertsInput,
+  AlertsObject,
+  Refill,
+  RefillObject,
+  showAlerts,
+  SHOWN_METERED,
+} from '../counters/creditFields.ts';
+import { SharedRatelimitObject, SharedRatelimits } from '../counters/keyLimitFields.ts';
 import { toSharedCounters } from './identityObject.ts';
-import { badFields, checkedReferences, told } from '../keys/keyFields.ts';
-import { toMeta, toMetaText } from '../../../model/plain.ts';
+import { badFields, checkedReferences, told } from '../schema/badFields.ts';
 import { toRefillObject } from '../keys/keyObject.ts';
 import { PermissionReferences, RoleReferences } from '../keys/permissionObject.ts';
-import { SharedRatelimitObject, SharedRatelimits } from '../counters/keyLimitFields.ts';
-import { Count, Flag, Meta, orNull, strict, Text, Whole } from '../../../model/schema/schemas.ts';
+import { PermissionId, PlanId, RoleId } from '../schema/commonFields.ts';
+import { parsePlain, part, showPlain } from '../../../model/plainFields.ts';
+import { PLAN_PLAIN, type PlanRecord } from '../../../model/plans.ts';
+import { component, field, listOf, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import { Count, Flag, orNull, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 export const PlanObject = component(
   'Plan',
   strict({
     id: PlanId,
     name: field(Text, 'The name of the plan. It is unique.', 'pro'),
-    meta: field(Meta, 'Metadata of the plan, which no verdict repeats. `{}` when none is set.'),
+    ...part(PLAN_PLAIN, 'shown'),
     remaining: optional(Whole, 'The credits of a new holder. Absent when the plan has no credits.', 1000),
     metered: SHOWN_METERED,
     refill: optional(RefillObject, 'The refill of its holders. Absent when there is none.'),
@@ -51,7 +58,7 @@ export function toPlanObject({ plan, holders }: PlanView): object {
   return {
     id: plan.id,
     name: plan.name,
-    meta: toMeta(plan.meta),
+    ...showPlain(PLAN_PLAIN, plan),
     ...(plan.remaining === null ? {} : { remaining: plan.remaining }),
     ...(plan.metered ? { metered: true } : {}),
     ...toRefillObject(rule, never),
@@ -64,7 +71,7 @@ export function toPlanObject({ plan, holders }: PlanView): object {
   };
 }
 
-/** The fields of a plan, beside its name. null clears a field. */
+/** The fields of a plan, beside its name and those of PLAN_PLAIN. null clears a field. */
 export const PLAN_FIELDS = {
   remaining: optional(
     orNull(Count),
@@ -106,13 +113,11 @@ export const PLAN_FIELDS = {
     'When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none.',
     { creditsBelow: 100 },
   ),
-  meta: optional(orNull(Meta), 'Metadata of the plan, which no verdict repeats. null: none.', { price: '29 EUR' }),
 };
 
 /** The fields of a plan that a request can set. */
-interface PlanFields {
+interface PlanFields extends Partial<Record<keyof typeof PLAN_PLAIN, unknown>> {
   readonly name?: string;
-  readonly meta?: object | null;
   readonly maxKeys?: number | null;
   readonly alerts?: Static<typeof AlertsInput> | null;
   readonly ratelimits?: Static<typeof SharedRatelimits> | null;
@@ -125,12 +130,12 @@ interface PlanFields {
 
 export function toPlanPatch(fields: PlanFields): PlanPatch {
   const issues: Issue[] = [];
-  const { name, meta, maxKeys, alerts, roles, permissions } = fields;
+  const { name, maxKeys, alerts, roles, permissions } = fields;
   const patch: PlanPatch = {
     ...(name === undefined ? {} : { name }),
     ...(maxKeys === undefined ? {} : { maxKeys }),
     ...(alerts === undefined ? {} : { alerts }),
-    ...(meta === undefined ? {} : { meta: toMetaText(meta, (problem) => told(issues)('meta', problem)) }),
+    ...parsePlain<PlanRecord>(PLAN_PLAIN, fields, told(issues)),
     ...(roles === undefined ? {} : { roles: checkedReferences(roles ?? [], 'roles', issues) }),
     ...(permissions === undefined ? {} : { permissions: checkedReferences(permissions ?? [], 'permissions', issues) }),
     ...toSharedCounters(fields, issues),

@@ -2,13 +2,13 @@ import { type Static, Type } from 'typebox';
 
 import { MAX_SECRET_LENGTH, MIN_IMPORTED_SECRET_LENGTH } from '../../../core/bounds.ts';
 import { AppError, type Issue } from '../../../core/errors.ts';
-import type { Actor } from '../../../engine/admin/change/actor.ts';
-import type { ImportedKey } from '../../../engine/admin/imports/prepareImport.ts';
-import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
+import type { Actor } from '../../../engine/admin/change/requireRight.ts';
+import type { ImportedKey } from '../../../engine/admin/imports.ts';
+import type { KeyPatch } from '../../../engine/admin/keys/createKeys.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import { MAX_ISSUES } from '../../../core/bounds.ts';
-import { badFields, placed, toKeyPatch, withoutEmpty } from './keyFields.ts';
-import { CREATION_FIELDS } from './creationFields.ts';
+import { CREATION_FIELDS, toKeyPatch, withoutEmpty } from './keyFields.ts';
+import { badFields, placed } from '../schema/badFields.ts';
 import { component, EXPECTED, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import type { Ratelimit } from '../counters/keyLimitFields.ts';

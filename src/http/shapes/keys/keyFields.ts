@@ -1,18 +1,41 @@
-import type { Static } from 'typebox';
+import { reservedPrefix, badFields, told, placed, checkedReferences } from '../schema/badFields.ts';
+import { type Static, Type } from 'typebox';
 
+import {
+  MAX_ALLOWLIST_ENTRIES,
+  MAX_ISSUES,
+  MAX_LISTED_PER_CALL,
+  MAX_PERMISSIONS_PER_KEY,
+  MAX_ROLES_PER_KEY,
+} from '../../../core/bounds.ts';
+import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
 import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../../core/records.ts';
-import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
+import type { Actor } from '../../../engine/admin/change/requireRight.ts';
+import type { KeyPatch, NewKey } from '../../../engine/admin/keys/createKeys.ts';
+import type { RbacReference } from '../../../engine/admin/rbac/rbacReferences.ts';
+import type { Engine } from '../../../engine/engine.ts';
+import { AlertsInput, ChangedMetered, NewMetered, Refill } from '../counters/creditFields.ts';
+import { NamedRatelimits, Ratelimit, type SharedRatelimits } from '../counters/keyLimitFields.ts';
+import { PermissionReferences, RoleReferences } from './permissionObject.ts';
 import { KEY_PLAIN, type KeyRecord } from '../../../model/keys.ts';
-import { parsePlain } from '../../../model/plain.ts';
-import type { KeyPatch } from '../../../engine/admin/keys/keyInput.ts';
-import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
-import type { LimitInput, RefillInput } from '../../../core/counterPatch.ts';
-import { MAX_ISSUES } from '../../../core/bounds.ts';
-import type { AlertsInput } from '../counters/alertFields.ts';
-import type { IpAllowlist } from './creationFields.ts';
-import type { Refill } from '../counters/creditFields.ts';
-import type { NamedRatelimits, SharedRatelimits, Ratelimit } from '../counters/keyLimitFields.ts';
+import { parsePlain, part } from '../../../model/plainFields.ts';
+import { component, former, optional } from '../../../model/schema/described.ts';
+import { EXAMPLE } from '../../../model/schema/examples.ts';
+import {
+  ByteLength,
+  Count,
+  ExternalIdOrNone,
+  Flag,
+  orNull,
+  PermissionName,
+  Prefix,
+  strict,
+  UnixMs,
+  words,
+} from '../../../model/schema/schemas.ts';
+
+const IpAllowlist = Type.Array(words(1, 64, 'address-block'), { maxItems: MAX_ALLOWLIST_ENTRIES });
 
 /** The flags of a key's fields, where another word reads better. Its answers have the same labels. */
 export const KEY_FLAGS = {
@@ -43,7 +66,7 @@ export const FORMER_KEY_FLAGS = {
 } as const;
 
 /** The fields that createKey and updateKey share, from the wire to the engine. */
-export interface KeyFields extends Partial<Record<keyof typeof KEY_PLAIN, unknown>> {
+interface KeyFields extends Partial<Record<keyof typeof KEY_PLAIN, unknown>> {
   readonly externalId?: string | null;
   readonly ownerId?: string | null;
   readonly mustExist?: boolean;
@@ -93,33 +116,6 @@ export function withoutEmpty({ externalId, ...fields }: KeyFields): KeyFields {
 export function refuseRecoverable(recoverable: boolean | undefined): void {
   if (recoverable !== true) return;
   throw new AppError('PRECONDITION_FAILED', 'Secrets are not stored, so a key cannot be made recoverable.');
-}
-
-/** Of a prefix for new keys. Keys and apis that have one already keep it. */
-export function reservedPrefix(path: string, prefix: string): Issue[] {
-  if (!isReservedPrefix(prefix)) return [];
-  const own = Object.values(OWN_PREFIXES).join(', ');
-  return [
-    {
-      path,
-      message: `${path} must not be one that Keystile's own secrets begin with (${own}), got ${repeatable(prefix)}`,
-    },
-  ];
-}
-
-export function badFields(issues: readonly Issue[]): AppError {
-  const shown = issues.slice(0, MAX_ISSUES);
-  return new AppError('BAD_REQUEST', shown.map(({ message }) => message).join('; '), shown);
-}
-
-/** Adds problems of plain fields to these. */
-export function told(issues: Issue[]): (name: string, problem: string) => void {
-  return (name, problem) => void issues.push({ path: name, message: `${name} ${problem}` });
-}
-
-/** A problem of one item of a list. */
-export function placed(item: string, path: string, message: string): Issue {
-  return { path: path === '' ? item : `${item}.${path}`, message: `${item}: ${message}` };
 }
 
 export function toRefill(refill: Static<typeof Refill> | null, issues: Issue[]): RefillInput | null {
@@ -172,15 +168,232 @@ export function toNamedLimits(limits: Static<typeof SharedRatelimits>, issues: I
   }));
 }
 
-/** Each reference has an id or a name. */
-export function checkedReferences(
-  list: readonly RbacReference[] | null,
-  path: string,
-  issues: Issue[],
-): readonly RbacReference[] | null {
-  for (const [i, { id, name, slug }] of (list ?? []).entries()) {
-    if (id === undefined && name === undefined && slug === undefined)
-      issues.push({ path: `${path}[${i}]`, message: `${path}[${i}] needs an id or a name` });
+/** The fields of an existing key that a request can change. null clears a field; a field that is absent stays as it is. */
+export const CHANGED_FIELDS = {
+  ...part(KEY_PLAIN, 'changed'),
+  externalId: optional(
+    orNull(ExternalIdOrNone),
+    'The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent.',
+    EXAMPLE.externalId,
+  ),
+  mustExist: optional(
+    Flag,
+    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    true,
+  ),
+  ownerId: former(orNull(ExternalIdOrNone), 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+  roles: optional(
+    orNull(RoleReferences),
+    'The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent.',
+    [{ name: 'editor' }],
+  ),
+  permissions: optional(
+    orNull(PermissionReferences),
+    'The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when absent.',
+    [{ name: 'documents.read' }],
+  ),
+  expires: optional(
+    orNull(UnixMs),
+    'When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent.',
+    1798761600000,
+  ),
+  metered: ChangedMetered,
+  remaining: optional(
+    orNull(Count),
+    'The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts.',
+    100,
+  ),
+  refill: optional(
+    orNull(Refill),
+    'The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent.',
+    { interval: 'monthly', amount: 1000 },
+  ),
+  ratelimit: optional(
+    orNull(Ratelimit),
+    'The new rate limit with the name `default`. Another `limit` keeps the running count; another `duration` or `async` begins a new one. null removes it. It stays when absent.',
+    { limit: 10, duration: 1000 },
+  ),
+  ratelimits: optional(
+    orNull(NamedRatelimits),
+    'The new further rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.',
+    [{ name: 'exports', limit: 100, duration: 86400000 }],
+  ),
+  ipAllowlist: optional(
+    orNull(IpAllowlist),
+    'The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent.',
+    ['203.0.113.0/24'],
+  ),
+  alerts: optional(
+    orNull(AlertsInput),
+    'When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent.',
+    { expiresWithinMs: 604800000 },
+  ),
+};
+const RoleNames = Type.Array(PermissionName, { maxItems: MAX_ROLES_PER_KEY });
+const PermissionNames = Type.Array(PermissionName, { maxItems: MAX_PERMISSIONS_PER_KEY });
+
+const KeyPrefix = optional(
+  Prefix,
+  'The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent.',
+  'demo',
+);
+
+/** `false` is what the service does anyway. */
+export const Recoverable = former(
+  Flag,
+  'Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing.',
+  false,
+);
+
+/** The fields of a new key, created here or imported. */
+export const CREATION_FIELDS = {
+  ...part(KEY_PLAIN, 'created'),
+  externalId: optional(
+    ExternalIdOrNone,
+    'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent.',
+    EXAMPLE.externalId,
+  ),
+  mustExist: optional(
+    Flag,
+    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    true,
+  ),
+  ownerId: former(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
+  roles: optional(
+    RoleNames,
+    'The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',
+    ['editor'],
+  ),
+  permissions: optional(
+    PermissionNames,
+    'The names or slugs of the permissions that the key gets directly, at most 1000. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412.',
+    ['documents.read'],
+  ),
+  expires: optional(
+    UnixMs,
+    'When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent.',
+    1798761600000,
+  ),
+  metered: NewMetered,
+  remaining: optional(
+    Count,
+    'The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent.',
+    100,
+  ),
+  refill: optional(Refill),
+  ratelimit: optional(
+    Ratelimit,
+    'The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of the api when absent.',
+  ),
+  ratelimits: optional(
+    NamedRatelimits,
+    'Further rate limits of the key, at most 50, each with its own name. All of them apply to every verification. `default` is not allowed here: it is `ratelimit`.',
+    [{ name: 'exports', limit: 100, duration: 86400000, async: false }],
+  ),
+  ipAllowlist: optional(
+    IpAllowlist,
+    'The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty.',
+    ['203.0.113.0/24', '2001:db8::/32'],
+  ),
+  alerts: optional(
+    AlertsInput,
+    'When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires.',
+  ),
+};
+
+/** The fields of a key that is created here, without its api. */
+export const NEW_KEY_FIELDS = {
+  prefix: KeyPrefix,
+  byteLength: optional(
+    ByteLength,
+    'The number of random bytes in the secret, from 16 to 255. The `defaultByteLength` of the api when absent, or 16.',
+    16,
+  ),
+  ...CREATION_FIELDS,
+  recoverable: Recoverable,
+};
+
+type NewKeyFields = Static<ReturnType<typeof strict<typeof NEW_KEY_FIELDS>>>;
+
+/** From the wire to the engine. */
+export function toNewKey(item: NewKeyFields & { readonly apiId: string }, nowMs: number): NewKey {
+  const { apiId, prefix = null, byteLength = null, recoverable, roles, permissions, ...fields } = item;
+  refuseRecoverable(recoverable);
+  const issues: Issue[] = prefix === null ? [] : reservedPrefix('prefix', prefix);
+  if (fields.expires !== undefined && fields.expires <= nowMs) {
+    issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
   }
-  return list;
+  if (fields.refill !== undefined && fields.remaining === undefined) {
+    issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
+  }
+  const named = {
+    ...withoutEmpty(fields),
+    ...(roles === undefined ? {} : { roles: roles.map(byName) }),
+    ...(permissions === undefined ? {} : { permissions: permissions.map(byName) }),
+  };
+  return { ...toKeyPatch(named, issues), apiId, prefix, byteLength };
 }
+
+/** Roles and permissions that do not exist are created, if the root key may do that. */
+function byName(name: string): { name: string; create: true } {
+  return { name, create: true };
+}
+
+/** The same for many keys. The problems of all keys are reported together, as `keys[3].field`, up to the maximum. */
+export async function toNewKeys(
+  { turns, storage }: Engine,
+  { id: client }: Actor,
+  { keys, apiId }: { readonly keys: readonly (NewKeyFields & { readonly apiId?: string })[]; readonly apiId?: string },
+): Promise<NewKey[]> {
+  refuseLongLists(keys);
+  const nowMs = storage.ledger.nowMs();
+  const issues: Issue[] = [];
+  const made: NewKey[] = [];
+  await turns.each(client, keys, (key, i) => {
+    const item = `keys[${i}]`;
+    const api = key.apiId ?? apiId;
+    if (api === undefined) issues.push(placed(item, 'apiId', 'give apiId, here or beside keys'));
+    else made.push(...collected(item, issues, () => toNewKey({ ...key, apiId: api }, nowMs)));
+    return issues.length < MAX_ISSUES;
+  });
+  if (issues.length > 0) throw badFields(issues);
+  return made;
+}
+
+function collected(item: string, issues: Issue[], make: () => NewKey): NewKey[] {
+  try {
+    return [make()];
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.issues === undefined) throw new AppError(error.code, `${item}: ${error.message}`);
+    issues.push(...error.issues.map(({ path, message }) => placed(item, path, message)));
+    return [];
+  }
+}
+
+function refuseLongLists(keys: readonly NewKeyFields[]): void {
+  const listed = keys.reduce((sum, { roles = [], permissions = [], ratelimits = [], ipAllowlist = [] }) => {
+    return sum + roles.length + permissions.length + ratelimits.length + ipAllowlist.length;
+  }, 0);
+  if (listed <= MAX_LISTED_PER_CALL) return;
+  const message = `roles, permissions, ratelimits and ipAllowlist of all keys must have at most ${MAX_LISTED_PER_CALL} entries together, got ${listed}; send fewer keys in one call`;
+  throw badFields([{ path: 'keys', message }]);
+}
+
+const {
+  name: _name,
+  externalId: _externalId,
+  ownerId: _ownerId,
+  recoverable: _recoverable,
+  ...fields
+} = NEW_KEY_FIELDS;
+
+/** What a customer cannot choose: everything about a new key but its name. */
+export const KeyDefaults = component(
+  'KeyDefaults',
+  strict(fields),
+  "What keys get that a customer creates on the customers' page: the fields of keys.createKey. Nothing when absent.",
+  { prefix: 'demo', ratelimit: { async: true, limit: 10, duration: 1000 } },
+);
+
+export type KeyDefaults = Static<typeof KeyDefaults>;

@@ -1,25 +1,30 @@
 import { Type } from 'typebox';
 
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type PlanLimit, type RefillRule } from '../../../core/records.ts';
+import type { CreditsView, KeyView } from '../../../engine/admin/keys/readKeys.ts';
+import {
+  AlertsObject,
+  BALANCE_FIELDS,
+  RefillObject,
+  showAlerts,
+  SHOWN_METERED,
+  toBalance,
+} from '../counters/creditFields.ts';
+import { RatelimitObject, ShownRatelimits } from '../counters/keyLimitFields.ts';
+import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
+import { ApiId, IdentityId, KeyId, WorkspaceId } from '../schema/commonFields.ts';
 import type { IdentityRecord } from '../../../model/identities.ts';
-import type { CreditsView, KeyView } from '../../../engine/admin/keys/keyView.ts';
-import { AlertsObject, showAlerts } from '../counters/alertFields.ts';
-import { BALANCE_FIELDS, toBalance } from '../counters/balanceFields.ts';
-import { RefillObject, SHOWN_METERED } from '../counters/creditFields.ts';
 import { KEY_PLAIN } from '../../../model/keys.ts';
-import { part, showPlain, toMeta } from '../../../model/plain.ts';
+import { part, showPlain, toMeta } from '../../../model/plainFields.ts';
 import { component, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { ApiId, IdentityId, KeyId, WorkspaceId } from '../schema/idFields.ts';
-import { SHOWN_PLAN_FIELDS, toPlanFields } from '../schema/planMoveObject.ts';
-import { RatelimitObject, ShownRatelimits } from '../counters/keyLimitFields.ts';
 import { Meta, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Texts = Type.Array(Text);
 
 export const ExternalIdObject = field(Text, 'Your own id of the owner.', EXAMPLE.externalId);
 
-export const IdentityObject = component(
+const IdentityObject = component(
   'IdentityReference',
   strict({
     id: IdentityId,
@@ -50,7 +55,7 @@ export const SHOWN_KEY_FIELDS = {
   identity: optional(IdentityObject, 'The identity that the key belongs to. Absent when the key has no owner.'),
 };
 
-export const KeyStart = field(
+const KeyStart = field(
   Text,
   'The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key.',
   'demo_7Kq2',

@@ -1,27 +1,15 @@
 import { Type } from 'typebox';
 
-import { MAX_DESCRIPTION_LENGTH, MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
+import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
 import type { Issue } from '../../../core/errors.ts';
-import type { PermissionRecord, RoleRecord } from '../../../model/access.ts';
-import type { RbacReference } from '../../../engine/admin/rbac/rbacNames.ts';
-import { badFields, checkedReferences } from './keyFields.ts';
+import { PERMISSION_PLAIN, type PermissionRecord, ROLE_PLAIN, type RoleRecord } from '../../../model/access.ts';
+import { parsePlain, part, type Plain, showPlain } from '../../../model/plainFields.ts';
+import type { RbacReference } from '../../../engine/admin/rbac/rbacReferences.ts';
+import { badFields, checkedReferences, told } from '../schema/badFields.ts';
 import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { PermissionId, RoleId } from '../schema/idFields.ts';
-import { Id, PermissionName, strict, Text, words } from '../../../model/schema/schemas.ts';
-
-/** An empty description counts as none. */
-export const Description = optional(
-  words(0, MAX_DESCRIPTION_LENGTH),
-  'A description for people, at most 512 characters. An empty text counts as absent.',
-  'May read and write documents',
-);
-
-const ShownDescription = optional(
-  Text,
-  'The description for people. Absent when none is set.',
-  'May read and write documents',
-);
+import { PermissionId, RoleId } from '../schema/commonFields.ts';
+import { Id, PermissionName, strict, Text } from '../../../model/schema/schemas.ts';
 
 export const RoleName = field(PermissionName, 'The name of the role, 1 to 512 characters. It is unique.', 'editor');
 
@@ -31,7 +19,7 @@ export const PermissionObject = component(
     id: PermissionId,
     name: field(Text, 'The name of the permission, for people.', 'Read documents'),
     slug: field(Text, 'What verifications ask for. It equals the name when none was given.', 'documents.read'),
-    description: ShownDescription,
+    ...part(PERMISSION_PLAIN, 'shown'),
   }),
   'A permission: something that a key may do in your service.',
   { id: EXAMPLE.permissionId, name: 'Read documents', slug: 'documents.read' },
@@ -42,7 +30,7 @@ export const RoleObject = component(
   strict({
     id: RoleId,
     name: field(Text, 'The name of the role.', 'editor'),
-    description: ShownDescription,
+    ...part(ROLE_PLAIN, 'shown'),
   }),
   'A role: a named set of permissions that keys get and lose together.',
   { id: EXAMPLE.roleId, name: 'editor' },
@@ -119,16 +107,21 @@ export const PermissionReferencesToRemove = listOf(
   { maxItems: MAX_PERMISSIONS_PER_KEY },
 );
 
-export function toPermissionObject({ id, name, slug, description }: PermissionRecord): object {
-  return { id, name, slug, ...(description === null ? {} : { description }) };
+export function toPermissionObject(permission: PermissionRecord): object {
+  const { id, name, slug } = permission;
+  return { id, name, slug, ...showPlain(PERMISSION_PLAIN, permission) };
 }
 
-export function toRoleObject({ id, name, description }: RoleRecord): object {
-  return { id, name, ...(description === null ? {} : { description }) };
+export function toRoleObject(role: RoleRecord): object {
+  return { id: role.id, name: role.name, ...showPlain(ROLE_PLAIN, role) };
 }
 
-export function toDescription(description: string | undefined): string | null {
-  return description === undefined || description === '' ? null : description;
+/** The fields of a role or a permission that decide nothing. */
+export function toPlain<R>(fields: Readonly<Record<keyof R & string, Plain>>, request: object): Partial<R> {
+  const issues: Issue[] = [];
+  const plain = parsePlain<R>(fields, request, told(issues));
+  if (issues.length > 0) throw badFields(issues);
+  return plain;
 }
 
 /** Each reference has an id or a name. Problems are reported together with `issues`. */

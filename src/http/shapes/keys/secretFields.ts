@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_OVERLAP_MS } from '../../../core/bounds.ts';
 import { component, field } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
-import { KeyId, RootKeyId } from '../schema/idFields.ts';
+import { KeyId, RootKeyId } from '../schema/commonFields.ts';
 import { strict, Text } from '../../../model/schema/schemas.ts';
 
 /** Answers with a new secret, and how long the old one stays valid. */

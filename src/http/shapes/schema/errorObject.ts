@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { type ErrorCode, ERRORS } from '../../../core/errors.ts';
 import { component, field, listOf, optional } from '../../../model/schema/described.ts';
-import { RequestId } from './idFields.ts';
+import { RequestId } from './commonFields.ts';
 import { strict, Text } from '../../../model/schema/schemas.ts';
 
 /** The answer to a request that failed. */

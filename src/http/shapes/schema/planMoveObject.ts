@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-
 import { type OnPlan, PLAN_BALANCES } from '../../../core/records.ts';
 import { component, field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';

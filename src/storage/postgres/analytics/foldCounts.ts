@@ -1,9 +1,8 @@
 import { StorageUnavailable } from '../../port/storage.ts';
 import type { Statement } from '../../sql/query/statement.ts';
 import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
-import { LogRows } from '../../sql/analytics/countRows.ts';
+import { type CountSlice, LogRows } from '../../sql/analytics/packedCounts.ts';
 import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';
-import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 import { kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { Ask, Pool } from '../connection/pool.ts';
 

@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { ConnectionLost } from './databaseError.ts';
 
 /** What a server says beside its answers. `severity` is in the language of the server (`lc_messages`), `code` is not. */
-export interface Notice {
+interface Notice {
   readonly code?: string | undefined;
   readonly message?: string | undefined;
 }

@@ -1,13 +1,12 @@
+import { WrongServer, RefusedStart, OldServer } from './wrongServer.ts';
 import { readFileSync } from 'node:fs';
 import { Socket } from 'node:net';
-
 import { Client, type ClientConfig, types } from 'pg';
 
-import { StorageUnavailable } from '../../port/storage.ts';
 import { AddressError, type DatabaseAddress } from '../../../core/databaseUrl.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
 import { ConnectionLost, isRefusedStart, reasonOf } from './databaseError.ts';
 import { MARK_SESSION, markSession } from './ownSession.ts';
-import { OldServer, RefusedStart, WrongServer } from './wrongServer.ts';
 
 /** Oldest PostgreSQL that is supported by its makers. */
 export const OLDEST_VERSION = 14;

@@ -16,7 +16,7 @@ export class ConnectionLost extends Error {
  *   rolled back  two transactions were in each other's way: nothing was done, and a retry may succeed
  *   unable       the server cannot now (full disk, too many connections, a time limit): nothing was done
  */
-export type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
+type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
 
 /** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
 const OTHER_COLUMNS = '0A000';

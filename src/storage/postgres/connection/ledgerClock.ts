@@ -1,4 +1,4 @@
-import type { Clocks } from '../../../core/clocks.ts';
+import type { Clocks } from '../../../basics/clocks.ts';
 
 /** An answer is slow when it took more than twice the time of the quickest recent one, plus this. */
 const SLOW_MS = 10;

@@ -1,6 +1,13 @@
 import type { Client, QueryConfig } from 'pg';
-
 import { WrongServer } from './wrongServer.ts';
+
+export async function ended(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch {
+    // The caller of the query hears of it.
+  }
+}
 
 /**
  * A pooler in transaction mode lends a connection another session of the database for each transaction. Settings that were made for the

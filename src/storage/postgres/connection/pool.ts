@@ -1,9 +1,9 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { type Connector, inOneWrite, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
-import { hasOtherColumns } from './databaseError.ts';
+import { type Connector, inOneWrite, withDeadline } from './connector.ts';
+import { asUnavailable, hasOtherColumns } from './databaseError.ts';
 import { inOwnSession } from './ownSession.ts';
 import { Session, type SessionOptions } from './session.ts';
 
@@ -14,7 +14,7 @@ const STUCK_MS = 2_000;
 /** How long a stuck pool is reported after it has moved again. */
 const SHOW_STUCK_MS = 3_000;
 
-export interface PoolOptions extends SessionOptions {
+interface PoolOptions extends SessionOptions {
   readonly size: number;
   /** Queries that may wait for a connection. One more is refused at once. */
   readonly maxWaiting: number;
@@ -155,3 +155,27 @@ function allAsker(session: Session, client: Client, timeoutMs: number): AskAll {
 export type AskAll = (queries: readonly QueryConfig[]) => Promise<QueryResult[]>;
 
 export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;
+
+/** Any number, the same for all nodes: one node at a time holds this lock. */
+const EXCLUSIVE_LOCK = 7_218_530_412;
+
+/** Runs `work` on one node at a time. */
+export function exclusively<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
+  return pool.use(async (ask) => {
+    await asUnavailable(ask('BEGIN'));
+    try {
+      await asUnavailable(ask({ text: 'SELECT pg_advisory_xact_lock($1)', values: [EXCLUSIVE_LOCK] }));
+      return await work();
+    } finally {
+      await ask('ROLLBACK').catch(() => {});
+    }
+  });
+}
+
+/** The longest pause before the second try; it doubles with every further one. */
+const FIRST_PAUSE_MS = 4;
+
+/** At random: two transactions that got in each other's way would otherwise meet again. */
+export function pauseBeforeRetry(tries: number, random: () => number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, random() * FIRST_PAUSE_MS * 2 ** (tries - 1)));
+}

@@ -1,10 +1,10 @@
 import type { Client, QueryConfig, QueryResult, QueryResultRow } from 'pg';
 
 import { StorageUnavailable } from '../../port/storage.ts';
-import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
 import { withoutDoubt } from './commitNotices.ts';
-import { sessionOf } from './ownSession.ts';
+import { type Backend, type Connector, destroy, type Settings, withDeadline } from './connector.ts';
 import { causeOf, hasOtherColumns, kindOf, reasonOf } from './databaseError.ts';
+import { ended, sessionOf } from './ownSession.ts';
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
@@ -22,7 +22,7 @@ export interface SessionOptions {
 }
 
 /** A query that carries the token of the session that it is sent to. */
-export type SessionQuery = (session: string | null) => QueryConfig;
+type SessionQuery = (session: string | null) => QueryConfig;
 
 /**
  * One connection, which is opened again after it was lost. While the database does not answer, the session tries again with
@@ -183,13 +183,5 @@ export class Session {
       if (error instanceof StorageUnavailable) throw error;
       throw new StorageUnavailable(`The database cannot be reached (${reasonOf(error)}).`);
     }
-  }
-}
-
-async function ended(work: Promise<unknown>): Promise<void> {
-  try {
-    await work;
-  } catch {
-    // The caller of the query hears of it.
   }
 }

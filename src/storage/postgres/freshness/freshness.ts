@@ -1,16 +1,16 @@
 import type { Client, QueryResult } from 'pg';
 
-import { ageMs, type Instant, instantOf, NEVER } from '../../../core/clocks.ts';
-import type { Freshness, RecordChange } from '../../port/freshness.ts';
+import { ageMs, type Instant, instantOf, NEVER } from '../../../basics/clocks.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { LedgerClock } from '../connection/ledgerClock.ts';
+import type { Freshness, RecordChange } from '../../port/freshness.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
-import type { Durability } from '../connection/durability.ts';
-import { CHANNEL } from './changeNotices.ts';
 import { reasonOf } from '../connection/databaseError.ts';
-import { ANYTHING, BEAT, merged, POLL, type PollRow } from './poll.ts';
+import { type Durability, DURABILITY_COLUMNS, type DurabilityFacts } from '../connection/durability.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import { IS_MOVED } from '../connection/movedFence.ts';
+import { IS_OWN_SESSION } from '../connection/ownSession.ts';
 import { Session } from '../connection/session.ts';
-import type { SeenChange } from './seenChange.ts';
+import { CHANNEL, type SeenChange, type Subjects } from './changeNotices.ts';
 
 /** How often a node polls when no notification comes. */
 const POLL_MS = 200;
@@ -30,7 +30,7 @@ interface Poll {
   readonly done: Promise<boolean>;
 }
 
-export interface FreshnessOptions {
+interface FreshnessOptions {
   readonly staleMaxMs: number;
   readonly clock: LedgerClock;
   readonly durability: Durability;
@@ -105,7 +105,7 @@ export class PostgresFreshness implements Freshness {
     return this.#options.monotonicMs() - this.#heardMs;
   }
 
-  isFresh(): boolean {
+  mayUseCache(): boolean {
     return this.ageMs < this.#options.staleMaxMs;
   }
 
@@ -121,7 +121,7 @@ export class PostgresFreshness implements Freshness {
     try {
       for (let polls = 0; polls < MAX_CONFIRMING_POLLS; polls++) {
         await Promise.race([this.#recentPoll().done, late]);
-        if (this.isFresh()) return;
+        if (this.mayUseCache()) return;
       }
       const bound = `KEYSTILE_STALE_MAX (${this.#options.staleMaxMs} ms)`;
       const why = `The database takes longer to answer than ${bound}, or the clock of this machine is being set.`;
@@ -252,4 +252,57 @@ export class PostgresFreshness implements Freshness {
     await this.#listening.client().catch(() => {});
     if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
   }
+}
+
+/** With more changes than this, a node drops all that it keeps instead of each record. */
+const MAX_CHANGES = 1_000;
+
+interface PollRow extends Record<string, unknown>, DurabilityFacts {
+  last: number;
+  token: string;
+  now: number;
+  timeline: number;
+  moved: boolean;
+  changes: readonly ChangeRow[] | null;
+}
+
+interface ChangeRow {
+  readonly number: number;
+  readonly keys: readonly string[];
+  readonly root_keys: boolean;
+  /** JSON of Subjects; null: none. */
+  readonly subjects: string | null;
+}
+
+/** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
+const POLL = `SELECT c.number AS last, c.token, ledger_now_v1(NULL) AS now, ${IS_MOVED} AS moved, ${DURABILITY_COLUMNS},
+  ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
+    SELECT json_agg(json_build_object('number', n.number, 'keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
+    FROM (SELECT number, keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
+  ) AS changes FROM change_counter c WHERE ${IS_OWN_SESSION}($2)`;
+
+/** A message in the log of the server and a commit behind it, about 100 bytes. No table: there is nothing to clean up behind it. */
+export const BEAT = `SELECT pg_logical_emit_message(true, 'keystile', '') WHERE ${IS_OWN_SESSION}($1)`;
+
+const ANYTHING: RecordChange = {
+  keys: null,
+  apis: [],
+  identities: [],
+  plans: [],
+  namespaces: [],
+  rbac: true,
+  rootKeys: true,
+};
+
+function merged(changes: readonly ChangeRow[]): RecordChange {
+  const subjects = changes.flatMap(({ subjects: text }) => (text === null ? [] : (JSON.parse(text) as Subjects)));
+  return {
+    keys: changes.flatMap(({ keys }) => keys),
+    apis: subjects.flatMap(({ apis }) => apis),
+    identities: subjects.flatMap(({ identities }) => identities),
+    plans: subjects.flatMap(({ plans }) => plans),
+    namespaces: subjects.flatMap(({ namespaces }) => namespaces),
+    rbac: subjects.some(({ rbac }) => rbac),
+    rootKeys: changes.some(({ root_keys }) => root_keys),
+  };
 }

@@ -26,13 +26,13 @@ export interface NodeRecord {
 }
 
 /** A node as it writes itself down. */
-export type Hello = Omit<NodeRecord, 'seenAtMs'> & {
+type Hello = Omit<NodeRecord, 'seenAtMs'> & {
   /** The schema version that its program was made for. */
   readonly schemaVersion: number;
 };
 
 /** Tells the schema versions of the database as well: a node must not go on when it has become too old for it. */
-export function helloQuery(node: Hello) {
+function helloQuery(node: Hello) {
   return {
     text: `INSERT INTO nodes (id, location, version, schema_version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
       VALUES ($1, $2, $3, $4, $5, ledger_now_v1(NULL), $6, $7, $8)

@@ -1,5 +1,4 @@
 import type { Client } from 'pg';
-
 import type { SpendOutcome } from '../../../core/spend.ts';
 
 /**

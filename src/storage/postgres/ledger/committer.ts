@@ -37,7 +37,7 @@ export class BatchUndone extends Error {
   override readonly name = 'BatchUndone';
 }
 
-export interface CommitterOptions {
+interface CommitterOptions {
   readonly clock: LedgerClock;
   readonly random: () => number;
   readonly monotonicMs: () => number;

@@ -1,9 +1,11 @@
 import { type Fence, fencedRecord } from '../../../core/fence.ts';
 import type { Spend } from '../../../core/spend.ts';
-import { FENCE_KINDS } from '../../sql/fences.ts';
-import type { SeenChange } from '../freshness/seenChange.ts';
-import { BROKEN, RECORDS_KIND } from '../schema/readFences.ts';
+import type { Change } from '../../port/storage.ts';
+import { effectsOf } from '../../port/writes.ts';
+import type { SeenChange } from '../freshness/changeNotices.ts';
 import type { BatchOutcome } from './batch.ts';
+import { BROKEN, RECORDS_KIND } from '../schema/spendFunctions.ts';
+import { FENCE_KINDS } from '../../sql/fences.ts';
 
 /** The fences of a batch, each once, as columns. */
 export interface FenceColumns {
@@ -96,4 +98,27 @@ function distinctFences(spends: readonly Spend[]): Fence[] {
 
 function nameOf(fence: Fence | undefined): string {
   return fence === undefined ? '' : `${fencedRecord(fence)} ${fence.revision}`;
+}
+
+/**
+ * What a batch or a change in flight keeps others of this node from using: an account by its number, an idempotency key or a
+ * record by its name.
+ */
+export type Lock = number | string;
+
+export function locksOfSpend({ charges, idempotency }: Spend): Lock[] {
+  const locks: Lock[] = [];
+  for (const { account } of charges) locks.push(account);
+  if (idempotency !== null) locks.push(`${idempotency.scope}\0${idempotency.id}`);
+  return locks;
+}
+
+export function locksOfChange({ accounts, writes }: Change): Lock[] {
+  return [...accounts.map(({ account }) => account), ...writes.flatMap((write) => effectsOf(write).locks)];
+}
+
+export function isAnyIn(locks: readonly Lock[], among: { has(lock: Lock): boolean; readonly size: number }): boolean {
+  if (among.size === 0) return false;
+  for (let i = 0; i < locks.length; i++) if (among.has(locks[i] as Lock)) return true;
+  return false;
 }

@@ -14,17 +14,14 @@ import type {
   WindowCursor,
 } from '../../port/storage.ts';
 import type { Connector } from '../connection/connector.ts';
-import type { SeenChange } from '../freshness/seenChange.ts';
+import type { SeenChange } from '../freshness/changeNotices.ts';
 import type { Management } from '../management/management.ts';
 import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
 import { Committer } from './committer.ts';
-import { ContendedAccounts } from './contendedAccounts.ts';
-import { dispatch, LEND_AFTER_MS } from './dispatch/dispatch.ts';
-import type { CommitterState } from './dispatch/dispatchInput.ts';
-import type { PlannedBatch } from './dispatch/plan.ts';
+import { ContendedAccounts, Queue, type QueuedChange, type QueuedSpend, type QueueItem } from './queue.ts';
+import { type CommitterState, dispatch, LEND_AFTER_MS, type PlannedBatch } from './chooseBatch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
-import { type Lock, locksOfChange, locksOfSpend } from './locks.ts';
-import { Queue, type QueuedChange, type QueuedSpend, type QueueItem } from './queue.ts';
+import { type Lock, locksOfChange, locksOfSpend } from './fences.ts';
 
 /** How much of the crowd is remembered from one dispatch to the next. */
 const CROWD_DECAY = 0.98;

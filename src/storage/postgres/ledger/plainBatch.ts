@@ -1,12 +1,11 @@
+import { type BatchOutcome, type BatchEnvelope, type Batch } from './batch.ts';
 import type { ChargeRule } from '../../../core/account.ts';
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { Charge, ChargeResult, Spend } from '../../../core/spend.ts';
-import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
-import type { Batch, BatchEnvelope, BatchOutcome } from './batch.ts';
 import { int8List } from '../connection/binaryLists.ts';
+import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import type { BatchFences, FenceColumns } from './fences.ts';
-import { STATUS } from '../schema/generalSpendFunction.ts';
-import { NEEDS_GENERAL } from '../schema/plainSpendFunction.ts';
+import { NEEDS_GENERAL, STATUS } from '../schema/spendFunctions.ts';
 
 const STATEMENT = {
   name: 'take',

@@ -1,10 +1,9 @@
 import type { Charge, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import { type Lock, locksOfSpend } from './locks.ts';
+import type { SeenChange } from '../freshness/changeNotices.ts';
+import { fenceCount, type Lock, locksOfSpend } from './fences.ts';
 import { isPlain } from './plainBatch.ts';
-import type { SeenChange } from '../freshness/seenChange.ts';
-import { fenceCount } from './fences.ts';
 
 /** How long an item waits in the queue before it is refused. */
 const MAX_WAIT_MS = 5_000;
@@ -35,7 +34,7 @@ export interface QueuedChange extends Queued<unknown> {
 
 export type QueueItem = QueuedSpend | QueuedChange;
 
-export interface QueueOptions {
+interface QueueOptions {
   /** Spends and changes that may be queued or in flight at one time. */
   readonly maxWaiting: number;
   readonly seenChange: SeenChange;
@@ -169,5 +168,37 @@ export class Queue {
       'The database was too busy to begin this request in time; nothing was spent or changed.',
     );
     for (const item of late) this.reject(item, error);
+  }
+}
+
+/** How long an account stays contended after another transaction was found holding its row. */
+const CONTENDED_MS = 3_000;
+
+/** Accounts whose rows other nodes hold now and then. A committer of its own sends their spends and waits for the rows. */
+export class ContendedAccounts {
+  readonly #untilMs = new Map<Lock, number>();
+
+  get size(): number {
+    return this.#untilMs.size;
+  }
+
+  has(lock: Lock): boolean {
+    return this.#untilMs.has(lock);
+  }
+
+  add(locks: readonly Lock[], nowMs: number): void {
+    for (const lock of locks) {
+      if (typeof lock !== 'number') continue;
+      // Deleted first: the map stays in the order of time.
+      this.#untilMs.delete(lock);
+      this.#untilMs.set(lock, nowMs + CONTENDED_MS);
+    }
+  }
+
+  forgetOld(nowMs: number): void {
+    for (const [lock, untilMs] of this.#untilMs) {
+      if (untilMs > nowMs) return;
+      this.#untilMs.delete(lock);
+    }
   }
 }

@@ -1,4 +1,4 @@
-import { AHEAD_MS } from '../../../core/window.ts';
+import { AHEAD_MS } from '../../../core/calendar.ts';
 import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';

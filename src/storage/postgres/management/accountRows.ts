@@ -1,11 +1,12 @@
 import type { QueryConfig } from 'pg';
 
 import type { AccountState } from '../../../core/account.ts';
-import type { Pockets } from '../../../core/pockets.ts';
-import type { AccountLine, CreditWrites } from '../../port/creditWrites.ts';
+import type { Pockets } from '../../../core/expiringCredits.ts';
+import type { Reservation } from '../../../core/reservation.ts';
+import type { AccountLine, CreditWrites, StoredCredits } from '../../port/credits.ts';
 import type { ReadAccount } from '../../port/storage.ts';
 import { int8List } from '../connection/binaryLists.ts';
-import { ADD_TO_LINE, creditStatements, LINE_COLUMNS, lineValues } from '../../sql/credits/creditWrites.ts';
+import { ADD_TO_LINE, creditStatements, LINE_COLUMNS, lineValues } from '../../sql/creditWrites.ts';
 
 /** Numbers of an account in an answer of ledger_lock_v1. */
 const ACCOUNT_NUMBERS = 8;
@@ -100,4 +101,38 @@ function linesQuery(lines: readonly AccountLine[]): QueryConfig {
 /** An array of the database as numbers. */
 export function toNumbers(text: string): number[] {
   return text === '{}' ? [] : text.slice(1, -1).split(',').map(Number);
+}
+
+export interface PocketsRow {
+  readonly account: number;
+  readonly state: string;
+}
+
+/** Asked after the accounts are locked: nobody else changes their pockets then. */
+export function pocketsQuery(accounts: readonly number[]): QueryConfig {
+  return {
+    name: 'pockets',
+    text: 'SELECT account, state FROM pockets WHERE account = ANY ($1::bigint[])',
+    values: [int8List(accounts)],
+  };
+}
+
+/** What a transaction has read of reservations. */
+interface ReadReservations {
+  readonly found: readonly Reservation[];
+  readonly live: number;
+}
+
+export function storedPockets(
+  rows: readonly PocketsRow[],
+  { found, live }: ReadReservations = { found: [], live: 0 },
+): StoredCredits {
+  const pockets = new Map(rows.map(({ account, state }) => [account, JSON.parse(state) as Pockets]));
+  const byId = new Map(found.map((each) => [each.id, each]));
+  return {
+    pockets: (account) => pockets.get(account) ?? null,
+    reservation: (id) => byId.get(id),
+    reservationUnder: (keyId, id) => found.find((each) => each.keyId === keyId && each.idempotency?.id === id),
+    liveReservations: () => live,
+  };
 }

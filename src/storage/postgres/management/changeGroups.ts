@@ -6,11 +6,12 @@ import {
   StorageUnavailable,
   toStale,
 } from '../../port/storage.ts';
-import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { asUnavailable, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
-import type { Pool } from '../connection/pool.ts';
-import { pauseBeforeRetry } from '../connection/retryPause.ts';
+import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
+import { pauseBeforeRetry, type Pool } from '../connection/pool.ts';
 import { applyTogether, SomeStale, Stale } from './changeTransaction.ts';
+import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
 
 /** Changes of one group at the most: bounds how long the last one waits for the first. */
 const MAX_GROUP = 64;
@@ -21,7 +22,7 @@ const LOCK_WAIT_MS = 100;
 /** How often a change is tried that got in the way of another transaction. */
 const MAX_TRIES = 3;
 
-export interface GroupsContext {
+interface GroupsContext {
   readonly pool: Pool;
   readonly clock: LedgerClock;
   readonly random: () => number;
@@ -142,4 +143,45 @@ function isUndone(error: unknown): boolean {
 function asFailure(error: unknown): Error {
   if (isTold(error)) return error;
   return new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
+}
+
+/** A statement changed another number of rows than it must. */
+class Refused extends Error {}
+
+export class PostgresWriter implements SqlWriter {
+  readonly #pool: Pool;
+
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  write(statements: readonly WriteStatement[]): Promise<readonly number[] | null> {
+    return asUnavailable(
+      this.#pool.use(async (ask) => {
+        try {
+          const begun = await ask(`BEGIN; ${SHARE_MOVE_LOCK}; SELECT ${IS_MOVED} AS moved`);
+          // Several statements, several results; the type of the driver knows of one.
+          refuseMoved((begun as unknown as readonly { rows: { moved: boolean }[] }[]).at(-1)?.rows[0]?.moved);
+          const counts: number[] = [];
+          for (const { sql, onPostgres, params, expects } of statements) {
+            const { rowCount } = await ask({ text: onPostgres ?? sql, values: params });
+            if (expects !== null && rowCount !== expects) throw new Refused();
+            counts.push(rowCount ?? 0);
+          }
+          await ask('COMMIT');
+          return counts;
+        } catch (error) {
+          const wasRefused = error instanceof Refused || kindOf(error) === 'refused';
+          if (wasRefused || isTold(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+          if (wasRefused) return null;
+          throw error;
+        }
+      }),
+    );
+  }
+
+  /** A transaction of its own: one that held several rows could end in a deadlock with a change of them all. */
+  async share(statement: WriteStatement): Promise<number> {
+    return (await this.write([statement]))?.[0] ?? 0;
+  }
 }

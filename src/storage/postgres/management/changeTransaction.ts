@@ -1,18 +1,29 @@
-import type { AccountState } from '../../../core/account.ts';
-import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
-import { BatchCredits, exceedsGrants } from '../../port/batchCredits.ts';
+import type { QueryConfig } from 'pg';
+
+import { type AccountState } from '../../../core/account.ts';
+import { changed, type ChangedAccount, markBeside } from '../../../core/accountChange.ts';
+import { BatchCredits, exceedsGrants } from '../../port/credits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, type StaleAccounts, StorageOutcomeUnknown } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import { withBalances, withEventBalances } from '../../sql/credits/balances.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { insertQuery, type RowsOfTable } from '../connection/binaryLists.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
-import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
-import { pocketsQuery, type PocketsRow, storedPockets } from './lockedCredits.ts';
-import { writeQueries } from './writeQueries.ts';
+import {
+  accountWrites,
+  creditQueries,
+  pocketsQuery,
+  type PocketsRow,
+  readStates,
+  storedPockets,
+  toNumbers,
+} from './accountRows.ts';
+import { withBalances, withEventBalances } from '../../sql/balances.ts';
+import type { WriteStatement } from '../../sql/query/statement.ts';
+import { writeStatements } from '../../sql/writes.ts';
 
 /** How long a statement waits for a lock. */
 export const LOCK_TIMEOUT_MS = 3_000;
@@ -38,7 +49,7 @@ interface Asks {
   readonly askAll: AskAll;
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   readonly clock: LedgerClock;
   /** How long it waits for a row or a name that another transaction holds; null = as long as a statement may. */
   readonly lockWaitMs: number | null;
@@ -142,4 +153,35 @@ function decide(change: Change, { states, credits, nowMs }: Locked): Decided | S
     credits.adopt(each, before, after);
   }
   return due.length > 0 ? { due } : { change, accounts };
+}
+
+/** A query, and the number of rows that it must change; null = any number is right. */
+interface WriteQuery {
+  readonly query: QueryConfig;
+  readonly expects: number | null;
+}
+
+/** The queries of writes. The inserts of each table are one query, in the place of the first of them. */
+function writeQueries(writes: readonly RecordWrite[]): WriteQuery[] {
+  const merged: (WriteStatement | RowsOfTable)[] = [];
+  const byTable = new Map<string, RowsOfTable>();
+  for (const statement of writes.flatMap(writeStatements)) {
+    const { insertInto: into, params } = statement;
+    if (into === undefined) {
+      merged.push(statement);
+      continue;
+    }
+    const known = byTable.get(into.table);
+    if (known !== undefined) known.rows.push(params);
+    else {
+      const rows: RowsOfTable = { into, rows: [params] };
+      byTable.set(into.table, rows);
+      merged.push(rows);
+    }
+  }
+  return merged.map((each) => ('into' in each ? { query: insertQuery(each), expects: null } : writeQuery(each)));
+}
+
+function writeQuery({ sql, onPostgres, params, expects }: WriteStatement): WriteQuery {
+  return { query: { text: onPostgres ?? sql, values: params }, expects };
 }

@@ -1,5 +1,6 @@
 import type { Reservation } from '../../../core/reservation.ts';
-import type { IdempotencyKey, ChargeResult, SpendOutcome } from '../../../core/spend.ts';
+import type { ChargeResult, IdempotencyKey, SpendOutcome } from '../../../core/spend.ts';
+import { windowEnd } from '../../../core/calendar.ts';
 import type {
   Change,
   ChangeOutcome,
@@ -7,18 +8,17 @@ import type {
   DueCursor,
   DueOwner,
   ReadAccount,
-  WindowName,
   WindowCursor,
+  WindowName,
 } from '../../port/storage.ts';
-import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
+import { asUnavailable } from '../connection/databaseError.ts';
+import type { LedgerClock } from '../connection/ledgerClock.ts';
+import type { Pool } from '../connection/pool.ts';
 import { type AccountRow, READ_ACCOUNTS, toNumbers, toReadAccount } from './accountRows.ts';
 import { ChangeGroups } from './changeGroups.ts';
-import type { LedgerClock } from '../connection/ledgerClock.ts';
-import { asUnavailable } from '../connection/databaseError.ts';
-import { KnownWindows } from './knownWindows.ts';
-import type { Pool } from '../connection/pool.ts';
 import { prune } from './prune.ts';
 import { Reservations } from './reservations.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
 
 /** Account numbers that are fetched at one time, or more when more are waited for. */
 const NUMBERS_BLOCK = 64;
@@ -41,7 +41,7 @@ const CLOSE_ENDED = `WITH step AS MATERIALIZED (
   SELECT name, duration_ms AS "durationMs", (SELECT count(*) FROM step) AS looked, (SELECT count(*) FROM removed) AS closed
   FROM step ORDER BY name DESC, duration_ms DESC LIMIT 1`;
 
-export interface ManagementOptions {
+interface ManagementOptions {
   readonly idempotencyRetentionMs: number;
   readonly random: () => number;
 }
@@ -195,4 +195,43 @@ interface ClosedRow extends Record<string, unknown> {
 interface RememberedRow extends Record<string, unknown> {
   request_digest: string;
   outcome: string;
+}
+
+const MAX_KNOWN = 10_000;
+
+interface Known {
+  readonly account: number;
+  /** The window runs until then. */
+  readonly endsAtMs: number;
+}
+
+/** Accounts of ad-hoc windows. While a window runs nobody removes it, so its account needs no second lookup. */
+export class KnownWindows {
+  readonly #byName = new Map<string, Known>();
+  readonly #names = new Map<number, string>();
+
+  find(window: WindowName, nowMs: number): number | undefined {
+    const known = this.#byName.get(nameOf(window));
+    return known !== undefined && nowMs < known.endsAtMs ? known.account : undefined;
+  }
+
+  add(window: WindowName, account: number, nowMs: number): void {
+    if (this.#byName.size >= MAX_KNOWN) {
+      this.#byName.clear();
+      this.#names.clear();
+    }
+    this.#byName.set(nameOf(window), { account, endsAtMs: windowEnd(nowMs, window.durationMs) });
+    this.#names.set(account, nameOf(window));
+  }
+
+  drop(account: number): void {
+    const name = this.#names.get(account);
+    if (name === undefined) return;
+    this.#names.delete(account);
+    this.#byName.delete(name);
+  }
+}
+
+function nameOf({ owner, name, durationMs }: WindowName): string {
+  return JSON.stringify([owner, name, durationMs]);
 }

@@ -21,13 +21,13 @@ const ENDED_BY = [
 /** Steps of one turn that look at windows. */
 const WINDOW_STEPS = 10;
 
-export interface PruneOptions {
+interface PruneOptions {
   readonly retentionMs: number;
   /** The window that was looked at last. */
   readonly windowsFrom: number;
 }
 
-export interface Pruned {
+interface Pruned {
   /** The window to go on from. */
   readonly windowsFrom: number;
   readonly failures: readonly unknown[];

@@ -2,6 +2,8 @@ import type { QueryConfig } from 'pg';
 
 import type { AccountState } from '../../../core/account.ts';
 import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
+import type { Fence } from '../../../core/fence.ts';
+import type { Pockets } from '../../../core/expiringCredits.ts';
 import {
   decideEnd,
   decideReserve,
@@ -9,32 +11,40 @@ import {
   type EndOutcome,
   type NewReservation,
   type Reservation,
+  type ReservationView,
   type ReserveOutcome,
   type UserEnding,
 } from '../../../core/reservation.ts';
-import type { Spend } from '../../../core/spend.ts';
-import { BatchCredits } from '../../port/batchCredits.ts';
+import type { IdempotencyKey, RememberedAnswer, Spend } from '../../../core/spend.ts';
+import type { StatementLine } from '../../../core/statement.ts';
+import { BatchCredits } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import { withCharged } from '../../sql/credits/balances.ts';
-import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/credits/reservationRows.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
-import type { Ask, AskAll, Pool } from '../connection/pool.ts';
-import { pauseBeforeRetry } from '../connection/retryPause.ts';
+import { type Ask, type AskAll, pauseBeforeRetry, type Pool } from '../connection/pool.ts';
 import { noteChange } from '../freshness/changeNotices.ts';
+import {
+  accountWrites,
+  creditQueries,
+  pocketsQuery,
+  type PocketsRow,
+  readStates,
+  storedPockets,
+  toNumbers,
+} from './accountRows.ts';
+import { isBroken } from '../schema/spendFunctions.ts';
+import { withCharged } from '../../sql/balances.ts';
 import { holdName } from '../../sql/boundedRecords.ts';
-import { brokenFences } from './brokenFences.ts';
-import { accountWrites, creditQueries, readStates, toNumbers } from './accountRows.ts';
-import { LockedView } from './lockedView.ts';
-import { pocketsQuery, type PocketsRow, storedPockets } from './lockedCredits.ts';
+import { FENCE_KINDS } from '../../sql/fences.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
 
 /** How often a reservation is tried that got in the way of another transaction. */
 const MAX_TRIES = 3;
 const SELECT = `SELECT ${RESERVATION_COLUMNS} FROM reservations`;
 
-export interface ReservationsContext {
+interface ReservationsContext {
   readonly pool: Pool;
   readonly clock: LedgerClock;
   readonly random: () => number;
@@ -85,8 +95,8 @@ export class Reservations {
     return this.#transact(accounts, [...hold, earlier, live, brokenFences(spend)], (read) => {
       const [found = [], counted = [], broken = []] = read.others.slice(hold.length);
       const stored = { found: toReservations(found), live: Number(counted[0]?.['live'] ?? 0) };
-      const isBroken = new Set(broken.map(({ ordinal }) => spend.fences[Number(ordinal) - 1]));
-      const view = new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), isBroken);
+      const atFault = new Set(broken.map(({ ordinal }) => spend.fences[Number(ordinal) - 1]));
+      const view = new LockedView(read, new BatchCredits(storedPockets(read.pockets, stored)), atFault);
       const outcome = decideReserve(view, spend, wanted, read.nowMs, MAX_LIVE_RESERVATIONS);
       return { outcome, view: outcome.reservation === null ? null : view, events: [] };
     });
@@ -221,4 +231,91 @@ function end(view: LockedView, id: string, ending: Ending): EndOutcome {
     view.credits.released(outcome.reservation, (account) => view.account(account)?.value ?? 0);
   }
   return outcome;
+}
+
+/** Selects the broken fences of a spend, by their numbers in its list, from 1 on. */
+function brokenFences({ fences }: Spend): QueryConfig {
+  const text = `SELECT f.ordinal FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
+    WITH ORDINALITY AS f(kind, id, name, revision, ordinal) WHERE ${isBroken()}`;
+  const columns = [
+    fences.map(({ kind }) => FENCE_KINDS.indexOf(kind)),
+    fences.map(({ id }) => id),
+    fences.map(({ name }) => name),
+    fences.map(({ revision }) => revision),
+  ];
+  return { name: 'broken_fences', text, values: columns };
+}
+
+interface LockedAccounts {
+  readonly nowMs: number;
+  readonly states: Map<number, AccountState>;
+}
+
+/** The locked accounts, with what was decided of them. */
+class LockedView implements ReservationView {
+  readonly nowMs: number;
+  readonly credits: BatchCredits;
+  readonly changed = new Map<number, AccountState>();
+  readonly #states: Map<number, AccountState>;
+  readonly #broken: ReadonlySet<Fence | undefined>;
+
+  constructor({ nowMs, states }: LockedAccounts, credits: BatchCredits, broken: ReadonlySet<Fence | undefined>) {
+    this.nowMs = nowMs;
+    this.credits = credits;
+    this.#states = states;
+    this.#broken = broken;
+  }
+
+  readonly lastChange = 0;
+
+  holds(fence: Fence): boolean {
+    return !this.#broken.has(fence);
+  }
+
+  account(id: number): AccountState | undefined {
+    return this.changed.get(id) ?? this.#states.get(id);
+  }
+
+  put(id: number, state: AccountState): void {
+    this.changed.set(id, state);
+  }
+
+  pockets(id: number): Pockets | null {
+    return this.credits.pockets(id);
+  }
+
+  putPockets(id: number, pockets: Pockets | null): void {
+    this.credits.putPockets(id, pockets);
+  }
+
+  addLines(id: number, lines: readonly StatementLine[]): void {
+    this.credits.addLines(id, lines);
+  }
+
+  reservation(id: string): Reservation | undefined {
+    return this.credits.reservation(id);
+  }
+
+  reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined {
+    return this.credits.reservationUnder(keyId, idempotencyId);
+  }
+
+  liveReservations(keyId: string): number {
+    return this.credits.liveReservations(keyId);
+  }
+
+  putReservation(reservation: Reservation): void {
+    this.credits.putReservation(reservation);
+  }
+
+  /** A reservation has its own idempotency keys. */
+  rememberedAnswer(_key: IdempotencyKey): RememberedAnswer | undefined {
+    return undefined;
+  }
+
+  liveIdempotencyKeys(): number {
+    return 0;
+  }
+
+  remember(): void {}
 }

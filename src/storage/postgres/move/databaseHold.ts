@@ -8,9 +8,8 @@ import { beginInOwnSession } from '../connection/ownSession.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
 import { hasTables } from '../schema/tableRights.ts';
-import { noKeystile } from './notes.ts';
+import { noKeystile, readExportable } from './readData.ts';
 import { openForData, orExplain, takeSessionLock } from './openForData.ts';
-import { readExportable } from './readData.ts';
 
 /** Key of the advisory lock of a move: any number, the same for all moves and releases. */
 const MOVING_LOCK = 7_218_530_415;

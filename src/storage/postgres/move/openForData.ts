@@ -3,10 +3,10 @@ import type { Client } from 'pg';
 import { StorageUnavailable } from '../../port/storage.ts';
 import { DataError } from '../../sql/move/dataError.ts';
 import { Connector } from '../connection/connector.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
 import { adviceOnRefusal, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { parseAddress } from '../../../core/databaseUrl.ts';
 import { requireOwnSessions } from '../connection/ownSession.ts';
-import { WrongServer } from '../connection/wrongServer.ts';
 
 /** Sorting or counting a large table takes long. A reader of the export may be slow, and the transaction waits for it. */
 const SETTINGS = {

@@ -1,16 +1,16 @@
 import type { Client } from 'pg';
 
-import { DataError } from '../../sql/move/dataError.ts';
-import type { DataSource } from '../../sql/move/dataPorts.ts';
-import { type CounterName, COUNTERS, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
-import { rowsOfSlice } from '../../sql/move/sliceRows.ts';
 import { withDeadline } from '../connection/connector.ts';
+import { WrongServer } from '../connection/wrongServer.ts';
+import { openForData, orExplain } from './openForData.ts';
 import { isOfFirstRelease, readInstallation } from '../schema/migrate.ts';
 import { SCHEMA_VERSION } from '../schema/schema.ts';
 import { hasTables } from '../schema/tableRights.ts';
-import { IMPORT_NOTE } from '../../sql/move/importedNote.ts';
-import { noKeystile, refuseUnusable } from './notes.ts';
-import { openForData, orExplain } from './openForData.ts';
+import { DataError } from '../../sql/move/dataError.ts';
+import type { DataSource } from '../../sql/move/dataPorts.ts';
+import { type CounterName, COUNTERS, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
+import { findUseRefusal, IMPORT_NOTE } from '../../sql/move/importedNote.ts';
+import { rowsOfSlice } from '../../sql/move/sliceRows.ts';
 
 /** Rows that are read at once. */
 const STEP = 2_000;
@@ -122,4 +122,23 @@ function select({ name, key, columns }: DataTable): string {
     name.startsWith('idempotency_') && column === 'outcome' ? "trim(both '{}' from outcome) AS outcome" : column,
   );
   return `SELECT ${values.join(', ')} FROM ${name} ORDER BY ${key.join(', ')}`;
+}
+
+/** Refuses a database whose import is not finished, or that was moved away. */
+export function refuseUnusable(known: ReadonlyMap<string, string>): void {
+  const refusal = findUseRefusal('The database', known);
+  if (refusal !== null) throw new WrongServer(refusal.text);
+}
+
+export async function putNote(client: Client, name: string, value: string): Promise<void> {
+  await client.query(
+    'INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    [name, value],
+  );
+}
+
+export function noKeystile(): DataError {
+  return new DataError(
+    'The database has no tables of Keystile. Set KEYSTILE_DATABASE_URL to the database of the service.',
+  );
 }

@@ -18,7 +18,7 @@ import { Durability } from '../connection/durability.ts';
 import { migrate, type MigrateOptions, readInstallation } from '../schema/migrate.ts';
 import { MIGRATIONS } from '../schema/schema.ts';
 import { hasTables } from '../schema/tableRights.ts';
-import { putNote } from './notes.ts';
+import { putNote } from './readData.ts';
 import { openForData, orExplain, takeSessionLock } from './openForData.ts';
 
 /** Key of the advisory lock of an import: any number, the same for all imports. */
@@ -187,7 +187,7 @@ async function refuseFilled(client: Client): Promise<void> {
   }
 }
 
-/** The rows are one parameter: see insertQuery.ts. */
+/** The rows are one parameter: see connection/binaryLists.ts. */
 function insertOf(table: DataTable): string {
   const columns = [...table.columns.keys(), ...(table.name === 'local_counts' ? ['node'] : [])].join(', ');
   return `INSERT INTO ${table.name} (${columns}) SELECT ${columns} FROM json_populate_recordset(NULL::${table.name}, $1::json)`;

@@ -1,21 +1,14 @@
 import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
+import type { Tell } from '../../port/events.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { Tell } from '../../port/tell.ts';
+import { adviceOnOwnRefusal, hasOtherColumns, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { beginInOwnSession } from '../connection/ownSession.ts';
 import { WrongServer } from '../connection/wrongServer.ts';
 import type { SchemaVersions } from '../freshness/nodes.ts';
-import {
-  isWorthAnotherTry,
-  neverUnlocked,
-  notBuilt,
-  notMigrated,
-  type Stage,
-  stillLocked,
-} from './migrationFailures.ts';
 import { hasTables } from './tableRights.ts';
-import { TEXT } from './textType.ts';
+import { TEXT } from './tables.ts';
 
 export interface Migration {
   readonly sql: string;
@@ -49,7 +42,7 @@ const MIGRATION_LOCK = 7_218_530_411;
 const SERIES = { name: 'schema_series', value: '0.1-h' } as const;
 
 /** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
-export interface Patience {
+interface Patience {
   /** Shorter than it takes the database to look for a deadlock. */
   readonly lockTimeoutMs: number;
   readonly tries: number;
@@ -298,4 +291,70 @@ async function put(client: Client, name: string, value: string): Promise<void> {
     'INSERT INTO installation (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
     [name, value],
   );
+}
+
+/** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
+type Stage = 'schema' | 'indexes';
+
+/** SQLSTATEs: not supported, others depend on it, no schema, wrong or not allowed, raised by a function. */
+const REFUSED_STATEMENT = /^(?:0A|2B|3F|42|P0)/;
+/** Any failure inside the server, such as two sessions that alter the same object. Damage has states of its own. */
+const INTERNAL_ERROR = 'XX000';
+
+/** What can keep tables locked. A dump only reads, and indexes are built beside it. */
+const HOLDERS: Readonly<Record<Stage, string>> = {
+  schema: 'another transaction, such as a dump,',
+  indexes: 'another transaction',
+};
+
+function isWorthAnotherTry(error: unknown): boolean {
+  const kind = kindOf(error);
+  return kind === 'busy' || (kind === 'rolled back' && !hasOtherColumns(error));
+}
+
+/** For the log: it is tried again. */
+function stillLocked(stage: Stage): string {
+  const what = stage === 'schema' ? 'the database is not migrated yet' : 'the indexes are not built yet';
+  return `${what}: ${HOLDERS[stage]} keeps its tables locked`;
+}
+
+function neverUnlocked(stage: Stage, version: number, tries: string): StorageUnavailable {
+  const what = stage === 'schema' ? 'The schema of the database cannot be upgraded' : unbuilt(version);
+  return new StorageUnavailable(
+    `${what}: ${HOLDERS[stage]} kept its tables locked during ${tries}. Start again when it has ended.`,
+  );
+}
+
+/** A start that failed outside the migration of a known schema. */
+export function notPrepared(error: unknown): Error {
+  const advice = adviceOnOwnRefusal(error);
+  return failed(error, `The database cannot be prepared (${reasonOf(error)}).${advice === null ? '' : ` ${advice}`}`);
+}
+
+function notMigrated(error: unknown, from: number, to: number): Error {
+  return failed(
+    error,
+    `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
+      'It is as it was before, and nodes of the older version go on.',
+  );
+}
+
+function notBuilt(error: unknown, version: number): Error {
+  const next = isFinal(error) ? 'Correct that, then start again.' : 'Start again: a start builds what is missing.';
+  return failed(error, `${unbuilt(version)} (${reasonOf(error)}). ${next}`);
+}
+
+function unbuilt(version: number): string {
+  return `The schema of the database is migrated to version ${version}, and its indexes are not built`;
+}
+
+function failed(error: unknown, message: string): Error {
+  if (error instanceof WrongServer || error instanceof StorageUnavailable) return error;
+  return isFinal(error) ? new WrongServer(message) : new StorageUnavailable(message);
+}
+
+/** What the database refused is refused again at every start, and each try would lock its tables. Anything else may go away by itself. */
+function isFinal(error: unknown): boolean {
+  const state = stateOf(error) ?? '';
+  return REFUSED_STATEMENT.test(state) || (kindOf(error) === 'refused' && state !== INTERNAL_ERROR);
 }

@@ -1,17 +1,11 @@
 import { RECORDS } from '../../../model/records.ts';
-import { addedColumns } from '../../../model/stored.ts';
-import { ANALYTICS_TABLES } from './analyticsTables.ts';
-import { COUNTS_AS_BEFORE, copyFormerCounts, VERDICT_TABLES } from './verdictTables.ts';
-import { CREDIT_TABLES } from './creditTables.ts';
-import { EVENT_TABLES } from './eventTables.ts';
+import { addedColumns } from '../../../model/columns.ts';
+import { ANALYTICS_TABLES, copyFormerCounts, COUNTS_AS_BEFORE, VERDICT_TABLES } from './analyticsTables.ts';
+import { CREDIT_TABLES, DIALECT, EVENT_TABLES, LEDGER_TABLES, NODE_TABLES, RECORD_TABLES } from './tables.ts';
 import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
-import { LEDGER_TABLES } from './ledgerTables.ts';
 import type { Migration } from './migrate.ts';
-import { NODE_TABLES } from './nodeTables.ts';
-import { DIALECT, RECORD_TABLES } from './recordTables.ts';
-import { GENERAL_SPEND_FUNCTION } from './generalSpendFunction.ts';
+import { GENERAL_SPEND_FUNCTION, PLAIN_SPEND_FUNCTION } from './spendFunctions.ts';
 import { OWN_SESSION_FUNCTION } from '../connection/ownSession.ts';
-import { PLAIN_SPEND_FUNCTION } from './plainSpendFunction.ts';
 
 const SCHEMA_V1 = [
   RECORD_TABLES,

@@ -20,7 +20,7 @@ export async function hasTables(client: Client): Promise<boolean> {
 }
 
 /** The names of what the migrations make. */
-export interface SchemaNames {
+interface SchemaNames {
   readonly tables: readonly string[];
   readonly functions: readonly string[];
 }

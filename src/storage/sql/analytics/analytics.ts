@@ -1,11 +1,11 @@
 import { MAX_COUNT } from '../../../core/bounds.ts';
 import type { CountColumns } from '../../../core/verificationCounts.ts';
-import type { Span, Analytics, AnalyticsQuery, AnalyticsRow } from '../../port/analytics.ts';
-import type { SqlReader, Statement } from '../query/statement.ts';
-import { placeholders } from '../query/statement.ts';
+import type { Analytics, AnalyticsQuery, AnalyticsRow, Span } from '../../port/analytics.ts';
+import { StorageUnavailable } from '../../port/storage.ts';
 import { CODES, SPAN_NUMBER } from './countColumns.ts';
-import { SUM_KEYS } from './fold.ts';
-import { isOfApi, sumStatement, type Unfolded } from './sumStatement.ts';
+import { isOfApi, SUM_KEYS, sumStatement, type Unfolded } from './fold.ts';
+import { placeholders, type SqlReader, type Statement } from '../query/statement.ts';
+import { findAny } from '../query/queries.ts';
 
 /** The largest number of rows that one step of pruning removes. */
 const PRUNE_STEP = 1000;
@@ -103,4 +103,19 @@ interface SumRow extends Record<string, string | number | null | undefined> {
   identity_id?: string;
   external_id?: string | null;
   tags?: string;
+}
+
+const BY_KEY = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
+
+/** When each of these keys was last verified. On one machine this is in analytics.db, which can fail by itself. */
+export async function readLastUses(reader: SqlReader, keyIds: readonly string[]): Promise<(number | null)[]> {
+  try {
+    const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(reader, BY_KEY, keyIds);
+    const uses = new Map(rows.map((row) => [row.key_id, row.last_used_at_ms]));
+    return keyIds.map((id) => uses.get(id) ?? null);
+  } catch (error) {
+    if (error instanceof StorageUnavailable) throw error;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StorageUnavailable(`The last uses of keys cannot be read (${reason}).`);
+  }
 }

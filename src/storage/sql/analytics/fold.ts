@@ -1,9 +1,47 @@
-import { SPAN_MS, SPANS } from '../../port/analytics.ts';
-import type { Params, Statement } from '../query/statement.ts';
-import { addCounts, KEEP_LATER_USE } from './addCounts.ts';
-import { LOG_COLUMNS, type LogRow, SPAN_NUMBER, SUMS } from './countColumns.ts';
-import { addSums, LAST_AT, type LogRows } from './countRows.ts';
-import { RowInsert } from './rowInsert.ts';
+import { MAX_COUNT } from '../../../core/bounds.ts';
+import { type AnalyticsOrder, type AnalyticsQuery, SPAN_MS, SPANS } from '../../port/analytics.ts';
+import { CODES, LOG_COLUMNS, type LogRow, SPAN_NUMBER, SUMS, TOTALS, TOTALS_OF_ROW } from './countColumns.ts';
+import { addSums, LAST_AT, type LogRows } from './packedCounts.ts';
+import { type Params, placeholders, type Statement } from '../query/statement.ts';
+
+/** A last use is replaced only by one that is at least this much later. That saves most writes. */
+const USE_STEP_MS = 60_000;
+
+const KEEP_LATER_USE = `ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
+  WHERE excluded.last_used_at_ms >= key_uses.last_used_at_ms + ${USE_STEP_MS}`;
+
+/** Inserts rows of numbers and texts into one table, many with one statement. */
+class RowInsert {
+  readonly #columns: number;
+  readonly #sqlOf: (size: number) => string;
+  /** Made at the first use: a thread that never folds starts without them. */
+  readonly #sqlOfSize = new Map<number, string>();
+
+  /** `onConflict` says what happens to a row that exists; one call must not have two rows with the same key. */
+  constructor(table: string, columns: readonly string[], onConflict = '') {
+    this.#columns = columns.length;
+    this.#sqlOf = (size) => {
+      const rows = Array.from({ length: size }, (_, i) => {
+        return `(${placeholders(columns.length, i * columns.length + 1)})`;
+      });
+      return `INSERT INTO ${table} (${columns.join(', ')}) VALUES ${rows.join(', ')} ${onConflict}`;
+    };
+  }
+
+  /** `values` are those of all rows, row after row. */
+  *statements(values: Params): Generator<Statement> {
+    const end = values.length / this.#columns;
+    let next = 0;
+    for (const size of SIZES) {
+      if (next + size > end) continue;
+      const sql = this.#sqlOfSize.get(size) ?? this.#sqlOf(size);
+      this.#sqlOfSize.set(size, sql);
+      for (; next + size <= end; next += size) {
+        yield { sql, params: values.slice(next * this.#columns, (next + size) * this.#columns) };
+      }
+    }
+  }
+}
 
 /**
  * The fold: rows and slices of the log become sums by minute, hour and day. An adapter reads part of the log into LogRows,
@@ -103,4 +141,114 @@ function lastUses(sorted: readonly LogRow[]): Params {
   // Verifications of unknown keys have no key.
   uses.delete('');
   return [...uses].flat();
+}
+
+/** What happens to a row that exists already: counts are added, and the later last use is kept. */
+
+/** A sum of credits that exceeds what a column holds would make every fold fail. */
+function addCounts(table: string, key: readonly string[]): string {
+  const credits = `${table}.credits + excluded.credits`;
+  return `ON CONFLICT (${key.join(', ')}) DO UPDATE SET count = ${table}.count + excluded.count,
+    credits = CASE WHEN ${credits} > ${MAX_COUNT} THEN ${MAX_COUNT} ELSE ${credits} END`;
+}
+
+/** Rows of one statement. An engine prepares a statement once for each of these sizes, however many rows there are. */
+const SIZES = [100, 10, 1] as const;
+
+const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id', tags: 'tags' } as const;
+
+/** The largest number of times that a statement lists. */
+const MAX_NAMED_TIMES = 2_000;
+
+/** A sum of such numbers is exact up to the maximum, and does not fail beyond it. */
+const CREDITS = 'CAST(credits AS DOUBLE PRECISION)';
+
+/** The subjects of a question, as parameters of its statement; null = all. */
+export interface Named {
+  /** The question is about whole apis. */
+  readonly isOfApi: boolean;
+  readonly keys: readonly string[] | null;
+  readonly identities: readonly string[] | null;
+}
+
+/** A subquery that reads slices, with TOTALS; null = all slices are in the log. */
+export type Unfolded = (named: Named) => string | null;
+
+/** One statement reads what is folded and what is not: a fold that commits meanwhile changes no sum. */
+export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Statement {
+  const params: Params = [query.fromMs, query.untilMs];
+  const { subjects, named: asked } = subjectsOf(query, params);
+  const columns = query.groupBy.map((group) => GROUP_COLUMNS[group]);
+  const sums = TOTALS.map((name) => `coalesce(sum(${name === 'credits' ? CREDITS : name}), 0) AS ${name}`);
+  const grouped = columns.length === 0 ? '' : ` GROUP BY ${columns.join(', ')}`;
+  const slices = unfolded(asked);
+  const all = [
+    foldedRows(query),
+    unfoldedRows(query, 'verdict_log', TOTALS_OF_ROW),
+    ...(slices === null ? [] : [unfoldedRows(query, slices, TOTALS)]),
+  ];
+  const union = all.map((rows) => `${rows}${subjects}`).join(' UNION ALL ');
+  const rows = `SELECT ${[...columns, ...sums].join(', ')} FROM (${union}) r${grouped}`;
+  const [named, from] = query.groupBy.includes('identity')
+    ? [', i.external_id', ' LEFT JOIN identities i ON i.id = t.identity_id']
+    : ['', ''];
+  const ordered = columns.length === 0 ? '' : ` ORDER BY ${[...orderTerms(query.order), ...columns].join(', ')}`;
+  const limited = query.limit === undefined ? '' : ` LIMIT ${query.limit}`;
+  return { sql: `SELECT t.*${named} FROM (${rows}) t${from}${ordered}${limited}`, params };
+}
+
+function foldedRows(query: AnalyticsQuery): string {
+  const columns = rowColumns(query, 'time_ms', TOTALS_OF_ROW);
+  const table = isOfApi(query) ? 'api_verdicts' : 'key_verdicts';
+  return `SELECT ${columns} FROM ${table}
+    WHERE span = ${SPAN_NUMBER[query.span]} AND time_ms >= $1 AND time_ms < $2${indexTerm(query)}`;
+}
+
+/**
+ * A condition that is always true and makes the engine use the right index. The index by key has hours and days only. Other
+ * rows are found by time, then api and key: each time is listed, because between two times are the rows of all other apis.
+ */
+function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: AnalyticsQuery): string {
+  if (keyIds !== null && span !== 'minute') return ' AND span > 0';
+  const stepMs = SPAN_MS[span];
+  const firstMs = Math.ceil(fromMs / stepMs) * stepMs;
+  const count = Math.ceil((untilMs - firstMs) / stepMs);
+  if (apiId === null || count < 1 || count > MAX_NAMED_TIMES) return '';
+  return ` AND time_ms IN (${Array.from({ length: count }, (_, i) => firstMs + i * stepMs).join(', ')})`;
+}
+
+function unfoldedRows(query: AnalyticsQuery, source: string, totals: readonly string[]): string {
+  const time = `minute_ms - minute_ms % ${SPAN_MS[query.span]}`;
+  return `SELECT ${rowColumns(query, `${time} AS time_ms`, totals)} FROM ${source} WHERE ${time} >= $1 AND ${time} < $2`;
+}
+
+function rowColumns(query: AnalyticsQuery, time: string, totals: readonly string[]): string {
+  return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...totals].join(', ');
+}
+
+/** Such a question is answered from the few rows of apis. */
+export function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
+  return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
+}
+
+function subjectsOf(query: AnalyticsQuery, params: Params): { readonly subjects: string; readonly named: Named } {
+  const named = (values: readonly string[] | null): string[] | null => {
+    const from = params.length + 1;
+    params.push(...(values ?? []));
+    return values?.map((_, i) => `$${from + i}`) ?? null;
+  };
+  const among = (column: string, marks: readonly string[] | null): string => {
+    if (marks === null) return '';
+    return marks.length === 0 ? ' AND FALSE' : ` AND ${column} IN (${marks.join(', ')})`;
+  };
+  const apis = named(query.apiId === null ? null : [query.apiId]);
+  const [keys, identities] = [named(query.keyIds), named(query.identityIds)];
+  const subjects = `${among('api_id', apis)}${among('key_id', keys)}${among('identity_id', identities)}`;
+  return { subjects, named: { isOfApi: isOfApi(query), keys, identities } };
+}
+
+function orderTerms(order: AnalyticsOrder | undefined): string[] {
+  if (order === undefined) return [];
+  const column = order.by === 'total' ? CODES.join(' + ') : order.by === 'time' ? 'time_ms' : order.by.toLowerCase();
+  return [`${column} ${order.isDescending ? 'DESC' : 'ASC'}`];
 }

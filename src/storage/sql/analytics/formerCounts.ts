@@ -1,4 +1,4 @@
-import type { Row } from '../../../model/stored.ts';
+import type { Row } from '../../../model/columns.ts';
 import type { Statement } from '../query/statement.ts';
 import { VALID } from '../../../core/verificationCounts.ts';
 import { FORMER_CODES, LOG_COLUMNS, SUMS } from './countColumns.ts';

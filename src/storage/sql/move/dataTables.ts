@@ -4,7 +4,7 @@ import { IDENTITIES } from '../../../model/identities.ts';
 import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
-import type { Column, RecordTable } from '../../../model/stored.ts';
+import type { Column, RecordTable } from '../../../model/columns.ts';
 import { FORMER_CODES, SUMS } from '../analytics/countColumns.ts';
 import { FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
 
@@ -13,9 +13,9 @@ import { FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
  * compares this with both schemas: each column is here, or in NOT_EXPORTED with its reason.
  */
 
-export type ColumnKind = 'text' | 'number';
+type ColumnKind = 'text' | 'number';
 
-export interface DataColumn {
+interface DataColumn {
   readonly kind: ColumnKind;
   readonly isOptional: boolean;
 }

@@ -1,10 +1,10 @@
-import { IDENTITIES } from '../../../model/identities.ts';
-import { joinedColumns } from '../../../model/stored.ts';
 import { endOfPrefix, MAX_SEARCH_WORDS, wordsOf } from '../../../core/search.ts';
+import { IDENTITIES } from '../../../model/identities.ts';
+import { joinedColumns } from '../../../model/columns.ts';
 import type { EntryQuery } from '../../port/auditEntries.ts';
 import type { ApiQuery, IdentityQuery, KeyQuery, Page, PageQuery } from '../../port/records.ts';
 import { IDENTITIES_SCOPE } from './searchIndex.ts';
-import { type Params, placeholders, type Statement } from './statement.ts';
+import { type Params, placeholders, type SqlReader, type Statement } from './statement.ts';
 
 /** The columns of a key's identity stand behind this in a row of the key. */
 export const IDENTITY_PREFIX = 'i_';
@@ -70,7 +70,7 @@ export const IMPORT_ERRORS = 'SELECT key_index, message FROM import_errors WHERE
 export const WAITING_IMPORTS = 'SELECT * FROM import_batches ORDER BY id LIMIT $1';
 
 /** Selects the rows whose column has one of the values. */
-export function byAny(select: string, column: string, values: readonly string[]): Statement {
+function byAny(select: string, column: string, values: readonly string[]): Statement {
   return { sql: `${select} WHERE ${column} IN (${placeholders(values.length)})`, params: [...values] };
 }
 
@@ -199,4 +199,20 @@ export function entryListing(query: EntryQuery): Statement {
 export function deleteEnded(endedAtMs: number): Statement[] {
   const ended = ['former_secrets', 'sessions', 'portal_sessions'];
   return ended.map((from) => ({ sql: `DELETE FROM ${from} WHERE until_ms <= $1`, params: [endedAtMs] }));
+}
+
+/** Values in one IN (...). */
+const MAX_IN = 500;
+
+/** Finds the rows whose column has one of the values, in as few statements as the engines allow. */
+export async function findAny<T>(
+  reader: SqlReader,
+  { select, column }: { readonly select: string; readonly column: string },
+  values: readonly string[],
+): Promise<T[]> {
+  const rows: T[] = [];
+  for (let i = 0; i < values.length; i += MAX_IN) {
+    rows.push(...(await reader.find<T>(byAny(select, column, values.slice(i, i + MAX_IN)))));
+  }
+  return rows;
 }

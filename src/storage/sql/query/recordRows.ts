@@ -3,7 +3,7 @@ import { PERMISSIONS, ROLES, ROOT_KEYS } from '../../../model/access.ts';
 import { IDENTITIES } from '../../../model/identities.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
-import { rowReader } from '../../../model/stored.ts';
+import { rowReader } from '../../../model/columns.ts';
 import type { StoredEntry } from '../../port/auditEntries.ts';
 import type { FoundRole } from '../../port/records.ts';
 

@@ -100,8 +100,3 @@ export function remove(table: string, where: Readonly<Record<string, Params[numb
     expects: 1,
   };
 }
-
-/** JSON of a list; null for an empty list. */
-export function listText(list: readonly unknown[]): string | null {
-  return list.length === 0 ? null : JSON.stringify(list);
-}

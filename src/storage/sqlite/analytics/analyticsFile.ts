@@ -1,9 +1,22 @@
-import type { Database } from 'bun:sqlite';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Database } from 'bun:sqlite';
 
 import { FORMER_CODES } from '../../sql/analytics/countColumns.ts';
 import { copyCounts, type OnPart } from '../../sql/analytics/formerCounts.ts';
 import type { Params } from '../../sql/query/statement.ts';
 import { FolderError } from '../file/dataFolder.ts';
+import { openUnchanged } from '../file/inspectFolder.ts';
+import { configure } from '../file/openDatabase.ts';
+import {
+  type Aside,
+  copyBeforeMigration,
+  removeUnlessDamaged,
+  tellMigrated,
+  tellStep,
+} from '../file/copyBeforeMigration.ts';
+import type { PreparedAnalytics } from '../file/migrate.ts';
+import { isDamage, toWriteFailure } from '../file/writeFailure.ts';
 
 /**
  * The counts of verifications and the saved local limits are in a file of their own, analytics.db. A thread of its own writes
@@ -132,7 +145,7 @@ export function readAnalyticsVersion(db: Database, path: string): number {
   return user_version;
 }
 
-export interface AnalyticsSteps {
+interface AnalyticsSteps {
   /** The version to bring it to; absent = the newest. */
   readonly upTo?: number;
   /** Called before each step. */
@@ -154,4 +167,104 @@ export function migrateAnalytics(
   }
   db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
   db.run(`PRAGMA user_version = ${upTo}`);
+}
+
+/**
+ * Brings the file to the version of this program, up to the commit. Creates it if it is missing: the service can start without counts, but
+ * not without keys.
+ */
+export function openAnalytics(path: string, aside: Pick<Aside, 'nowMs' | 'tell'>): PreparedAnalytics {
+  let db: Database | null = null;
+  try {
+    db = new Database(path, { create: true, readwrite: true });
+    configure(db);
+    const version = readAnalyticsVersion(db, path);
+    if (version < ANALYTICS_VERSION) return begin(db, { ...aside, path, version });
+    db.close();
+    return { commit: () => {}, undo: () => {} };
+  } catch (error) {
+    db?.close();
+    throw error instanceof FolderError ? error : unopened(path, error);
+  }
+}
+
+/** Migrates an older or a new file in a transaction. One that is not committed leaves no copy, unless the file is damaged. */
+function begin(db: Database, aside: Aside): PreparedAnalytics {
+  const { path, version, nowMs } = aside;
+  const copy = version === 0 ? null : copyBeforeMigration(db, aside);
+  let milliseconds = 0;
+  const orUndo = (work: () => void, advice = ''): void => {
+    const startedAtMs = nowMs();
+    try {
+      work();
+      milliseconds += nowMs() - startedAtMs;
+    } catch (error) {
+      // Closing undoes what is not committed.
+      db.close();
+      throw copy === null
+        ? unopened(path, error)
+        : notMigrated(aside, error, advice + removeUnlessDamaged(copy, error));
+    }
+  };
+  orUndo(() => {
+    db.run('BEGIN IMMEDIATE');
+    migrateAnalytics(db, version, {
+      onStep(step, steps) {
+        if (copy !== null) tellStep(aside, step, steps);
+      },
+      onPart(table, done) {
+        if (copy !== null) aside.tell('migrating the database', { table, done, file: path });
+      },
+    });
+  });
+  return {
+    commit(isDatabaseMigrated) {
+      orUndo(() => db.run('COMMIT'), isDatabaseMigrated ? START_AGAIN : '');
+      // A new file has no space of tables that its migrations gave up.
+      if (version === 0) orUndo(() => db.run('VACUUM'));
+      db.close();
+      if (copy !== null) tellMigrated(aside, { version: ANALYTICS_VERSION, milliseconds, copy });
+    },
+    undo() {
+      db.close();
+      if (copy !== null) rmSync(copy, { force: true });
+    },
+  };
+}
+
+const START_AGAIN =
+  ' keystile.db is migrated already, and the older program refuses the folder: start this program again, which migrates the analytics.';
+
+function notMigrated({ path, version }: Aside, error: unknown, advice: string): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  return new FolderError(
+    `The analytics in ${path} could not be migrated from schema version ${version} to ${ANALYTICS_VERSION} (${message}). ` +
+      `The file is as it was before, with all its counts.${advice}`,
+    kind === 'full',
+  );
+}
+
+/** Why a start refuses analytics.db of this folder, and what to do; null = it does not. Changes no file. */
+export function analyticsRefusal(folder: string): { readonly text: string; readonly isDamaged: boolean } | null {
+  const path = join(folder, 'analytics.db');
+  // A start makes a new one.
+  if (!existsSync(path)) return null;
+  try {
+    using db = openUnchanged(path);
+    readAnalyticsVersion(db, path);
+    return null;
+  } catch (error) {
+    if (error instanceof FolderError) return { text: error.message, isDamaged: false };
+    // Such as a log that only a start can read.
+    return isDamage(error) ? { text: unopened(path, error).message, isDamaged: true } : null;
+  }
+}
+
+/** Of a file that cannot be opened. */
+function unopened(path: string, error: unknown): FolderError {
+  const { kind, message } = toWriteFailure(error);
+  if (kind === 'full') return new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);
+  return new FolderError(
+    `The analytics in ${path} cannot be opened (${message}). Move the file away to begin without counts.`,
+  );
 }

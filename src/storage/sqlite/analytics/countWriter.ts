@@ -2,13 +2,13 @@ import type { Database } from 'bun:sqlite';
 
 import type { CountColumns } from '../../../core/verificationCounts.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { Statement } from '../../sql/query/statement.ts';
 import type { CountWriter } from '../../sql/analytics/analytics.ts';
-import { packCounts } from '../../sql/analytics/packedCounts.ts';
-import { ADD_SLICE, APIS_OF_SLICES, packApis } from './sliceApis.ts';
-import type { Unfolded } from '../../sql/analytics/sumStatement.ts';
+import { CODES } from '../../sql/analytics/countColumns.ts';
+import type { Unfolded } from '../../sql/analytics/fold.ts';
+import { packCounts, sumByApi } from '../../sql/analytics/packedCounts.ts';
+import type { Statement } from '../../sql/query/statement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
-import type { LazyThread } from '../thread/lazyThread.ts';
+import type { LazyThread } from '../thread/threadClient.ts';
 
 /** Writes analytics in a thread of its own: no spend waits for it, and verification goes on when it fails. */
 export class SqliteCountWriter implements CountWriter {
@@ -62,3 +62,26 @@ export class SqliteCountWriter implements CountWriter {
     }
   }
 }
+
+export const ADD_SLICE = 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)';
+
+/** Codes come last, so that each keeps its place when one is added. */
+const COLUMNS = ['minute_ms', 'api_id', 'tags', 'credits', ...CODES];
+
+/** The counts of one slice by minute, api and tags, as a JSON list of rows: SQLite's own functions read it. */
+export function packApis(counts: CountColumns): string {
+  return JSON.stringify(
+    sumByApi(counts).map(({ minuteMs, apiId, tags, counts: byCode, credits }) => [
+      minuteMs,
+      apiId,
+      tags,
+      credits,
+      ...byCode,
+    ]),
+  );
+}
+
+const VALUES = COLUMNS.map((name, i) => `coalesce(json_extract(row.value, '$[${i}]'), 0) AS ${name}`).join(', ');
+
+/** A subquery with the columns that a question about apis reads. */
+export const APIS_OF_SLICES = `(SELECT ${VALUES} FROM count_slices s, json_each(s.apis) row)`;

@@ -1,23 +1,111 @@
+import { BackupError } from './backupError.ts';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 
-import { type Authenticity, authenticityOf, type CopyTrust, refusalOf } from '../../sql/copySignature.ts';
-import { BackupError } from './backupError.ts';
 import {
-  type BackupHeader,
-  CHECKSUM_BYTES,
-  CHUNK_BYTES,
-  FORMAT_LINE,
-  formatLine,
-  FORMATS,
-  MAX_LINE_BYTES,
-  NEWEST_FORMAT,
-  type PartHeader,
-  readChecksum,
-  readHeader,
-  readPartHeader,
-  readSignature,
-  SIGNATURE_BYTES,
-} from './backupFormat.ts';
+  type Authenticity,
+  authenticityOf,
+  type CopyKeys,
+  type CopyTrust,
+  refusalOf,
+  signatureOf,
+} from '../../sql/copySignature.ts';
+
+/**
+ * A backup is one file:
+ *
+ *   keystile-backup 1                        the format; 2 = it is signed
+ *   {"program":"0.1.0","madeAtMs":...}       what made it, and when it began
+ *   {"name":"analytics.db","bytes":...}      the name and length of a part, then its bytes; and so on for every part
+ *   sha256 ...                               the checksum of everything before this line
+ *   hmac-sha256 ...                          in format 2, its signature (copySignature.ts)
+ *
+ * The format is in front, so that an older program can say that it does not know it. The checksum is at the end: a file that was cut
+ * off has none.
+ */
+const FORMATS = { unsigned: 1, signed: 2 } as const;
+const NEWEST_FORMAT = FORMATS.signed;
+
+/** The only parts there are. A name is part of a path, so no other is accepted. */
+const PART_NAMES = ['analytics.db', 'keystile.db', 'encryption-key'] as const;
+type PartName = (typeof PART_NAMES)[number];
+
+export interface BackupHeader {
+  /** The version of the program that made it. */
+  readonly program: string;
+  /** Everything that was answered before this instant is in the backup. */
+  readonly madeAtMs: number;
+}
+
+interface PartHeader {
+  readonly name: PartName;
+  readonly bytes: number;
+}
+
+export const FORMAT_LINE = /^keystile-backup (\d{1,9})\n/;
+
+function formatLine(version: number): string {
+  return `keystile-backup ${version}\n`;
+}
+
+const SIGNATURE_LINE = /^hmac-sha256 ([0-9a-f]{64})\n$/;
+
+function signatureLine(signature: string): string {
+  return `hmac-sha256 ${signature}\n`;
+}
+
+const SIGNATURE_BYTES = signatureLine('0'.repeat(64)).length;
+
+/** null = this is no such line. */
+function readSignature(line: string): string | null {
+  return SIGNATURE_LINE.exec(line)?.[1] ?? null;
+}
+
+const CHECKSUM_LINE = /^sha256 ([0-9a-f]{64})\n$/;
+
+function checksumLine(digest: string): string {
+  return `sha256 ${digest}\n`;
+}
+
+const CHECKSUM_BYTES = checksumLine('0'.repeat(64)).length;
+
+/** null = this is no such line. */
+function readChecksum(line: string): string | null {
+  return CHECKSUM_LINE.exec(line)?.[1] ?? null;
+}
+
+/** Read and hashed at once. Small, because the thread that answers requests does it during a scheduled backup. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Longer than any line in front of a part. */
+const MAX_LINE_BYTES = 4096;
+
+/** Messages show it, and a file can be forged: nothing that a terminal obeys is in it. */
+const PROGRAM_PATTERN = /^[\w.+-]{1,64}$/;
+
+function readHeader(line: string): BackupHeader | null {
+  const { program, madeAtMs } = parsed(line);
+  const isProgram = typeof program === 'string' && PROGRAM_PATTERN.test(program);
+  return isProgram && isSize(madeAtMs) ? { program, madeAtMs } : null;
+}
+
+function readPartHeader(line: string): PartHeader | null {
+  const { name, bytes } = parsed(line);
+  const known = PART_NAMES.find((each) => each === name);
+  return known !== undefined && isSize(bytes) ? { name: known, bytes } : null;
+}
+
+function isSize(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}
+
+function parsed(line: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
+}
 
 /** A part, and the line before it. */
 interface FoundPart extends PartHeader {
@@ -191,4 +279,61 @@ function torn(path: string): BackupError {
 function unreadable(path: string, error: unknown): BackupError {
   const reason = (error as { code?: string }).code ?? String(error);
   return new BackupError(`${path} cannot be read (${reason}). Name a file that keystile backup create has made.`);
+}
+
+/** Writes a new backup file, part by part. */
+export class BackupWriter {
+  readonly #file: FileHandle;
+  readonly #hasher = new Bun.CryptoHasher('sha256');
+  readonly #key: Uint8Array | undefined;
+
+  private constructor(file: FileHandle, [key]: CopyKeys) {
+    this.#file = file;
+    this.#key = key;
+  }
+
+  /** Signed when there is a key. */
+  static async create(path: string, header: BackupHeader, keys: CopyKeys): Promise<BackupWriter> {
+    const writer = new BackupWriter(await open(path, 'wx', 0o600), keys);
+    const format = formatLine(keys.length === 0 ? FORMATS.unsigned : FORMATS.signed);
+    await writer.#write(Buffer.from(`${format}${JSON.stringify(header)}\n`));
+    return writer;
+  }
+
+  async addFile(name: PartName, path: string): Promise<void> {
+    const source = await open(path, 'r');
+    try {
+      const { size } = await source.stat();
+      await this.#write(Buffer.from(`${JSON.stringify({ name, bytes: size })}\n`));
+      const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+      for (let left = size; left > 0;) {
+        const { bytesRead } = await source.read(buffer, 0, Math.min(left, CHUNK_BYTES));
+        if (bytesRead === 0) throw new Error(`${path} became shorter while it was read`);
+        await this.#write(buffer.subarray(0, bytesRead));
+        left -= bytesRead;
+      }
+    } finally {
+      await source.close();
+    }
+  }
+
+  /** Writes the checksum, and its signature. The file is on disk when this returns. */
+  async finish(): Promise<void> {
+    const sha256 = this.#hasher.digest('hex');
+    const signed = this.#key === undefined ? '' : signatureLine(signatureOf(this.#key, 'backup', sha256));
+    await this.#file.appendFile(`${checksumLine(sha256)}${signed}`);
+    await this.#file.sync();
+  }
+
+  close(): Promise<void> {
+    return this.#file.close();
+  }
+
+  async #write(bytes: Uint8Array): Promise<void> {
+    this.#hasher.update(bytes);
+    for (let written = 0; written < bytes.length;) {
+      const { bytesWritten } = await this.#file.write(bytes, written, bytes.length - written);
+      written += bytesWritten;
+    }
+  }
 }

@@ -1,18 +1,17 @@
-import { existsSync, renameSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve, sep } from 'node:path';
 
 import type { CopyKeys } from '../../sql/copySignature.ts';
-import { flushFolder } from '../file/dataFolder.ts';
+import { BackupWriter, FORMAT_LINE } from './backupFile.ts';
+import { BackupError } from './backupError.ts';
+import { type CopyContents, inspectCopy } from './inspectCopy.ts';
 import { DAMAGE_PAGE } from '../file/damage.ts';
+import { flushFolder } from '../file/dataFolder.ts';
 import { findDamage } from '../file/inspectFolder.ts';
+import { statOrNull, targetProblem } from '../file/copyBeforeMigration.ts';
 import { endsWriting, toWriteFailure, type WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
-import { BackupError } from './backupError.ts';
-import { refuseTarget } from './backupTarget.ts';
-import { BackupWriter } from './backupWriter.ts';
-import { type CopyContents, inspectCopy } from './inspectCopy.ts';
-import { makePartialFolder } from './partialFolder.ts';
 
 const MIB = 2 ** 20;
 
@@ -23,7 +22,7 @@ export interface BackupStep {
   readonly bytes: number;
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   /** The data folder. A running service may own it. */
   readonly folder: string;
   /** The file to make. */
@@ -151,4 +150,91 @@ export function adviceFor({ kind, message }: WriteFailure, analyticsPath: string
     return `The file ${analyticsPath} is damaged. It holds counts only. Stop the service, move the file and those that begin with its name away, start the service, which then begins without counts, and make the backup again.`;
   if (kind === 'damaged') return `The database is damaged; ${DAMAGE_PAGE} says what to do.`;
   return 'Check the disk and the data folder.';
+}
+
+interface BackupTarget {
+  /** The file to make. */
+  readonly file: string;
+  /** The data folder. */
+  readonly folder: string;
+  /** Replace an older backup. */
+  readonly replaces: boolean;
+}
+
+const BACKUP = { words: 'a backup', begin: FORMAT_LINE };
+
+/** Refuses a place where a backup would take the place of something else. Changes nothing. */
+function refuseTarget({ file, folder, replaces }: BackupTarget): void {
+  const whole = resolve(file);
+  refuseInside(whole, folder);
+  const problem = targetProblem(whole, BACKUP, replaces);
+  if (problem !== null) throw new BackupError(problem);
+}
+
+function refuseInside(file: string, folder: string): void {
+  if (!isInside(file, folder)) return;
+  throw new BackupError(
+    `${file} is in the data folder ${realpathSync(folder)}. Name a file in another folder: a backup must not be lost with what it is a copy of.`,
+  );
+}
+
+/** Why scheduled backups must not go into this folder; null = they may. A folder that cannot be looked at is told by the backup that fails. */
+export function refusalOf(backupFolder: string, dataFolder: string): string | null {
+  try {
+    if (!isInside(join(backupFolder, 'backup'), dataFolder)) return null;
+  } catch {
+    return null;
+  }
+  return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}.`;
+}
+
+/** By real paths, so that no link leads into the data folder. */
+function isInside(path: string, folder: string): boolean {
+  const data = realPath(resolve(folder));
+  return realPath(resolve(path)).startsWith(data.endsWith(sep) ? data : `${data}${sep}`);
+}
+
+/** As far as the path exists, its links are followed. */
+function realPath(path: string): string {
+  if (statOrNull(path) !== null) return realpathSync(path);
+  return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
+}
+
+/**
+ * A folder beside the result, in which the result is made. Its name ends with the number of the process, so that two processes do not
+ * share one, and what a killed process has left is recognized and removed.
+ */
+export function makePartialFolder(result: string): string {
+  const whole = resolve(result);
+  const path = partialFolderOf(whole);
+  removeLeftovers(dirname(whole), (name) => name === basename(whole));
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  chmodSync(path, 0o700);
+  return path;
+}
+
+/** Where this process makes the result. */
+export function partialFolderOf(result: string): string {
+  return `${resolve(result)}.partial-${process.pid}`;
+}
+
+/** Removes what killed processes have left in a folder of the results that `isOurs` names. */
+export function removeLeftovers(folder: string, isOurs: (result: string) => boolean): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    const [, result = '', pid] = /^(.+)\.partial-(\d{1,10})$/.exec(name) ?? [];
+    if (pid === undefined || !isOurs(result) || isRunningElsewhere(Number(pid))) continue;
+    rmSync(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+/** A folder with the number of this process is from an earlier one: this process makes one result at a time. */
+function isRunningElsewhere(pid: number): boolean {
+  if (pid === process.pid) return false;
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM';
+  }
 }

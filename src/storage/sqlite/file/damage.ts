@@ -6,7 +6,7 @@ import { toWriteFailure, type WriteFailure } from './writeFailure.ts';
 /** Where it is written what to do about a damaged file. */
 export const DAMAGE_PAGE = 'docs/incidents.md#the-database-is-damaged';
 
-export interface DamageOptions {
+interface DamageOptions {
   readonly databasePath: string;
   readonly analyticsPath: string;
   /** Whether a statement reads analytics.db. None reads both files. */

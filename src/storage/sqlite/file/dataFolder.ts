@@ -1,10 +1,10 @@
-import { Database } from 'bun:sqlite';
 import {
   chmodSync,
   closeSync,
   existsSync,
   fchownSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -14,8 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { Database } from 'bun:sqlite';
 
-import { isPrivate } from './isPrivate.ts';
 import { toWriteFailure } from './writeFailure.ts';
 
 /** A problem with the data folder that an operator has to solve. Its message tells them how. */
@@ -250,5 +250,15 @@ export function flushFolder(path: string): void {
     // Some file systems refuse it.
   } finally {
     if (folder !== null) closeSync(folder);
+  }
+}
+
+/** This is a folder of this user, which nobody else can look into or change; no link. */
+export function isPrivate(folder: string, uid: number): boolean {
+  try {
+    const found = lstatSync(folder);
+    return found.isDirectory() && found.uid === uid && (found.mode & 0o077) === 0;
+  } catch {
+    return false;
   }
 }

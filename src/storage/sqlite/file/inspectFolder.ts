@@ -1,13 +1,12 @@
-import { constants, Database } from 'bun:sqlite';
 import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { constants, Database } from 'bun:sqlite';
 
 import { type InspectedRecords, inspectRecords } from '../../sql/inspectRecords.ts';
 import { findUseRefusal, type UseRefusal } from '../../sql/move/importedNote.ts';
 import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 import { FolderError } from './dataFolder.ts';
-import { readFolderId, refuseCopy } from './folderNote.ts';
-import { readWorkspaceId } from './installation.ts';
+import { readFolderId, readWorkspaceId, refuseCopy } from './installation.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
 import { isDamage, toWriteFailure } from './writeFailure.ts';
 

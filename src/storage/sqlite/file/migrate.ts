@@ -1,8 +1,12 @@
 import type { Database } from 'bun:sqlite';
 
 import { RECORDS } from '../../../model/records.ts';
-import { addedColumns } from '../../../model/stored.ts';
+import { addedColumns } from '../../../model/columns.ts';
+import type { Tell } from '../../port/events.ts';
+import { FolderError } from './dataFolder.ts';
+import { copyBeforeMigration, removeUnlessDamaged, tellMigrated, tellStep } from './copyBeforeMigration.ts';
 import { DIALECT, SCHEMA } from './schema.ts';
+import { toWriteFailure } from './writeFailure.ts';
 
 /**
  * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A new version has a
@@ -37,7 +41,7 @@ export function isKnownDatabase(version: number, applicationId: number): boolean
   return version > 0 && applicationId === APPLICATION_ID;
 }
 
-export interface MigrateOptions {
+interface MigrateOptions {
   readonly migrations?: readonly string[];
   /** Called before each step: its number, and how many there are. */
   readonly onStep?: (step: number, steps: number) => void;
@@ -55,4 +59,54 @@ export function migrate(db: Database, { migrations = MIGRATIONS, onStep = () => 
     db.run(`PRAGMA application_id = ${APPLICATION_ID}`);
     db.run(`PRAGMA user_version = ${migrations.length}`);
   }).immediate();
+}
+
+interface UpgradeOptions {
+  readonly path: string;
+  readonly nowMs: () => number;
+  readonly tell: Tell;
+  /** Prepares analytics.db. When it throws, this database stays as it was too. */
+  readonly prepareAnalytics: () => PreparedAnalytics;
+}
+
+/** analytics.db has what this program needs, in a transaction that is not committed yet. */
+export interface PreparedAnalytics {
+  /** Undoes what is prepared when it throws. Is told whether this start has migrated keystile.db. */
+  readonly commit: (isDatabaseMigrated: boolean) => void;
+  readonly undo: () => void;
+}
+
+/** Makes the tables of a new database, or brings an older one to the version of this program. */
+export function upgrade(db: Database, options: UpgradeOptions): void {
+  const version = readSchemaVersion(db);
+  const analytics = options.prepareAnalytics();
+  try {
+    if (version === 0) migrate(db);
+    else if (version < SCHEMA_VERSION) upgradeFrom(version, db, options);
+  } catch (error) {
+    analytics.undo();
+    throw error;
+  }
+  // Last. After a crash before it, the next start migrates the analytics. The other way round, no program could use both files: the older
+  // one refuses newer analytics.
+  analytics.commit(version > 0 && version < SCHEMA_VERSION);
+}
+
+function upgradeFrom(version: number, db: Database, { path, nowMs, tell }: UpgradeOptions): void {
+  const aside = { path, version, nowMs, tell };
+  const copy = copyBeforeMigration(db, aside);
+  const startedAtMs = nowMs();
+  try {
+    migrate(db, { onStep: (step, steps) => tellStep(aside, step, steps) });
+  } catch (error) {
+    const kept = removeUnlessDamaged(copy, error);
+    if (error instanceof FolderError) throw error;
+    const { kind, message } = toWriteFailure(error);
+    throw new FolderError(
+      `The database ${path} could not be migrated from schema version ${version} to ${SCHEMA_VERSION} ` +
+        `(${message}). It is as it was before, and the older program can use it.${kept}`,
+      kind === 'full',
+    );
+  }
+  tellMigrated(aside, { version: SCHEMA_VERSION, milliseconds: nowMs() - startedAtMs, copy });
 }

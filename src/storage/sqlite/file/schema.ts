@@ -4,9 +4,142 @@ import { IDENTITIES } from '../../../model/identities.ts';
 import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
-import { columnsText, type Dialect } from '../../../model/stored.ts';
-import { CREDIT_TABLES } from './creditTables.ts';
-import { EVENT_TABLES } from './eventTables.ts';
+import { columnsText, type Dialect } from '../../../model/columns.ts';
+
+/** What accounts of credits have beside their rows: statements, grants that expire, and reservations. */
+const CREDIT_TABLES = `
+  -- The statement: what happened to the credits of an account, in lines that lie within one UTC day and one refill period. The running
+  -- line has a row only after something other than a spend happened.
+  CREATE TABLE statement_lines (
+    account INTEGER NOT NULL,
+    start_ms INTEGER NOT NULL,
+    period_ms INTEGER NOT NULL,
+    opening INTEGER NOT NULL,
+    granted INTEGER NOT NULL,
+    refilled INTEGER NOT NULL,
+    adjusted INTEGER NOT NULL,
+    spent INTEGER NOT NULL,
+    expired INTEGER NOT NULL,
+    closing INTEGER NOT NULL,
+    held INTEGER NOT NULL,
+    -- An event has told of the refill.
+    told INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (account, start_ms)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX statement_lines_by_time ON statement_lines (start_ms);
+  CREATE INDEX statement_lines_untold ON statement_lines (start_ms, account) WHERE refilled > 0 AND told = 0;
+  -- Who had the credits of an account that was closed.
+  CREATE TABLE closed_accounts (account INTEGER PRIMARY KEY, owner TEXT NOT NULL, metered INTEGER NOT NULL) STRICT;
+  CREATE INDEX closed_accounts_of_owner ON closed_accounts (owner, account);
+
+  -- What events have told of the balances of accounts. Rows go as soon as the balance rises to "below" again.
+  CREATE TABLE told_credits (
+    account INTEGER NOT NULL, type TEXT NOT NULL, below INTEGER NOT NULL, PRIMARY KEY (account, type, below)
+  ) STRICT, WITHOUT ROWID;
+  -- The end of the last window of a limit that an event has told of.
+  CREATE TABLE told_limits (
+    owner TEXT NOT NULL, name TEXT NOT NULL, duration_ms INTEGER NOT NULL, reset_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (owner, name, duration_ms)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX told_limits_ended ON told_limits (reset_at_ms);
+
+  -- Of accounts that have grants that expire, or reservations (core/pockets.ts).
+  CREATE TABLE pockets (account INTEGER PRIMARY KEY, held INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
+
+  CREATE TABLE reservations (
+    id TEXT PRIMARY KEY,
+    key_id TEXT NOT NULL,
+    api_id TEXT NOT NULL,
+    identity_id TEXT,
+    cost INTEGER NOT NULL,
+    expires_at_ms INTEGER NOT NULL,
+    on_expiry TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    parts TEXT NOT NULL,
+    state TEXT NOT NULL,
+    ended_at_ms INTEGER,
+    charged INTEGER NOT NULL,
+    returned INTEGER NOT NULL,
+    remaining INTEGER,
+    settled_cost INTEGER,
+    idempotency_id TEXT,
+    request_digest TEXT,
+    answer TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX reservations_of_key ON reservations (key_id, id);
+  CREATE INDEX reservations_held_of_key ON reservations (key_id, expires_at_ms) WHERE state = 'held';
+  CREATE INDEX reservations_held_of_identity ON reservations (identity_id, expires_at_ms) WHERE state = 'held';
+  CREATE INDEX reservations_due ON reservations (expires_at_ms) WHERE state = 'held';
+  CREATE INDEX reservations_ended ON reservations (ended_at_ms) WHERE state <> 'held';
+  CREATE UNIQUE INDEX reservations_by_idempotency ON reservations (key_id, idempotency_id) WHERE idempotency_id IS NOT NULL;
+
+  -- Calls that granted or adjusted credits. A repeated call finds the first one by its idempotency key.
+  CREATE TABLE credit_calls (
+    id TEXT PRIMARY KEY,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    amount INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    reason TEXT NOT NULL,
+    idempotency_id TEXT,
+    at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX credit_calls_by_idempotency ON credit_calls (owner, idempotency_id) WHERE idempotency_id IS NOT NULL;
+  CREATE INDEX credit_calls_by_time ON credit_calls (at_ms);
+`;
+
+/** Events, the webhooks that get them, and what is sent to each. */
+const EVENT_TABLES = `
+  -- In the order of commits. A number is never given twice.
+  CREATE TABLE events (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    data TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_type ON events (type, sequence);
+  CREATE INDEX events_by_time ON events (at_ms);
+  CREATE UNIQUE INDEX events_by_id ON events (id);
+
+  CREATE TABLE webhooks (
+    id TEXT PRIMARY KEY,
+    url TEXT NOT NULL,
+    types TEXT,
+    enabled INTEGER NOT NULL,
+    paused_at_ms INTEGER,
+    paused_because TEXT,
+    -- Encrypted (KEYSTILE_ENCRYPTION_KEY).
+    secret TEXT NOT NULL,
+    former_secret TEXT,
+    former_until_ms INTEGER,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER,
+    revision INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  -- The last event that each webhook was asked about. Nothing before it is missing from its deliveries.
+  CREATE TABLE webhook_queues (webhook_id TEXT PRIMARY KEY, queued_to INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  -- What each webhook gets: 0 = waits, 1 = delivered, 2 = given up. Whoever holds the lease sends until due_at_ms; then it is due again.
+  CREATE TABLE deliveries (
+    webhook_id TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    event_id TEXT NOT NULL,
+    type TEXT NOT NULL,
+    state INTEGER NOT NULL,
+    due_at_ms INTEGER NOT NULL,
+    lease TEXT,
+    attempts INTEGER NOT NULL,
+    queued_at_ms INTEGER NOT NULL,
+    -- The first of the tries that failed in a row.
+    failing_since_ms INTEGER,
+    last_at_ms INTEGER,
+    last_status INTEGER,
+    last_error TEXT,
+    PRIMARY KEY (webhook_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX deliveries_due ON deliveries (webhook_id, due_at_ms) WHERE state = 0;
+  CREATE INDEX deliveries_waiting ON deliveries (sequence) WHERE state = 0;
+  `;
 
 export const DIALECT: Dialect = { engine: 'sqlite', types: { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' } };
 

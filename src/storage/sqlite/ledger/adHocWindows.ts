@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import type { AccountState } from '../../../core/account.ts';
-import { windowEnd } from '../../../core/window.ts';
+import { windowEnd } from '../../../core/calendar.ts';
 import {
   type ChangeOutcome,
   type ClosedWindows,
@@ -18,7 +18,7 @@ const PRUNE_STEPS = 10;
 const MAX_WAITING = 1000;
 
 /** What the names of windows need of the ledger. */
-export interface WindowLedger {
+interface WindowLedger {
   nowMs(): number;
   peek(account: number): AccountState | undefined;
   reserveAccounts(count: number): Promise<readonly number[]>;

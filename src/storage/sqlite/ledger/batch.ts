@@ -1,8 +1,10 @@
-import type { AccountState } from '../../../core/account.ts';
-import { type ChangedAccount, changed, markBeside } from '../../../core/accountChange.ts';
+import type { Database } from 'bun:sqlite';
+
+import { type AccountState } from '../../../core/account.ts';
+import { changed, type ChangedAccount, markBeside } from '../../../core/accountChange.ts';
 import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
 import type { Fence } from '../../../core/fence.ts';
-import type { Pockets } from '../../../core/pockets.ts';
+import type { Pockets } from '../../../core/expiringCredits.ts';
 import {
   decideEnd,
   decideReserve,
@@ -13,26 +15,25 @@ import {
   type ReservationView,
   type ReserveOutcome,
 } from '../../../core/reservation.ts';
-import type { StatementLine } from '../../../core/statement.ts';
 import {
+  answerUnder,
   decideSpend,
   type IdempotencyKey,
-  answerUnder,
+  type RememberedAnswer,
   type Spend,
   type SpendOutcome,
-  type RememberedAnswer,
 } from '../../../core/spend.ts';
-import { BatchCredits, exceedsGrants, type StoredCredits } from '../../port/batchCredits.ts';
+import type { StatementLine } from '../../../core/statement.ts';
+import { BatchCredits, exceedsGrants, type StoredCredits } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
-import { effectsOf, endsNotes } from '../../port/writeEffects.ts';
 import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
-import { withBalances, withCharged, withEventBalances } from '../../sql/credits/balances.ts';
-import type { Accounts } from '../accounts/accounts.ts';
+import { effectsOf, endsNotes } from '../../port/writes.ts';
+import { withBalances, withCharged, withEventBalances } from '../../sql/balances.ts';
+import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
+import type { Accounts } from '../accounts.ts';
 import { BatchRevisions, type RecordRevisions } from './recordRevisions.ts';
-import type { Idempotency } from './idempotency.ts';
-import type { Rotation } from '../writer/commit.ts';
-import { isCount, toLoggedAccounts } from '../log/loggedAccount.ts';
-import type { Commit, CommitRows, EntryRow, EventRow, AnswerRow, WindowWrite } from '../writer/commit.ts';
+import { isCount, toLoggedAccounts } from '../loggedBytes.ts';
+import type { AnswerRow, Commit, CommitRows, EntryRow, EventRow, Rotation, WindowWrite } from '../writer/commit.ts';
 
 /** A change of this adapter may also name ad-hoc windows. */
 export type SqliteChange = Omit<Change, 'writes'> & {
@@ -50,7 +51,7 @@ export type Work =
   | { readonly rotateIdempotency: true };
 
 /** What is durable, as memory has it. */
-export interface Committed {
+interface Committed {
   readonly accounts: Accounts;
   readonly idempotency: Idempotency;
   readonly revisions: RecordRevisions;
@@ -279,4 +280,120 @@ function isSound({ value, mark, dueAtMs, revision, base, segmentMs }: AccountSta
 
 function answerName(key: IdempotencyKey): string {
   return `${key.scope}\0${key.id}`;
+}
+
+/** Scopes whose number of live answers is kept in memory; others are counted again. */
+const MAX_COUNTED_SCOPES = 10_000;
+
+interface StoredRow {
+  request_digest: string;
+  outcome: string;
+}
+
+/**
+ * Answers that are remembered under idempotency keys, in two partitions. New answers go to the running partition. After one
+ * retention the other partition is emptied and runs on. So an answer lives for at least one retention, and for two at the most
+ * while answers keep coming. The database notes which partition runs since when: the retention can be changed, and a clock that
+ * was ahead does not keep answers for ever.
+ */
+export class Idempotency {
+  readonly #live = new Map<string, number>();
+  readonly #retentionMs: number;
+  readonly #select;
+  readonly #count;
+  /** null before the first answer. */
+  #running: Rotation['running'] | null;
+
+  constructor(db: Database, retentionMs: number) {
+    this.#retentionMs = retentionMs;
+    const columns = 'SELECT request_digest, outcome FROM';
+    const where = 'WHERE scope = ?1 AND id = ?2';
+    this.#select = db.query(`${columns} idempotency_0 ${where} UNION ALL ${columns} idempotency_1 ${where}`);
+    this.#count = db.query(`SELECT (SELECT count(*) FROM idempotency_0 WHERE scope = ?1) +
+      (SELECT count(*) FROM idempotency_1 WHERE scope = ?1) AS live`);
+    const noted = db.query("SELECT value FROM installation WHERE name = 'idempotency_partition'").get() as {
+      value: string;
+    } | null;
+    this.#running = noted === null ? null : (JSON.parse(noted.value) as Rotation['running']);
+  }
+
+  find(key: IdempotencyKey): RememberedAnswer | undefined {
+    const row = this.#select.get(key.scope, key.id) as StoredRow | null;
+    if (row === null) return undefined;
+    return {
+      requestDigest: row.request_digest,
+      ...(JSON.parse(row.outcome) as Omit<RememberedAnswer, 'requestDigest'>),
+    };
+  }
+
+  live(scope: string): number {
+    let live = this.#live.get(scope);
+    if (live === undefined) {
+      live = (this.#count.get(scope) as { live: number }).live;
+      if (this.#live.size >= MAX_COUNTED_SCOPES) this.#live.clear();
+      this.#live.set(scope, live);
+    }
+    return live;
+  }
+
+  committed(scope: string): void {
+    const live = this.#live.get(scope);
+    if (live !== undefined) this.#live.set(scope, live + 1);
+  }
+
+  /** The partition that an answer goes to now, and what has to happen first. */
+  rotation(nowMs: number): Rotation {
+    const running = this.#running;
+    if (running === null) return { running: { partition: 0, sinceMs: nowMs }, empties: false, isDue: true };
+    // The clock was set back: the retention counts again from here.
+    if (nowMs < running.sinceMs) return { running: { ...running, sinceMs: nowMs }, empties: false, isDue: true };
+    if (nowMs < running.sinceMs + this.#retentionMs) return { running, empties: false, isDue: false };
+    const partition = running.partition === 0 ? 1 : 0;
+    return { running: { partition, sinceMs: nowMs }, empties: true, isDue: true };
+  }
+
+  rotated({ running, isDue }: Rotation): void {
+    if (!isDue) return;
+    this.#running = running;
+    this.#live.clear();
+  }
+}
+
+/** What is durable of credits beside their accounts. Each commit writes it, so a read here sees all commits. */
+export class SqliteStoredCredits implements StoredCredits {
+  readonly #pockets;
+  readonly #reservation;
+  readonly #byIdempotency;
+  readonly #live;
+
+  constructor(db: Database) {
+    const select = `SELECT ${RESERVATION_COLUMNS} FROM reservations`;
+    this.#pockets = db.query<{ state: string }, [number]>('SELECT state FROM pockets WHERE account = ?');
+    this.#reservation = db.query<ReservationRow, [string]>(`${select} WHERE id = ?`);
+    this.#byIdempotency = db.query<ReservationRow, [string, string]>(
+      `${select} WHERE key_id = ? AND idempotency_id = ?`,
+    );
+    this.#live = db.query<{ live: number }, [string]>(
+      `SELECT count(*) AS live FROM (SELECT 1 FROM reservations WHERE key_id = ? AND state = 'held' LIMIT ${MAX_LIVE_RESERVATIONS})`,
+    );
+  }
+
+  pockets(account: number): Pockets | null {
+    const row = this.#pockets.get(account);
+    return row === null ? null : (JSON.parse(row.state) as Pockets);
+  }
+
+  reservation(id: string): Reservation | undefined {
+    const row = this.#reservation.get(id);
+    return row === null ? undefined : toReservation(row);
+  }
+
+  reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined {
+    const row = this.#byIdempotency.get(keyId, idempotencyId);
+    return row === null ? undefined : toReservation(row);
+  }
+
+  liveReservations(keyId: string): number {
+    return this.#live.get(keyId)?.live ?? 0;
+  }
 }

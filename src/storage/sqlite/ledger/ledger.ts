@@ -19,24 +19,17 @@ import {
   type WindowName,
   type WindowCursor,
 } from '../../port/storage.ts';
-import { AccountNumbers } from '../accounts/accountNumbers.ts';
-import { Accounts } from '../accounts/accounts.ts';
+import { AccountNumbers, Accounts } from '../accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
-import { Batch, type Work, type WorkOutcome } from './batch.ts';
-import { BatchQueue } from './batchQueue.ts';
-import { CommitPath } from './commitPath.ts';
-import { readDueOwners } from './dueOwners.ts';
-import type { DirectLog } from '../writer/directLog.ts';
+import { Batch, Idempotency, SqliteStoredCredits, type Work, type WorkOutcome } from './batch.ts';
+import { answerAll, BatchQueue, CommitPath, failAll, failedAlone, type Item, NOT_DONE } from './commitQueue.ts';
+import { ReadAccounts, readDueOwners } from './readAccounts.ts';
+import type { DirectLog } from '../writer/commit.ts';
 import { endsWriting, isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import type { LedgerOptions } from './ledgerOptions.ts';
-import { LogApplier } from '../recovery/applyLog.ts';
-import { replayLog } from '../recovery/replayLog.ts';
+import { LogApplier, replayLog } from '../applyLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { RecordRevisions } from './recordRevisions.ts';
-import { Idempotency } from './idempotency.ts';
-import { answerAll, failAll, failedAlone, NOT_DONE, type Item } from './queuedItem.ts';
-import { ReadAccounts } from './readAccounts.ts';
-import { SqliteStoredCredits } from './storedCredits.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 import { deleteEnded } from '../../sql/query/queries.ts';
 
@@ -48,7 +41,7 @@ function isHeavy(work: Work): boolean {
 }
 
 /**
- * The embedded ledger: group commit over a copy of the accounts in memory. The queue (batchQueue.ts) hands over one batch at a time:
+ * The embedded ledger: group commit over a copy of the accounts in memory. The queue (commitQueue.ts) hands over one batch at a time:
  *
  *   deciding --batch has writes--> committing --durable--> memory takes over the batch, and its answers leave
  *   committing --refused--> the batch is halved and each half is decided again; an item that fails alone is answered alone

@@ -1,7 +1,8 @@
-import type { ReadAccount } from '../../port/storage.ts';
-import type { Accounts } from '../accounts/accounts.ts';
-import type { Batch } from './batch.ts';
-import type { SqliteStoredCredits } from './storedCredits.ts';
+import type { Database } from 'bun:sqlite';
+
+import type { DueCursor, DueOwner, ReadAccount } from '../../port/storage.ts';
+import type { Accounts } from '../accounts.ts';
+import type { Batch, SqliteStoredCredits } from './batch.ts';
 
 /** A commit under way that changes more than balances. */
 interface Committing {
@@ -62,4 +63,20 @@ export class ReadAccounts {
     const pockets = state === undefined ? null : this.#credits.pockets(account);
     return state === undefined || pockets === null ? state : { ...state, pockets };
   }
+}
+
+/** Found by the index accounts_due, in its order. An account of neither a key nor an identity has no refill. */
+const DUE = `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
+  FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
+  WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)
+  ORDER BY a.due_at_ms, a.id LIMIT ?4`;
+
+/** Accounts whose refill is due, as the accounts table has them. */
+export function readDueOwners(
+  db: Database,
+  dueUntilMs: number,
+  limit: number,
+  after: DueCursor | null,
+): readonly DueOwner[] {
+  return db.query(DUE).all(dueUntilMs, after?.dueAtMs ?? 0, after?.account ?? 0, limit) as DueOwner[];
 }

@@ -1,6 +1,6 @@
 import type { Database } from 'bun:sqlite';
 
-import { dropFirst } from '../../../core/dropFirst.ts';
+import { dropFirst } from '../../../basics/dropFirst.ts';
 import { ABSENT, type Fence, type FenceKind, fencedRecord } from '../../../core/fence.ts';
 import { FENCED_REVISION } from '../../sql/fences.ts';
 

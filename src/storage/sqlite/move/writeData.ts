@@ -7,16 +7,16 @@ import type { DataBatch, DataTarget, FinishedData } from '../../sql/move/dataPor
 import { COUNTERS, type CounterName, DATA_TABLES, type DataRow, type DataTable } from '../../sql/move/dataTables.ts';
 import { findImported, IMPORT_ACTION, IMPORTED_NOTE, importedNote, importEntry } from '../../sql/move/importedNote.ts';
 import { migrateAnalytics } from '../analytics/analyticsFile.ts';
-import { makePartialFolder } from '../backup/partialFolder.ts';
-import { isFree, realFolder } from '../backup/restoreTarget.ts';
+import { makePartialFolder } from '../backup/makeBackup.ts';
+import { isFree, realFolder } from '../backup/restoreBackup.ts';
 import { flushFolder, writeDurably } from '../file/dataFolder.ts';
-import { notePath, noteText } from '../file/folderNote.ts';
+import { notePath, noteText } from '../file/installation.ts';
 import { migrate } from '../file/migrate.ts';
 import { attachAnalytics } from '../file/openDatabase.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import { fromPortable } from './portableOutcome.ts';
 
-export interface TargetOptions {
+interface TargetOptions {
   readonly exportId: string;
   /** The id of the new folder. */
   readonly folderId: string;

@@ -3,7 +3,7 @@ import { Database } from 'bun:sqlite';
 import { attachAnalytics } from '../file/openDatabase.ts';
 import { endsWriting, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
 import { writeDurably } from '../file/dataFolder.ts';
-import type { ThreadCall, ThreadReply, ThreadStart } from './threadMessages.ts';
+import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { Writer } from '../writer/writer.ts';
 import type { Commit } from '../writer/commit.ts';
 import { yieldToOthers } from './lowPriority.ts';

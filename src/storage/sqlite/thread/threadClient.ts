@@ -1,7 +1,11 @@
+import { closeSync, openSync } from 'node:fs';
+import { devNull } from 'node:os';
+
 import { PROGRAM_FILES } from '../../../programFiles.ts';
-import { WriteFailure } from '../file/writeFailure.ts';
-import { requireSpareFiles } from '../file/spareFiles.ts';
-import type { Method, ThreadMethods, ThreadReply, ThreadStart } from './threadMessages.ts';
+import type { Statement, WriteStatement } from '../../sql/query/statement.ts';
+import { toWriteFailure, WriteFailure, type WriteFailureKind } from '../file/writeFailure.ts';
+import type { Commit, WriterOptions } from '../writer/commit.ts';
+import type { LocalCountColumns } from '../writer/localCountRows.ts';
 
 /** Twice what a thread opens to start (event loop, program, database). Measured: 6. */
 const FILES_OF_A_THREAD = 12;
@@ -93,5 +97,103 @@ export class SqliteThread {
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#dead);
     if (hasLetGo) this.#worker.terminate();
     this.#onBroken(this.#dead);
+  }
+}
+
+/**
+ * What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. A
+ * copier is a reader for backups, which leaves the processor to the others.
+ */
+export type ThreadStart =
+  | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
+  | { readonly role: 'reader' | 'copier'; readonly path: string; readonly analyticsPath: string };
+
+/** What a thread can be asked, and what it answers. */
+interface ThreadMethods {
+  start(options: ThreadStart): void;
+  /** A part of the rows of the next commit, as JSON (CommitRows). */
+  takeRows(rows: string): void;
+  /** Answers how many milliseconds it took. */
+  commit(commit: Commit): number;
+  applyAccounts(numbers: Float64Array): void;
+  trimLog(number: number, rows: number): boolean;
+  saveLocalCounts(counts: LocalCountColumns, isLast: boolean): void;
+  pruneLocalCounts(endedAtMs: number): void;
+  reserve(count: number): number;
+  noteCommit(path: string, text: string): void;
+  setMaxPages(pages: number | null): void;
+  query(statement: Statement): unknown[];
+  /** All in one transaction. Answers how many rows each of them changed. Refused when one changes another number than it must. */
+  write(statements: readonly (Statement & Partial<WriteStatement>)[]): number[];
+  unpackCounts(): boolean;
+  foldCounts(): boolean;
+  close(): void;
+  /** From now on the thread writes nothing, not even the rest of a write that failed. */
+  letGo(): void;
+}
+
+type Method = keyof ThreadMethods;
+
+export type ThreadCall = { [M in Method]: { readonly method: M; readonly args: Parameters<ThreadMethods[M]> } }[Method];
+
+export type ThreadReply =
+  | { readonly ok: true; readonly value: unknown }
+  | {
+      readonly ok: false;
+      readonly kind: WriteFailureKind;
+      readonly message: string;
+      /** The thread has closed its files and does nothing more. */
+      readonly isLast: boolean;
+    };
+
+/** A thread that starts on first use. After a failure, the next use starts a new one. Its work can be repeated. */
+export class LazyThread {
+  readonly #options: ThreadStart;
+  readonly #onFailure: (failure: WriteFailure) => void;
+  #started: Promise<SqliteThread> | null = null;
+
+  /** `onFailure` hears of what ended a thread. */
+  constructor(options: ThreadStart, onFailure: (failure: WriteFailure) => void = () => {}) {
+    this.#options = options;
+    this.#onFailure = onFailure;
+  }
+
+  get isStarted(): boolean {
+    return this.#started !== null;
+  }
+
+  get(): Promise<SqliteThread> {
+    if (this.#started === null) {
+      const started = SqliteThread.start(this.#options, (failure) => {
+        this.#forget(started);
+        this.#onFailure(failure);
+      });
+      started.catch(() => this.#forget(started));
+      this.#started = started;
+    }
+    return this.#started;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#started?.catch(() => null))?.close();
+  }
+
+  #forget(started: Promise<SqliteThread>): void {
+    if (this.#started === started) this.#started = null;
+  }
+}
+
+/**
+ * Fails with a WriteFailure when fewer files than this can be opened now. Asked before a thread is started: the runtime ends the whole
+ * process when it cannot open the event loop of a thread.
+ */
+function requireSpareFiles(count: number): void {
+  const opened: number[] = [];
+  try {
+    while (opened.length < count) opened.push(openSync(devNull, 'r'));
+  } catch (error) {
+    throw toWriteFailure(error);
+  } finally {
+    for (const file of opened) closeSync(file);
   }
 }

@@ -1,9 +1,14 @@
+import type { Database, Statement } from 'bun:sqlite';
+
 import type { IdempotencyKey } from '../../../core/spend.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
-import type { CreditWrites } from '../../port/creditWrites.ts';
+import type { CreditWrites } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
-import type { RecordWrite } from '../../port/writes.ts';
 import type { WindowName } from '../../port/storage.ts';
+import type { RecordWrite } from '../../port/writes.ts';
+import { openDurably } from '../file/openDatabase.ts';
+import { toWriteFailure } from '../file/writeFailure.ts';
+import { toLog } from '../loggedBytes.ts';
 
 /** Rows only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
@@ -26,7 +31,7 @@ export interface EventRow extends NewEvent {
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
-  /** The accounts it changed, as they are after it: LoggedAccount after LoggedAccount. */
+  /** The accounts it changed, as they are after it: ACCOUNT_LENGTH numbers for each. */
   readonly accounts: Float64Array;
   /**
    * CommitRows as JSON, the last part of them; null = it writes nothing else. A text reaches the writer thread in a tenth of the time that
@@ -64,4 +69,47 @@ export interface WriterOptions {
   readonly path: string;
   /** For the benchmark: what a slower disk would add to every flush. */
   readonly addedFlushMs: number;
+}
+
+/** Writes batches that only spend to the log, from the answering thread. ledger/commitQueue.ts decides when. */
+export class DirectLog {
+  readonly #db: Database;
+  readonly #insert: Statement<unknown, [number, Uint8Array]>;
+  readonly #addedFlushMs: number;
+
+  constructor({ path, addedFlushMs }: WriterOptions) {
+    this.#addedFlushMs = addedFlushMs;
+    this.#db = openDurably(path);
+    try {
+      // The answering thread waits for no other writer, and leaves checkpoints to the writer thread.
+      this.#db.run('PRAGMA busy_timeout = 0');
+      this.#db.run('PRAGMA wal_autocheckpoint = 0');
+      this.#insert = this.#db.prepare('INSERT INTO ledger_log (number, entries) VALUES (?, ?)');
+    } catch (error) {
+      this.#db.close();
+      throw error;
+    }
+  }
+
+  /** One statement is one transaction. It is durable on return. Answers how many milliseconds it took. */
+  append(number: number, accounts: Float64Array): number {
+    const startedAt = performance.now();
+    try {
+      this.#insert.run(number, toLog(accounts));
+    } catch (error) {
+      throw toWriteFailure(error);
+    }
+    if (this.#addedFlushMs > 0) Bun.sleepSync(this.#addedFlushMs);
+    return performance.now() - startedAt;
+  }
+
+  /** For tests: see Writer. */
+  setMaxPages(pages: number | null): void {
+    this.#db.run(`PRAGMA max_page_count = ${pages ?? 4294967294}`);
+  }
+
+  close(): void {
+    this.#insert.finalize();
+    this.#db.close();
+  }
 }

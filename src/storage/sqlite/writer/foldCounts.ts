@@ -2,9 +2,8 @@ import type { Statement } from 'bun:sqlite';
 
 import type { Params, Statement as SqlStatement } from '../../sql/query/statement.ts';
 import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
-import { LogRows } from '../../sql/analytics/countRows.ts';
+import { type CountSlice, LogRows } from '../../sql/analytics/packedCounts.ts';
 import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';
-import type { CountSlice } from '../../sql/analytics/packedCounts.ts';
 
 /**
  * Size of the rows of one step, about 30,000 rows without tags. Larger steps write fewer pages in all. But while a step

@@ -1,9 +1,9 @@
 import type { Database, Statement } from 'bun:sqlite';
 
-import type { CreditWrites } from '../../port/creditWrites.ts';
+import type { CreditWrites } from '../../port/credits.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import type { Params, Statement as SqlStatement, WriteStatement } from '../../sql/query/statement.ts';
-import { ADD_LINE, creditStatements, lineValues } from '../../sql/credits/creditWrites.ts';
+import { ADD_LINE, creditStatements, lineValues } from '../../sql/creditWrites.ts';
 import { writeStatements } from '../../sql/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
 import type {
@@ -18,8 +18,7 @@ import type {
 } from './commit.ts';
 import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { toLog } from '../log/logBytes.ts';
-import { ACCOUNT_LENGTH } from '../log/loggedAccount.ts';
+import { ACCOUNT_LENGTH, toLog } from '../loggedBytes.ts';
 import { foldCounts, unpackSlices } from './foldCounts.ts';
 
 const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
@@ -86,7 +85,7 @@ export class Writer {
     return foldCounts(this.#connection);
   }
 
-  /** Applies a slice of the log to the accounts table: LoggedAccount after LoggedAccount. */
+  /** Applies a slice of the log to the accounts table: ACCOUNT_LENGTH numbers for each. */
   applyAccounts(numbers: Float64Array): void {
     this.#transaction(() => {
       const remove = this.#statement('DELETE FROM accounts WHERE id = ?');

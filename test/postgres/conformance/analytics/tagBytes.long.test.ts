@@ -2,19 +2,14 @@ import { expect, test } from 'bun:test';
 
 import { MAX_TAG_LENGTH, MAX_TAG_LIST_BYTES } from '../../../../src/core/bounds.ts';
 import { BLANK_IDENTITY } from '../../../../src/model/identities.ts';
-import { BLANK_KEY } from '../../../../src/model/keys.ts';
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
 import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';
-import { Identities } from '../../../../src/engine/cache/identities.ts';
-import { Plans } from '../../../../src/engine/cache/plans.ts';
-import { toKeyEntry } from '../../../../src/engine/cache/makeEntry.ts';
-import { PackedKeys } from '../../../../src/engine/cache/packed/packedKeys.ts';
 import { EARNED_BYTES, TagLists } from '../../../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../../../src/engine/analytics/openCounts.ts';
-import { SLICE, CountWriting } from '../../../../src/engine/analytics/writeCounts.ts';
-import { textReader } from '../../../../src/system.ts';
+import { CountWriting, SLICE } from '../../../../src/engine/analytics/writeCounts.ts';
 import { QUESTION } from '../../../support/analytics.ts';
+import { CachedKeys } from '../../../support/cachedKeys.ts';
 import { describePort, type Setup } from '../adapters.ts';
 import { verificationCount } from '../samples.ts';
 
@@ -54,17 +49,13 @@ class Letters {
   }
 }
 
-const identities = new Identities(new Plans({ findPlans: async () => [] }), textReader);
+const cached = new CachedKeys();
 
 function keyOf(number: number): KeyEntry {
   const apiId = `api_${String(number % APIS).padStart(22, '0')}`;
   const id = `key_${Bun.SHA256.hash(String(number), 'hex').slice(0, 22)}`;
   const identity = { ...BLANK_IDENTITY, id: `id_${String(number).padStart(22, '0')}`, externalId: id };
-  return toKeyEntry(
-    { key: { ...BLANK_KEY, id, apiId, revision: 1 }, identity: null, permissions: null, secretUntilMs: null },
-    apiId,
-    identities.at(identities.keep(identity)),
-  );
+  return cached.add({ id, apiId }, identity);
 }
 
 interface Ask {
@@ -76,7 +67,7 @@ interface Ask {
 /** Counts so many verifications as a node does, and answers how many bytes the data has grown for each. */
 async function bytesEach(setup: Setup, ask: (n: number) => Ask): Promise<number> {
   const { storage, clock } = setup;
-  const openCounts = new OpenCounts(new PackedKeys(textReader, identities), clock.nowMs, new TagLists(MAX_LISTS));
+  const openCounts = new OpenCounts(new CachedKeys().keys, clock.nowMs, new TagLists(MAX_LISTS));
   const writing = new CountWriting({
     openCounts,
     analytics: storage.analytics,

@@ -23,7 +23,7 @@ const EXHAUSTED = 'credits.exhausted';
 function toldPort({ told }: Storage): Storage['told'] {
   return {
     credits: (accounts) => told.credits(accounts),
-    patrol: (after, count) => told.patrol(after, count),
+    recheck: (after, count) => told.recheck(after, count),
     untoldRefills: (limit) => told.untoldRefills(limit),
     pruneLimits: (endedBeforeMs) => told.pruneLimits(endedBeforeMs),
   };
@@ -47,7 +47,7 @@ describePort('events of credits', (setup) => {
     expect(await toldOf(storage, LOW, EXHAUSTED)).toEqual([{ type: LOW, keyId, apiId, remaining: 1, threshold: 3 }]);
     await spend();
     await spend();
-    await Promise.all(nodes.map((node) => node.tellCredits.patrol()));
+    await Promise.all(nodes.map((node) => node.tellCredits.recheck()));
     expect((await toldOf(storage, LOW, EXHAUSTED)).slice(1)).toEqual([{ type: EXHAUSTED, keyId, apiId, remaining: 0 }]);
   });
 
@@ -71,7 +71,7 @@ describePort('events of credits', (setup) => {
     for (let i = 0; i < 2; i++) await verify(node, secret);
     await verify(node, alone.secret);
     await node.tellCredits.run();
-    await node.tellCredits.patrol();
+    await node.tellCredits.recheck();
     expect(await toldOf(storage, LOW, EXHAUSTED)).toMatchObject([
       { type: EXHAUSTED, externalId: 'acme', remaining: 0 },
     ]);
@@ -122,7 +122,7 @@ describePort('events of credits', (setup) => {
     expect((await verify(nodes[0], secret)).code).toBe('USAGE_EXCEEDED');
     await tell();
     await tell();
-    await Promise.all(nodes.map((node) => node.tellCredits.patrol()));
+    await Promise.all(nodes.map((node) => node.tellCredits.recheck()));
     expect(await told()).toEqual([...first, ...first]);
     expect(await toldOf(storage, 'credits.refilled')).toMatchObject([{ refilled: 5, remaining: 5 }]);
   });
@@ -156,7 +156,7 @@ describePort('events of credits', (setup) => {
     await verify(node, secret, { creditCost: 3 });
     await node.keys.updateRemaining(ACTOR, keyId, { op: 'increment', value: 3 });
     await node.tellCredits.run();
-    await node.tellCredits.patrol();
+    await node.tellCredits.recheck();
     expect(await told()).toEqual([]);
     await verify(node, secret);
     await node.tellCredits.run();
@@ -198,8 +198,8 @@ describePort('events of credits', (setup) => {
     const next = engineOn(after);
     await next.tellCredits.run();
     expect(await toldOf(after, LOW, EXHAUSTED)).toEqual([]);
-    await next.tellCredits.patrol();
-    await next.tellCredits.patrol();
+    await next.tellCredits.recheck();
+    await next.tellCredits.recheck();
     const found = await toldOf(after, LOW, EXHAUSTED);
     expect(found.toSorted((a, b) => Number(a['remaining']) - Number(b['remaining']))).toMatchObject([
       { type: EXHAUSTED, keyId: used.keyId, remaining: 0 },
@@ -230,7 +230,7 @@ describePort('events of credits', (setup) => {
     // Back to the threshold of the plan, of which was told already.
     await node.identities.update(ACTOR, { externalId: 'acme' }, { alerts: { creditsBelow: null } });
     await spend();
-    await node.tellCredits.patrol();
+    await node.tellCredits.recheck();
     expect((await told()).length).toBe(2);
   });
 
@@ -246,7 +246,7 @@ describePort('events of credits', (setup) => {
     await node.assignPlan.assign(ACTOR, { holder: { keyId }, planId, when: 'now', balance: 'keep' });
     for (let i = 0; i < 2; i++) await verify(node, secret);
     await node.tellLimits.run();
-    await node.tellCredits.patrol();
+    await node.tellCredits.recheck();
     expect(await toldOf(storage, LOW, 'limit.reached')).toMatchObject([
       { type: 'limit.reached', keyId, apiId, planId, name: 'a' },
       { type: LOW, keyId, apiId, planId, remaining: 2, threshold: 3 },

@@ -1,7 +1,7 @@
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { EventType } from '../../../../src/core/events.ts';
-import type { VerifyRequest } from '../../../../src/engine/verify/request.ts';
 import type { Verdict } from '../../../../src/engine/verify/verdict.ts';
+import type { VerifyRequest } from '../../../../src/engine/verify/request.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { QUESTION } from '../../../support/analytics.ts';
 

@@ -2,9 +2,8 @@ import { expect, test } from 'bun:test';
 
 import { MAX_DELIVERY_LOG, MAX_WEBHOOKS } from '../../../../src/core/bounds.ts';
 import type { WebhookRecord } from '../../../../src/core/records.ts';
-import type { NewEvent, StoredEvent } from '../../../../src/storage/port/events.ts';
+import type { Claim, NewEvent, StoredEvent, TryOutcome } from '../../../../src/storage/port/events.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
-import type { Claim, TryOutcome } from '../../../../src/storage/port/webhooks.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { write } from '../samples.ts';

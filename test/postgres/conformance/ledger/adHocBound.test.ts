@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import { AppError } from '../../../../src/core/errors.ts';
-import { COMMAND_LINE } from '../../../../src/engine/admin/change/actor.ts';
-import type { KeyPatch } from '../../../../src/engine/admin/keys/keyInput.ts';
+import { COMMAND_LINE } from '../../../../src/engine/admin/change/requireRight.ts';
+import type { KeyPatch } from '../../../../src/engine/admin/keys/createKeys.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { LimitRequest } from '../../../../src/engine/verify/request.ts';
 import { describePort } from '../adapters.ts';

@@ -30,7 +30,7 @@ describePort('a plan that another node has changed', (setup) => {
       );
       // It hears of no change: the writes below do not go through it.
       const deaf: Freshness = Object.assign(Object.create(storage.freshness) as Freshness, {
-        isFresh: () => true,
+        mayUseCache: () => true,
         onChange: () => undefined,
       });
       const engine = engineOn({ ...storage, freshness: deaf, close: () => storage.close() });

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 
 import { MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../../src/core/bounds.ts';
 import type { AccountState } from '../../../../src/core/account.ts';
-import { windowEnd } from '../../../../src/core/window.ts';
+import { windowEnd } from '../../../../src/core/calendar.ts';
 import type { ChangeOutcome, Storage } from '../../../../src/storage/port/storage.ts';
 import { timesAsMany } from '../../../support/runs.ts';
 import { ADAPTERS, Setup } from '../adapters.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { RefillPlan } from '../../../../src/core/account.ts';
+import type { RefillSchedule } from '../../../../src/core/account.ts';
 import { describePort, type Setup } from '../adapters.ts';
 import { change, credits, dailyPlan, openCredits, spendOf, stateOf, spendAll } from '../samples.ts';
 
@@ -132,9 +132,9 @@ describePort('refills', (setup) => {
     const nowMs = clock.nowMs();
     const [usual, planned] = [dailyPlan(nowMs, 10), dailyPlan(nowMs, 10, { fromMs })];
     const stale = { status: 'stale', nowMs, mark: { account: second, markMs: fromMs } } as const;
-    const spend = (plan: RefillPlan) => storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1, plan)));
+    const spend = (plan: RefillSchedule) => storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1, plan)));
     expect(await spend(usual)).toEqual({ ...stale, fence: null });
-    const touch = (plan: RefillPlan) => change({ account: second, expect: 1, refill: plan, revision: 1 });
+    const touch = (plan: RefillSchedule) => change({ account: second, expect: 1, refill: plan, revision: 1 });
     expect(await storage.ledger.apply(touch(usual))).toEqual(stale);
     expect([await stateOf(storage, first), await stateOf(storage, second)]).toMatchObject([{ value: 7 }, { value: 1 }]);
     expect(await spend(planned)).toMatchObject({ status: 'taken', charges: [{ left: 6 }, { left: 9 }] });

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import type { StatementRow, StatementSpan } from '../../../../src/core/statementRows.ts';
-import type { Actor } from '../../../../src/engine/admin/change/actor.ts';
+import type { Actor } from '../../../../src/engine/admin/change/requireRight.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { VirtualClock } from '../../../support/clock.ts';

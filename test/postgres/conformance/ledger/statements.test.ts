@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { StatementLine } from '../../../../src/core/statement.ts';
-import type { LineQuery, Holder } from '../../../../src/storage/port/statements.ts';
+import type { Holder, LineQuery } from '../../../../src/storage/port/credits.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import {

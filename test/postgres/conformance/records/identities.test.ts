@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test';
 
 import type { IdentityRecord } from '../../../../src/model/identities.ts';
-import { ApplyChange } from '../../../../src/engine/admin/change/applyChange.ts';
+import { ApplyChange, SendChange } from '../../../../src/engine/admin/change/applyChange.ts';
 import { EventMaker } from '../../../../src/engine/admin/change/eventMaker.ts';
-import { SendChange } from '../../../../src/engine/admin/change/sendChange.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';

@@ -11,7 +11,7 @@ import {
   MAX_WEBHOOKS,
 } from '../../../../src/core/bounds.ts';
 import type { RootKeyRecord } from '../../../../src/model/access.ts';
-import { COMMAND_LINE } from '../../../../src/engine/admin/change/actor.ts';
+import { COMMAND_LINE } from '../../../../src/engine/admin/change/requireRight.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { RecordWrite } from '../../../../src/storage/port/writes.ts';
@@ -70,7 +70,7 @@ const LINK = { apiId: 'api_1', allow: ['create'], keyDefaults: null, returnUrl: 
 const FULL = { done: FREE, refused: ['PRECONDITION_FAILED'] };
 
 const limitIn = (engine: Engine, name: string) =>
-  engine.standalone.limits.limit(COMMAND_LINE, [
+  engine.ratelimits.limits.limit(COMMAND_LINE, [
     { namespace: name, identifier: 'a', limit: 1, durationMs: 60_000, async: true, cost: 1, resources: [] },
   ]);
 
@@ -170,7 +170,7 @@ describePort('bounds, when calls come to two nodes at the same time', (setup) =>
       }
     }
     const outcomes = await outcomesOf(nodes, (engine, i) =>
-      engine.standalone.overrides.set(
+      engine.ratelimits.overrides.set(
         COMMAND_LINE,
         { id: 'ns_1' },
         { identifier: `new_${i}${star}`, limit: 1, durationMs: 60_000, async: true },

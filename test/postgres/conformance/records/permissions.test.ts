@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test';
 
 import type { PermissionQuery } from '../../../../src/core/permissions.ts';
-import { COMMAND_LINE } from '../../../../src/engine/admin/change/actor.ts';
+import { COMMAND_LINE } from '../../../../src/engine/admin/change/requireRight.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import { VirtualClock } from '../../../support/clock.ts';
 import { describePort } from '../adapters.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { recordFence } from '../../../../src/core/fence.ts';
-import { SYSTEM } from '../../../../src/engine/admin/change/actor.ts';
+import { SYSTEM } from '../../../../src/engine/admin/change/requireRight.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { api, credits, identity, key, openCredits, permission, plan, role, spendOf, write } from '../samples.ts';
