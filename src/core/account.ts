@@ -51,17 +51,17 @@ export interface AccountMark {
   readonly markMs: number;
 }
 
-/** The ledger's clock is outside the epoch that the plan was made for. The caller makes a new plan and asks again. */
-export function isPlanStale(plan: RefillSchedule | null, nowMs: number): boolean {
-  return plan !== null && (nowMs < plan.startMs || nowMs >= plan.nextMs);
+/** The ledger's clock is outside the epoch that the schedule was made for. The caller makes a new one and asks again. */
+export function isOfAnotherEpoch(schedule: RefillSchedule | null, nowMs: number): boolean {
+  return schedule !== null && (nowMs < schedule.startMs || nowMs >= schedule.nextMs);
 }
 
-/** The plan begins at another mark than the account has. The caller makes a new plan from this mark. */
-export function isOfAnotherMark(plan: RefillSchedule | null, { mark }: AccountState): boolean {
-  return plan !== null && mark < plan.startMs && mark !== plan.fromMs;
+/** The schedule begins at another mark than the account has. The caller makes a new one from this mark. */
+export function isOfAnotherMark(schedule: RefillSchedule | null, { mark }: AccountState): boolean {
+  return schedule !== null && mark < schedule.startMs && mark !== schedule.fromMs;
 }
 
-/** What the boundaries of a plan add to a balance. A refill never lowers a balance. */
+/** What the boundaries of a refill add to a balance. A refill never lowers a balance. */
 export function refillOf(balance: number, steps: readonly RefillStep[]): number {
   let value = balance;
   for (const step of steps) value = Math.max(value, refillTarget(value, step));

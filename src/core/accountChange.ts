@@ -2,7 +2,7 @@ import { AccountBook, type Booked, METERED_ZERO } from './accountBook.ts';
 import { MAX_COUNT } from './bounds.ts';
 import type { Pockets } from './expiringCredits.ts';
 import type { StatementLine } from './statement.ts';
-import { type AccountState, type RefillSchedule, type AccountMark, isPlanStale, isOfAnotherMark } from './account.ts';
+import { type AccountState, type RefillSchedule, isOfAnotherEpoch, isOfAnotherMark } from './account.ts';
 
 /** A management change of one account. It goes through the same queue and the same commit as the change of its record. */
 export interface AccountChange {
@@ -54,29 +54,29 @@ export interface ChangedAccount {
   readonly lines: readonly StatementLine[];
 }
 
-/** The mark that a stale change was not planned from; none: that is not the reason. */
-export function markBeside(change: AccountChange, state: AccountState | undefined): { readonly mark?: AccountMark } {
-  if (state === undefined || !isOfAnotherMark(change.refill, state)) return {};
-  return { mark: { account: change.account, markMs: state.mark } };
-}
-
 /**
- * The account after the change; 'stale' when the change does not fit the present state; 'due' when a reservation that has expired must be
- * ended first. Only `settle` (engine/dueSweep.ts) does that, in the order in which things happened.
+ * Why a change does not fit an account:
+ *   - stale: it was made from an older record, or for another refill epoch,
+ *   - otherMark: its refill begins at another mark than the account has,
+ *   - settleFirst: a reservation that has expired must be ended first. Only `settle` (engine/dueSweep.ts) does that, in the order in which
+ *     things happened.
  */
+export type Misfit = 'stale' | 'otherMark' | 'settleFirst';
+
+/** The account after the change, or why it does not fit. */
 export function changed(
   state: AccountState | undefined,
   pockets: Pockets | null,
   change: AccountChange,
   nowMs: number,
-): ChangedAccount | 'stale' | 'due' {
+): ChangedAccount | Misfit {
   const atMs = change.atMs ?? nowMs;
   if (atMs > nowMs) return 'stale';
   if ((state === undefined) !== (change.open !== undefined)) return 'stale';
   if (state !== undefined && state.revision !== change.expect) return 'stale';
   if (change.close && (state?.mark ?? 0) > (change.endedByMs ?? Infinity)) return 'stale';
-  if (!change.close && isPlanStale(change.refill, atMs)) return 'stale';
-  if (!change.close && state !== undefined && isOfAnotherMark(change.refill, state)) return 'stale';
+  if (!change.close && isOfAnotherEpoch(change.refill, atMs)) return 'stale';
+  if (!change.close && state !== undefined && isOfAnotherMark(change.refill, state)) return 'otherMark';
   const kind = state?.kind ?? change.open ?? 'credits';
   if (kind === 'window') return changedWindow(state, change);
   return changedCredits(state, pockets, change, atMs);
@@ -87,7 +87,7 @@ function changedCredits(
   pockets: Pockets | null,
   change: AccountChange,
   nowMs: number,
-): ChangedAccount | 'stale' | 'due' {
+): ChangedAccount | Misfit {
   const first = change.metered ? METERED_ZERO : 0;
   const book = state === undefined ? AccountBook.open(nowMs, change.mark ?? 0, first) : new AccountBook(state, pockets);
   if (change.heldUntil !== undefined) {
@@ -95,7 +95,7 @@ function changedCredits(
     book.heldUntil(change.heldUntil.atMs);
   }
   // What expires at the very instant of an earlier change comes after it (engine/dueSweep.ts).
-  if (book.holdsExpired(change.atMs === undefined ? nowMs : nowMs - 1)) return 'due';
+  if (book.holdsExpired(change.atMs === undefined ? nowMs : nowMs - 1)) return 'settleFirst';
   // An account that is opened has no boundaries behind it.
   book.upTo(change.close || state === undefined ? null : change.refill, nowMs);
   const valueBefore = state === undefined || change.metered ? null : book.value;

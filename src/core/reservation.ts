@@ -112,7 +112,7 @@ export type EndOutcome =
   /** It has ended already, or its time is over, or (expire) it is not over yet. */
   | { readonly status: 'not held'; readonly reservation: Reservation; readonly nowMs: number }
   /** Something happened to one of its accounts before, which has to be applied first. */
-  | { readonly status: 'due' }
+  | { readonly status: 'settleFirst' }
   /** The cost exceeds what it holds, and nothing more may be taken. */
   | { readonly status: 'too much'; readonly reservation: Reservation };
 
@@ -204,7 +204,7 @@ export function decideEnd(view: ReservationView, id: string, ending: Ending, now
   }
   const endedAtMs = ending.kind === 'expire' ? reservation.expiresAtMs : nowMs;
   const books = openBooks(view, reservation, endedAtMs);
-  if (books.some((open) => isDueBefore(open, ending, nowMs))) return { status: 'due' };
+  if (books.some((open) => isDueBefore(open, ending, nowMs))) return { status: 'settleFirst' };
   const held = Math.min(wanted, reservation.cost);
   const returned = books.map(({ book, part }) => book.giveBack(part.taken as Taken, held, endedAtMs));
   const more = Math.min(wanted - held, ...books.map(({ book }) => book.value));

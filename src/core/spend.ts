@@ -3,7 +3,7 @@ import {
   type AccountState,
   type ChargeRule,
   isOfAnotherMark,
-  isPlanStale,
+  isOfAnotherEpoch,
   left,
   rolled,
   taken,
@@ -68,17 +68,12 @@ export type SpendOutcome =
       readonly charges: readonly ChargeResult[];
       readonly nowMs: number;
     }
-  /**
-   * Decided under an older record or another refill epoch. The caller reloads and asks again. `fence`: the first that is broken.
-   * `mark`: where the refill of an account has to begin. `due`: an account whose pockets have to be settled first.
-   */
-  | {
-      readonly status: 'stale';
-      readonly nowMs: number;
-      readonly fence: Fence | null;
-      readonly mark?: AccountMark;
-      readonly due?: number;
-    }
+  /** Decided under an older record or another refill epoch: read the records again. `fence`: the first that is broken. */
+  | { readonly status: 'stale'; readonly nowMs: number; readonly fence: Fence | null }
+  /** The refill of an account begins at another mark: make its schedule from this one. */
+  | { readonly status: 'otherMark'; readonly nowMs: number; readonly mark: AccountMark }
+  /** A grant or a reservation has expired, or a refill depends on them: settle the credits of this account. */
+  | { readonly status: 'settleFirst'; readonly nowMs: number; readonly account: number }
   /** The idempotency key was used with another request. */
   | { readonly status: 'conflict' }
   /** The key has too many live idempotency keys. */
@@ -125,10 +120,10 @@ export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLi
     const stored = view.account(charge.account);
     if (stored === undefined || isStale(charge, stored, nowMs)) return { status: 'stale', nowMs, fence: null };
     if (charge.rule.kind === 'credits' && isOfAnotherMark(charge.rule.refill, stored)) {
-      return { status: 'stale', nowMs, fence: null, mark: { account: charge.account, markMs: stored.mark } };
+      return { status: 'otherMark', nowMs, mark: { account: charge.account, markMs: stored.mark } };
     }
     const opened = current(view, charge, stored, nowMs);
-    if (opened === 'due') return { status: 'stale', nowMs, fence: null, due: charge.account };
+    if (opened === 'settleFirst') return { status: 'settleFirst', nowMs, account: charge.account };
     open.push(opened);
   }
   // Every record that decided was compared: by a fence, or by the revision of a charge.
@@ -148,8 +143,8 @@ interface OpenCharge {
 
 const NO_LINES: readonly StatementLine[] = [];
 
-/** The account at `nowMs`, before anything is taken. 'due': something has happened to it that its pockets are needed for. */
-function current(view: LedgerView, charge: Charge, stored: AccountState, nowMs: number): OpenCharge | 'due' {
+/** The account at `nowMs`, before anything is taken. 'settleFirst': what is due depends on its grants or reservations. */
+function current(view: LedgerView, charge: Charge, stored: AccountState, nowMs: number): OpenCharge | 'settleFirst' {
   const { account, rule } = charge;
   if (rule.kind === 'window') return { charge, stored, now: rolled(stored, rule.durationMs, nowMs), lines: NO_LINES };
   const isDue = stored.dueAtMs !== 0 && nowMs >= stored.dueAtMs;
@@ -159,7 +154,7 @@ function current(view: LedgerView, charge: Charge, stored: AccountState, nowMs: 
     return { charge, stored, now: stored, lines: NO_LINES };
   }
   const pockets = view.pockets(account);
-  if (pockets !== null && (isDue || refills)) return 'due';
+  if (pockets !== null && (isDue || refills)) return 'settleFirst';
   const { state, lines } = new AccountBook(stored, pockets).upTo(rule.refill, nowMs).booked(stored.revision);
   if (pockets !== null) return { charge, stored, now: { ...state, dueAtMs: stored.dueAtMs }, lines };
   // Nothing that was due is left.
@@ -174,7 +169,7 @@ function isOfEarlierDay({ segmentMs }: AccountState, nowMs: number): boolean {
 
 function isStale({ rule, revision }: Charge, stored: AccountState, nowMs: number): boolean {
   if (stored.kind !== rule.kind || stored.revision !== revision) return true;
-  return rule.kind === 'credits' && isPlanStale(rule.refill, nowMs);
+  return rule.kind === 'credits' && isOfAnotherEpoch(rule.refill, nowMs);
 }
 
 /** The remembered answer under this idempotency key, a conflict, or null when there is none. */

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import {
   type AccountState,
   isOfAnotherMark,
-  isPlanStale,
+  isOfAnotherEpoch,
   type RefillSchedule,
   rolled,
   taken,
@@ -119,10 +119,15 @@ describe('refilled', () => {
   });
 });
 
-describe('isPlanStale', () => {
+describe('isOfAnotherEpoch', () => {
   test('a plan is good from the start of its epoch to just before the next', () => {
-    expect([999, 1000, 1099, 1100].map((nowMs) => isPlanStale(plan(10), nowMs))).toEqual([true, false, false, true]);
-    expect(isPlanStale(null, 5)).toBe(false);
+    expect([999, 1000, 1099, 1100].map((nowMs) => isOfAnotherEpoch(plan(10), nowMs))).toEqual([
+      true,
+      false,
+      false,
+      true,
+    ]);
+    expect(isOfAnotherEpoch(null, 5)).toBe(false);
   });
 });
 

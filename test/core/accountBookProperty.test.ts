@@ -145,7 +145,7 @@ class Account {
 
   #end(id: string, ending: Ending): void {
     const outcome = decideEnd(this.view, id, ending, this.nowMs);
-    expect(outcome.status).not.toBe('due');
+    expect(outcome.status).not.toBe('settleFirst');
     if (outcome.status === 'done') this.spent += outcome.reservation.charged;
   }
 

@@ -82,7 +82,7 @@ export class ReservationAdmin {
       }
       if (outcome.status === 'too much') throw tooMuch(outcome.reservation, ending);
       // Refills and expiries come first: they depend on what is held.
-      if (outcome.status === 'due') await this.#settle([reservation]);
+      if (outcome.status === 'settleFirst') await this.#settle([reservation]);
     }
     throw new AppError(
       'UNAVAILABLE',

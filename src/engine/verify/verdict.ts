@@ -120,7 +120,9 @@ export class Verdicts {
           `The counters of key ${entry.id} cannot be changed: ${outcome.reason}.`,
         );
       case 'stale':
-        throw new Error('a stale outcome is decided again and has no verdict');
+      case 'otherMark':
+      case 'settleFirst':
+        throw new Error(`a spend with the outcome ${outcome.status} is decided again and has no verdict`);
     }
   }
 

@@ -1,3 +1,4 @@
+import type { AccountMark } from '../../core/account.ts';
 import { AppError } from '../../core/errors.ts';
 import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
@@ -196,17 +197,30 @@ export class Verifier {
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
     for (const charge of counting.local) this.#context.localLimits.endHold(charge, isTaken);
-    if (outcome.status !== 'stale') return this.#verdicts.of(counting, outcome);
-    const { entry, request, reloads } = counting;
-    if (outcome.due !== undefined && reloads < MAX_RELOADS) return this.#settleAndDecide(counting, outcome.due);
-    if (outcome.mark === undefined || reloads >= MAX_RELOADS) return this.#decideAgain(counting);
-    // No record has changed: only the refill has to begin elsewhere.
-    this.#context.refills.learn(outcome.mark, outcome.nowMs);
+    switch (outcome.status) {
+      case 'stale':
+        return this.#decideAgain(counting);
+      case 'otherMark':
+        return this.#refillAndDecide(counting, outcome.mark, outcome.nowMs);
+      case 'settleFirst':
+        return this.#settleAndDecide(counting, outcome.account);
+      default:
+        return this.#verdicts.of(counting, outcome);
+    }
+  }
+
+  /** No record has changed: only the refill has to begin elsewhere. */
+  #refillAndDecide(decision: Decision, mark: AccountMark, nowMs: number): Verdict | PromiseLike<Verdict> {
+    const { entry, request, reloads } = decision;
+    if (reloads >= MAX_RELOADS) return this.#decideAgain(decision);
+    this.#context.refills.learn(mark, nowMs);
     return this.#decide(entry, request, reloads + 1);
   }
 
   /** A grant or a reservation has expired, or a refill depends on them. The first request to notice saves the result. */
-  async #settleAndDecide({ entry, request, reloads }: Decision, account: number): Promise<Verdict> {
+  async #settleAndDecide(decision: Decision, account: number): Promise<Verdict> {
+    const { entry, request, reloads } = decision;
+    if (reloads >= MAX_RELOADS) return this.#decideAgain(decision);
     await this.#context.settle(entry.credits?.account === account ? entry.id : (entry.identity?.id ?? ''));
     return this.#decide(entry, request, reloads + 1);
   }

@@ -52,21 +52,16 @@ export interface Change {
 export type ChangeOutcome =
   /** The accounts after the change, in its order; null = closed. */
   | { readonly status: 'done'; readonly accounts: readonly (AccountState | null)[]; readonly nowMs: number }
-  /**
-   * Made from an older record or for another refill epoch, or a record of the same name came first. Read and try again. `mark`: where the
-   * refill of an account has to begin. `due`: accounts with reservations that have expired, which have to be ended first.
-   */
-  | ({ readonly status: 'stale'; readonly nowMs: number } & StaleAccounts);
+  | UndoneChange;
 
-/** Why a change does not fit its accounts. Neither: its record or an account has changed. */
-export interface StaleAccounts {
-  readonly mark?: AccountMark;
-  readonly due?: readonly number[];
-}
-
-export function toStale(nowMs: number, why: StaleAccounts = {}): ChangeOutcome {
-  return { status: 'stale', nowMs, ...why };
-}
+/** Nothing was written: the change does not fit. */
+export type UndoneChange =
+  /** Made from an older record or for another refill epoch, or a record of the same name came first: read and try again. */
+  | { readonly status: 'stale'; readonly nowMs: number }
+  /** The refill of an account begins at another mark: make its schedule from this one. */
+  | { readonly status: 'otherMark'; readonly nowMs: number; readonly mark: AccountMark }
+  /** Reservations on these accounts have expired and have to be ended first. */
+  | { readonly status: 'settleFirst'; readonly nowMs: number; readonly accounts: readonly number[] };
 
 /** How long ended windows are kept. A clock that ran ahead and is set back must find its windows again. */
 export const PRUNE_GRACE_MS = 2 * 24 * 60 * 60 * 1000;

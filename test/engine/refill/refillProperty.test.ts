@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { type AccountState, isPlanStale, type RefillSchedule, type RefillStep } from '../../../src/core/account.ts';
+import {
+  type AccountState,
+  isOfAnotherEpoch,
+  type RefillSchedule,
+  type RefillStep,
+} from '../../../src/core/account.ts';
 import { epochAt, REFILL_INTERVALS, type Schedule } from '../../../src/core/calendar.ts';
 import { planRefill } from '../../../src/core/plan.ts';
 import { decideSpend } from '../../../src/core/spend.ts';
@@ -54,7 +59,7 @@ describe('refills', () => {
           nowMs += step.jumpMs;
           const before = view.accounts.get(1) ?? credits(0);
           const plan = planAt(schedule, rule, before, nowMs);
-          expect(isPlanStale(plan, nowMs)).toBe(false);
+          expect(isOfAnotherEpoch(plan, nowMs)).toBe(false);
           const gained = refilled(before, plan).value - before.value;
           const charges = [
             { account: 1, amount: step.amount, rule: { kind: 'credits', refill: plan } as const, revision: 1 },

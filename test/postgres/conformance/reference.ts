@@ -1,5 +1,5 @@
 import { type AccountState } from '../../../src/core/account.ts';
-import { changed, type ChangedAccount, markBeside } from '../../../src/core/accountChange.ts';
+import { changed, type ChangedAccount } from '../../../src/core/accountChange.ts';
 import type { Pockets } from '../../../src/core/expiringCredits.ts';
 import type { StatementLine } from '../../../src/core/statement.ts';
 import { type AccountLine, BatchCredits } from '../../../src/storage/port/credits.ts';
@@ -12,7 +12,7 @@ import {
   type SpendOutcome,
   type RememberedAnswer,
 } from '../../../src/core/spend.ts';
-import { type Change, type ChangeOutcome, toStale } from '../../../src/storage/port/storage.ts';
+import { type Change, type ChangeOutcome } from '../../../src/storage/port/storage.ts';
 
 /** The ledger as its words define it: plain maps, one item after the other, the rules of core and nothing else. */
 export class ReferenceLedger implements LedgerView {
@@ -40,15 +40,17 @@ export class ReferenceLedger implements LedgerView {
   /** All of a change or nothing. Of the records only apis are written here, and they are unique by id. */
   apply(change: Change, nowMs: number): ChangeOutcome {
     const results: ChangedAccount[] = [];
-    const due: number[] = [];
+    const unsettled: number[] = [];
     for (const each of change.accounts) {
       const before = this.accounts.get(each.account);
       const result = changed(before, this.pockets(each.account), each, nowMs);
-      if (result === 'stale') return toStale(nowMs, markBeside(each, before));
-      if (result === 'due') due.push(each.account);
+      if (result === 'stale') return { status: 'stale', nowMs };
+      if (result === 'otherMark')
+        return { status: 'otherMark', nowMs, mark: { account: each.account, markMs: before?.mark ?? 0 } };
+      if (result === 'settleFirst') unsettled.push(each.account);
       else results.push(result);
     }
-    if (due.length > 0) return toStale(nowMs, { due });
+    if (unsettled.length > 0) return { status: 'settleFirst', nowMs, accounts: unsettled };
     if (this.refusesRecords(change)) return { status: 'stale', nowMs };
     for (const id of newApiIds(change)) this.apiIds.add(id);
     for (const write of change.writes) {

@@ -85,8 +85,8 @@ export class ApplyChange {
   /** What is due comes first: reservations that have expired end at their instant, whatever the change does to their credits. */
   async #send(change: Change): Promise<ChangeOutcome> {
     const outcome = await this.#sender.send(change);
-    if (outcome.status === 'done' || outcome.due === undefined) return outcome;
-    await Promise.all(outcome.due.map((account) => this.#settle(ownerOf(change, account))));
+    if (outcome.status !== 'settleFirst') return outcome;
+    await Promise.all(outcome.accounts.map((account) => this.#settle(ownerOf(change, account))));
     return this.#sender.send(change);
   }
 }
@@ -128,7 +128,7 @@ export class SendChange {
       const events = [...maker.ofEntries(audited), ...(change.events ?? [])];
       const entries = audited.map((entry) => shortenedEntry(entry, sha256));
       const outcome = await ledger.apply({ ...change, entries, events, writes: inLockOrder(change.writes) });
-      if (outcome.status === 'stale' && outcome.mark !== undefined) learn(outcome.mark, outcome.nowMs);
+      if (outcome.status === 'otherMark') learn(outcome.mark, outcome.nowMs);
       return outcome;
     } finally {
       const touched = recordChangeOf(change.writes);

@@ -1,4 +1,4 @@
-import type { AccountMark, ChargeRule, RefillStep } from '../../../core/account.ts';
+import type { ChargeRule, RefillStep } from '../../../core/account.ts';
 import { MAX_COUNT, MAX_LIVE_IDEMPOTENCY_KEYS } from '../../../core/bounds.ts';
 import type { ChargeResult, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
@@ -122,11 +122,12 @@ export class BatchRunner {
     const { queue, clock, management } = this.#context;
     if (typeof outcome === 'string') return queue.reject(item, new StorageUnavailable(HELD_TOO_LONG));
     if (outcome === undefined) return queue.reject(item, new Error('the database left a spend unanswered'));
-    if (outcome.status === 'stale') {
-      // The spend may name another refill epoch than the database is in. The caller reads this clock and asks again at once.
+    const { status } = outcome;
+    // The spend may name another refill epoch than the database is in. The caller reads this clock and asks again at once.
+    if (status === 'stale' || status === 'otherMark' || status === 'settleFirst')
       clock.keepWithin(sentAtMs, outcome.nowMs);
-      if (outcome.fence === null) for (const { account } of item.spend.charges) management.forgetWindow(account);
-    }
+    if (status === 'stale' && outcome.fence === null)
+      for (const { account } of item.spend.charges) management.forgetWindow(account);
     queue.answerSpend(item, outcome);
   }
 
@@ -297,24 +298,23 @@ function readVerdicts(numbers: readonly number[], spends: readonly Spend[]): Bat
     at += 3;
     const charges: ChargeResult[] = [];
     for (let i = 0; i < count; i++, at += 2) charges.push({ left: numbers[at] ?? 0, resetAtMs: numbers[at + 1] ?? 0 });
-    const stale = status === STATUS.stale ? toStale(spends[outcomes.length], second, charges, nowMs) : null;
-    outcomes.push(stale ?? toOutcome(status ?? -1, second, charges, nowMs));
+    const misfit = status === STATUS.stale ? toMisfit(spends[outcomes.length], second, charges, nowMs) : null;
+    outcomes.push(misfit ?? toOutcome(status ?? -1, second, charges, nowMs));
   }
   return outcomes;
 }
 
-/** With the charge whose refill begins at another mark, or whose pockets have to be settled, if that is the reason. */
-function toStale(
+/** The database names a charge, with its mark, when its refill begins at another mark or its credits have to be settled first. */
+function toMisfit(
   spend: Spend | undefined,
   charge: number,
-  [told]: readonly ChargeResult[],
+  [named]: readonly ChargeResult[],
   nowMs: number,
 ): SpendOutcome {
   const account = spend?.charges[charge]?.account;
-  if (told === undefined || account === undefined) return { status: 'stale', nowMs, fence: null };
-  if (told.resetAtMs === 1) return { status: 'stale', nowMs, fence: null, due: account };
-  const mark: AccountMark = { account, markMs: told.left };
-  return { status: 'stale', nowMs, fence: null, mark };
+  if (named === undefined || account === undefined) return { status: 'stale', nowMs, fence: null };
+  if (named.resetAtMs === 1) return { status: 'settleFirst', nowMs, account };
+  return { status: 'otherMark', nowMs, mark: { account, markMs: named.left } };
 }
 
 function toOutcome(status: number, second: number, charges: readonly ChargeResult[], nowMs: number): BatchOutcome {

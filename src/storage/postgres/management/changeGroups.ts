@@ -1,16 +1,10 @@
 import { canShareCommit } from '../../port/lockOrder.ts';
-import {
-  type Change,
-  type ChangeOutcome,
-  type StaleAccounts,
-  StorageUnavailable,
-  toStale,
-} from '../../port/storage.ts';
+import { type Change, type ChangeOutcome, StorageUnavailable } from '../../port/storage.ts';
 import { asUnavailable, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import { pauseBeforeRetry, type Pool } from '../connection/pool.ts';
-import { applyTogether, SomeStale, Stale } from './changeTransaction.ts';
+import { applyTogether, SomeMisfit, Stale } from './changeTransaction.ts';
 import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
 
 /** Changes of one group at the most: bounds how long the last one waits for the first. */
@@ -87,11 +81,11 @@ export class ChangeGroups {
 
   async #fail(group: readonly Waiting[], error: unknown): Promise<void> {
     const [only] = group;
-    if (error instanceof SomeStale) {
-      const others = group.filter((_, i) => error.stale[i] === null);
+    if (error instanceof SomeMisfit) {
+      const others = group.filter((_, i) => error.misfits[i] === null);
       for (const [i, { outcome }] of group.entries()) {
-        const stale = error.stale[i] ?? null;
-        if (stale !== null) outcome.resolve(this.#stale(stale));
+        const misfit = error.misfits[i] ?? null;
+        if (misfit !== null) outcome.resolve(misfit);
       }
       if (others.length > 0) await this.#applyGroup(others);
     } else if (!isUndone(error)) {
@@ -115,14 +109,14 @@ export class ChangeGroups {
         );
         return outcomes[0] as ChangeOutcome;
       } catch (error) {
-        if (isRefused(error)) return this.#stale(error instanceof SomeStale ? error.stale[0] : null);
+        if (isRefused(error)) return (error instanceof SomeMisfit ? error.misfits[0] : null) ?? this.#stale();
         if (isTold(error) || kindOf(error) !== 'rolled back' || tries >= MAX_TRIES) throw asFailure(error);
       }
     }
   }
 
-  #stale(why: StaleAccounts | null = null): ChangeOutcome {
-    return toStale(this.#context.clock.nowMs(), why ?? {});
+  #stale(): ChangeOutcome {
+    return { status: 'stale', nowMs: this.#context.clock.nowMs() };
   }
 }
 
@@ -132,7 +126,7 @@ function canJoin({ writes, accounts, entries = [], events = [] }: Change): boole
 
 /** The change itself was refused. Another try may succeed. */
 function isRefused(error: unknown): boolean {
-  return error instanceof Stale || error instanceof SomeStale || (!isTold(error) && kindOf(error) === 'refused');
+  return error instanceof Stale || error instanceof SomeMisfit || (!isTold(error) && kindOf(error) === 'refused');
 }
 
 /** Nothing was done, and one of several changes may be the reason. */

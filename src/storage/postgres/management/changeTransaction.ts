@@ -1,10 +1,10 @@
 import type { QueryConfig } from 'pg';
 
 import { type AccountState } from '../../../core/account.ts';
-import { changed, type ChangedAccount, markBeside } from '../../../core/accountChange.ts';
+import { changed, type ChangedAccount } from '../../../core/accountChange.ts';
 import { BatchCredits, exceedsGrants } from '../../port/credits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
-import { type Change, type ChangeOutcome, type StaleAccounts, StorageOutcomeUnknown } from '../../port/storage.ts';
+import { type Change, type ChangeOutcome, StorageOutcomeUnknown, type UndoneChange } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { insertQuery, type RowsOfTable } from '../connection/binaryLists.ts';
@@ -55,13 +55,13 @@ interface TransactionOptions {
   readonly lockWaitMs: number | null;
 }
 
-/** Some changes, or all of them, were made for other accounts; nothing was done. One entry for each change; null: it is not stale. */
-export class SomeStale extends Error {
-  readonly stale: readonly (StaleAccounts | null)[];
+/** Some changes, or all of them, do not fit their accounts; nothing was done. One entry for each change; null: it fits. */
+export class SomeMisfit extends Error {
+  readonly misfits: readonly (UndoneChange | null)[];
 
-  constructor(stale: readonly (StaleAccounts | null)[]) {
+  constructor(misfits: readonly (UndoneChange | null)[]) {
     super();
-    this.stale = stale;
+    this.misfits = misfits;
   }
 }
 
@@ -96,7 +96,7 @@ export async function applyTogether(
     if (isCommitting && kindOf(error) === 'lost') {
       throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
     }
-    if (error instanceof Stale || error instanceof SomeStale || isTold(error) || kindOf(error) !== 'lost') {
+    if (error instanceof Stale || error instanceof SomeMisfit || isTold(error) || kindOf(error) !== 'lost') {
       await ask('ROLLBACK').catch(() => {});
     }
     throw error;
@@ -127,32 +127,34 @@ async function write(
   const credits = new BatchCredits(storedPockets((found?.rows ?? []) as PocketsRow[]));
   const locked: Locked = { states: readStates(numbers), credits, nowMs };
   const decided = changes.map((change) => decide(change, locked));
-  if (decided.some(isStale)) throw new SomeStale(decided.map((each) => (isStale(each) ? each : null)));
+  if (decided.some(isMisfit)) throw new SomeMisfit(decided.map((each) => (isMisfit(each) ? each : null)));
   const isRefused = queries.some(({ expects }, i) => expects !== null && results[i]?.rowCount !== expects);
   if (isRefused) throw new Stale();
-  return { ...locked, decided: decided.flatMap((each) => (isStale(each) ? [] : each)) };
+  return { ...locked, decided: decided.flatMap((each) => (isMisfit(each) ? [] : each)) };
 }
 
-function isStale(decided: Decided | StaleAccounts): decided is StaleAccounts {
-  return !('change' in decided);
+function isMisfit(decided: Decided | UndoneChange): decided is UndoneChange {
+  return 'status' in decided;
 }
 
-function decide(change: Change, { states, credits, nowMs }: Locked): Decided | StaleAccounts {
+function decide(change: Change, { states, credits, nowMs }: Locked): Decided | UndoneChange {
   const accounts: ChangedAccount[] = [];
-  const due: number[] = [];
+  const unsettled: number[] = [];
   for (const each of change.accounts) {
-    const before = states.get(each.account) ?? undefined;
-    const after = changed(before, credits.pockets(each.account), each, nowMs);
-    if (after === 'due') {
-      due.push(each.account);
+    const { account } = each;
+    const before = states.get(account) ?? undefined;
+    const after = changed(before, credits.pockets(account), each, nowMs);
+    if (after === 'otherMark') return { status: after, nowMs, mark: { account, markMs: before?.mark ?? 0 } };
+    if (after === 'settleFirst') {
+      unsettled.push(account);
       continue;
     }
-    if (after === 'stale' || exceedsGrants(each, after)) return markBeside(each, before);
+    if (after === 'stale' || exceedsGrants(each, after)) return { status: 'stale', nowMs };
     accounts.push(after);
-    states.set(each.account, after.state);
+    states.set(account, after.state);
     credits.adopt(each, before, after);
   }
-  return due.length > 0 ? { due } : { change, accounts };
+  return unsettled.length > 0 ? { status: 'settleFirst', nowMs, accounts: unsettled } : { change, accounts };
 }
 
 /** A query, and the number of rows that it must change; null = any number is right. */

@@ -1,7 +1,7 @@
 import type { Database } from 'bun:sqlite';
 
 import { type AccountState } from '../../../core/account.ts';
-import { changed, type ChangedAccount, markBeside } from '../../../core/accountChange.ts';
+import { changed, type ChangedAccount } from '../../../core/accountChange.ts';
 import { MAX_LIVE_RESERVATIONS } from '../../../core/bounds.ts';
 import type { Fence } from '../../../core/fence.ts';
 import type { Pockets } from '../../../core/expiringCredits.ts';
@@ -26,7 +26,7 @@ import {
 import type { StatementLine } from '../../../core/statement.ts';
 import { BatchCredits, exceedsGrants, type StoredCredits } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
-import { type Change, type ChangeOutcome, toStale } from '../../port/storage.ts';
+import type { Change, ChangeOutcome } from '../../port/storage.ts';
 import { effectsOf, endsNotes } from '../../port/writes.ts';
 import { withBalances, withCharged, withEventBalances } from '../../sql/balances.ts';
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
@@ -227,20 +227,18 @@ export class Batch implements ReservationView {
     this.#committed.readTogether(change.accounts.map(({ account }) => account));
     const before = change.accounts.map(({ account }) => this.account(account));
     const results: ChangedAccount[] = [];
-    const due: number[] = [];
+    const unsettled: number[] = [];
+    const nowMs = this.#nowMs;
     for (const [i, accountChange] of change.accounts.entries()) {
       const pockets = before[i]?.kind === 'credits' ? this.pockets(accountChange.account) : null;
-      const result = changed(before[i], pockets, accountChange, this.#nowMs);
-      if (result === 'due') {
-        due.push(accountChange.account);
-        continue;
-      }
-      if (result === 'stale' || exceedsGrants(accountChange, result)) {
-        return toStale(this.#nowMs, markBeside(accountChange, before[i]));
-      }
-      results.push(result);
+      const { account } = accountChange;
+      const result = changed(before[i], pockets, accountChange, nowMs);
+      if (result === 'otherMark') return { status: result, nowMs, mark: { account, markMs: before[i]?.mark ?? 0 } };
+      if (result === 'settleFirst') unsettled.push(account);
+      else if (result === 'stale' || exceedsGrants(accountChange, result)) return { status: 'stale', nowMs };
+      else results.push(result);
     }
-    if (due.length > 0) return toStale(this.#nowMs, { due });
+    if (unsettled.length > 0) return { status: 'settleFirst', nowMs, accounts: unsettled };
     const after = results.map(({ state }) => state);
     const unsound = after.find((state) => state !== null && !isSound(state));
     if (unsound !== undefined) throw new Error('the change would make an impossible account');

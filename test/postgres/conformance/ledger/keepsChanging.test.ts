@@ -34,7 +34,7 @@ describePort('credits that keep changing', (setup) => {
   });
 
   test('leave a reservation held that somebody wants to end', async () => {
-    const { engine, reservationId } = await engineWith(setup(), { endReservation: { status: 'due' } });
+    const { engine, reservationId } = await engineWith(setup(), { endReservation: { status: 'settleFirst' } });
     expect(engine.reservations.release(ACTOR, reservationId)).rejects.toThrow(
       `The credits of the reservation ${reservationId} keep changing; it is still held. Try again.`,
     );

@@ -124,18 +124,18 @@ describePort('refills', (setup) => {
     }
   });
 
-  test('a plan from another mark is stale and tells the mark, of a spend as of a change; a plan from that mark is taken', async () => {
+  test('a schedule from another mark is answered with the mark, to a spend and to a change; one from that mark is taken', async () => {
     const { storage, clock } = setup();
     const [first, second] = [await openRefilled(setup(), 7), await openRefilled(setup(), 1)];
     const fromMs = dailyPlan(clock.nowMs(), 1).startMs;
     clock.advance(3 * DAY_MS);
     const nowMs = clock.nowMs();
     const [usual, planned] = [dailyPlan(nowMs, 10), dailyPlan(nowMs, 10, { fromMs })];
-    const stale = { status: 'stale', nowMs, mark: { account: second, markMs: fromMs } } as const;
+    const otherMark = { status: 'otherMark', nowMs, mark: { account: second, markMs: fromMs } } as const;
     const spend = (plan: RefillSchedule) => storage.ledger.spend(spendOf(credits(first, 1), credits(second, 1, plan)));
-    expect(await spend(usual)).toEqual({ ...stale, fence: null });
+    expect(await spend(usual)).toEqual(otherMark);
     const touch = (plan: RefillSchedule) => change({ account: second, expect: 1, refill: plan, revision: 1 });
-    expect(await storage.ledger.apply(touch(usual))).toEqual(stale);
+    expect(await storage.ledger.apply(touch(usual))).toEqual(otherMark);
     expect([await stateOf(storage, first), await stateOf(storage, second)]).toMatchObject([{ value: 7 }, { value: 1 }]);
     expect(await spend(planned)).toMatchObject({ status: 'taken', charges: [{ left: 6 }, { left: 9 }] });
     // The mark is now that of the running epoch: every plan of it fits.

@@ -181,7 +181,7 @@ describePort('reservations', (setup) => {
     clock.advance(1);
     expect(await end(storage, released, settling(1))).toMatchObject({ status: 'not held' });
     expect(await end(storage, charged, RELEASE)).toMatchObject({ status: 'not held' });
-    expect(await storage.ledger.spend(spendOf(credits(account, 1)))).toMatchObject({ status: 'stale', due: account });
+    expect(await storage.ledger.spend(spendOf(credits(account, 1)))).toMatchObject({ status: 'settleFirst', account });
     const due = await storage.reservations.listExpired(clock.nowMs(), null, 10);
     expect(due.map(({ id }) => id)).toEqual([released.id, charged.id]);
     expect((await storage.reservations.listExpired(clock.nowMs(), released, 10)).map(({ id }) => id)).toEqual([
@@ -252,9 +252,12 @@ describePort('reservations', (setup) => {
       { close: true, owner: 'key_1' },
       { grant: { id: 'g', amount: 1, expiresAtMs: null } },
     ]) {
-      expect(await storage.ledger.apply(change(...of(fields)))).toMatchObject({ status: 'stale', due: both });
+      expect(await storage.ledger.apply(change(...of(fields)))).toMatchObject({
+        status: 'settleFirst',
+        accounts: both,
+      });
     }
-    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'due' });
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'settleFirst' });
     const before = clock.nowMs() - 1;
     expect(await storage.ledger.apply(change(...of({ atMs: before, add: 1 })))).toMatchObject({ status: 'done' });
     await expire(
@@ -262,7 +265,7 @@ describePort('reservations', (setup) => {
       [first],
       both.map((each) => ({ account: each, markMs: 0 })),
     );
-    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'due' });
+    expect(await end(storage, second, RELEASE)).toMatchObject({ status: 'settleFirst' });
     // Only whoever has seen the newest reservation of the account says when the next one expires.
     const next = { atMs: second.expiresAtMs, newest: second.id };
     expect(await storage.ledger.apply(change(...of({ heldUntil: { ...next, newest: first.id } })))).toMatchObject({
@@ -293,7 +296,7 @@ describePort('reservations', (setup) => {
     const reservation = await held(storage, [credits(account, 50)], { cost: 50 });
     expect(reservation.parts[0]?.taken).toMatchObject({ grants: [{ left: 10 }, { left: 20 }], own: 20 });
     clock.advance(MINUTE_MS / 2);
-    expect(await end(storage, reservation, settling(5))).toEqual({ status: 'due' });
+    expect(await end(storage, reservation, settling(5))).toEqual({ status: 'settleFirst' });
     await storage.ledger.apply(change({ account, expect: 1, refill: null, dueAtMs: 0, revision: 1 }));
     expect(await end(storage, reservation, settling(5))).toMatchObject({
       reservation: { charged: 5, returned: 40, remaining: 120 },
