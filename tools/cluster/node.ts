@@ -3,7 +3,8 @@ import { type Answer, ROOT_KEY } from '../../test/process/server.ts';
 import { Watchdog } from './watchdog.ts';
 
 export interface NodeOptions {
-  readonly databaseUrl: string;
+  /** Absent: the embedded database, in the folder that the settings name. */
+  readonly databaseUrl?: string;
   readonly location: string;
   readonly rootKey?: string;
   /** The service alone, unless another command starts it. */
@@ -32,7 +33,7 @@ export class KeystileNode implements AsyncDisposable {
     const child = new Child({
       command: options.command ?? SERVE,
       settings: {
-        KEYSTILE_DATABASE_URL: options.databaseUrl,
+        ...(options.databaseUrl === undefined ? {} : { KEYSTILE_DATABASE_URL: options.databaseUrl }),
         KEYSTILE_LOCATION: options.location,
         KEYSTILE_ROOT_KEY: options.rootKey ?? ROOT_KEY,
         ...options.settings,
