@@ -3,7 +3,7 @@ import type { VerdictCode } from '../../src/core/verdictCodes.ts';
 import { BLANK_API } from '../../src/model/apis.ts';
 import { BLANK_IDENTITY } from '../../src/model/identities.ts';
 import type { ApiRecord } from '../../src/model/apis.ts';
-import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../src/engine/cache/entries.ts';
 import { TagLists } from '../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../src/engine/analytics/openCounts.ts';
 import { CountWriting } from '../../src/engine/analytics/writeCounts.ts';

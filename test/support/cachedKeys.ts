@@ -1,5 +1,5 @@
 import { Identities } from '../../src/engine/cache/identities.ts';
-import type { KeyEntry } from '../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../src/engine/cache/entries.ts';
 import { KeyRows } from '../../src/engine/cache/keyRows.ts';
 import { Plans } from '../../src/engine/cache/plans.ts';
 import type { IdentityRecord } from '../../src/model/identities.ts';

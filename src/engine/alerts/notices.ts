@@ -1,6 +1,5 @@
 import { MAX_NOTICES } from '../../core/bounds.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
-import type { EntryCredits, PlanEntry } from '../cache/planEntry.ts';
+import type { KeyEntry, EntryCredits, PlanEntry } from '../cache/entries.ts';
 import { dropFirst } from '../../basics/dropFirst.ts';
 import { ownerOf } from '../verify/effectiveLimits.ts';
 import type { LimitReport } from '../verify/pipeline.ts';

@@ -2,7 +2,7 @@ import type { Reservation } from '../../core/reservation.ts';
 import { CountColumns } from '../../core/verificationCounts.ts';
 import type { TagList, TagLists } from './tagLists.ts';
 import { type KeyCounts, OpenCount } from '../cache/keyCounts.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry } from '../cache/entries.ts';
 import type { Verdict } from '../verify/verdict.ts';
 import type { VerifyRequest } from '../verify/request.ts';
 import { startOfSpan } from '../../storage/port/analytics.ts';

@@ -1,8 +1,14 @@
 import { dropFirst } from '../../basics/dropFirst.ts';
 import { AppError } from '../../core/errors.ts';
-import { type AppliedLimit } from './appliedLimit.ts';
-import { type CachedEntry, type KeyEntry, NO_SOURCES, type Sources, withWindow } from './keyEntry.ts';
-import { type PlanSlot } from './planEntry.ts';
+import {
+  type AppliedLimit,
+  type CachedEntry,
+  type KeyEntry,
+  NO_SOURCES,
+  type Sources,
+  withWindow,
+  type PlanSlot,
+} from './entries.ts';
 import { Identities } from './identities.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import { KeyRows } from './keyRows.ts';

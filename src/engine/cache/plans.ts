@@ -2,9 +2,14 @@ import { AppError } from '../../core/errors.ts';
 import { ABSENT, recordFence } from '../../core/fence.ts';
 import type { PlanLimit } from '../../core/records.ts';
 import type { KeyWithIdentity, PlanWithPermissions, PoisonedKey, Records } from '../../storage/port/records.ts';
-import type { GivenLimits, PlanEntry, PlanSlot } from './planEntry.ts';
-import { asConfigured, orNone } from './appliedLimit.ts';
-import { toEntryPermissions } from './keyExtras.ts';
+import {
+  type GivenLimits,
+  type PlanEntry,
+  type PlanSlot,
+  asConfigured,
+  orNone,
+  toEntryPermissions,
+} from './entries.ts';
 
 /** How often a plan is read again because it changed meanwhile. */
 const MAX_READS = 10;

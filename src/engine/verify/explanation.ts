@@ -1,7 +1,7 @@
 import type { ExplainedCheck, ExplainedCounter, Verdict } from './verdict.ts';
 import { showAddress } from '../../core/address.ts';
 import { MAX_DATE_MS } from '../../core/statement.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry } from '../cache/entries.ts';
 import { type CreditCounter, OWN_CREDITS, SHARED_CREDITS } from './charges.ts';
 import { checkOfCharge, creditsLeft, type LimitReport, PIPELINE, type RecordCheck } from './pipeline.ts';
 import type { VerifyRequest } from './request.ts';

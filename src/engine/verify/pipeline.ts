@@ -3,8 +3,7 @@ import { NO_PERMISSIONS, satisfies } from '../../core/permissions.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { Charge, ChargeResult, DecidedSpend } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
-import type { AppliedLimit } from '../cache/appliedLimit.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { AppliedLimit, KeyEntry } from '../cache/entries.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { LocalCharge } from '../local/localWindow.ts';
 import {

@@ -5,7 +5,7 @@ import type { HeldCredits } from '../../core/records.ts';
 import type { Reservation } from '../../core/reservation.ts';
 import type { ChargeResult, DecidedSpend, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
-import type { KeyEntry } from '../cache/keyEntry.ts';
+import type { KeyEntry } from '../cache/entries.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';
 import { OWN_CREDITS, SHARED_CREDITS } from './charges.ts';

@@ -4,8 +4,7 @@ import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
 import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
 import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.ts';
-import { type AppliedLimit } from '../cache/appliedLimit.ts';
-import { accountOf, type KeyEntry, windowOf } from '../cache/keyEntry.ts';
+import { type AppliedLimit, accountOf, type KeyEntry, windowOf } from '../cache/entries.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';

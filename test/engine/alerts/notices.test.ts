@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { Notices } from '../../../src/engine/alerts/notices.ts';
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../../src/engine/cache/entries.ts';
 import type { Verdict } from '../../../src/engine/verify/verdict.ts';
 import type { KeyRecord } from '../../../src/model/keys.ts';
 import { CachedKeys } from '../../support/cachedKeys.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { MAX_PACKED_COST } from '../../../src/engine/cache/packedCounts.ts';
+import { MAX_PACKED_COST } from '../../../src/engine/cache/keyCounts.ts';
 import { AnalyticsSetup, digestOf, keyIdOf } from '../../support/analytics.ts';
 
 const [K1, K2] = [keyIdOf(1), keyIdOf(2)];

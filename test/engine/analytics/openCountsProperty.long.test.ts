@@ -2,8 +2,8 @@ import { VERDICT_CODES, type VerdictCode } from '../../../src/core/verdictCodes.
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { MAX_PACKED_COST } from '../../../src/engine/cache/packedCounts.ts';
+import type { KeyEntry } from '../../../src/engine/cache/entries.ts';
+import { MAX_PACKED_COST } from '../../../src/engine/cache/keyCounts.ts';
 import { addTo, digestOf, type Fate, AnalyticsSetup } from '../../support/analytics.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
+import type { AppliedLimit, IdentityEntry } from '../../../src/engine/cache/entries.ts';
 import type { Identities } from '../../../src/engine/cache/identities.ts';
-import type { IdentityEntry } from '../../../src/engine/cache/identityEntry.ts';
 import { ownerOf, record, setup } from './identitySetup.ts';
 
 describe('an entry that is still in use when its identity changes', () => {

@@ -3,8 +3,8 @@ import * as fc from 'fast-check';
 
 import { readConfig } from '../../../src/config/read.ts';
 import type { KeyCache } from '../../../src/engine/cache/keyCache.ts';
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
-import { flagsOf, identityRowOf } from '../../../src/engine/cache/keyRowLayout.ts';
+import type { KeyEntry } from '../../../src/engine/cache/entries.ts';
+import { flagsOf, identityRowOf } from '../../../src/engine/cache/keyRows.ts';
 import { BLANK_KEY } from '../../../src/model/keys.ts';
 import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
 import { make } from './slowRecords.ts';

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 
 import type { LimitRecord } from '../../../src/core/records.ts';
 import type { IdentityRecord } from '../../../src/model/identities.ts';
-import type { IdentityEntry } from '../../../src/engine/cache/identityEntry.ts';
+import type { IdentityEntry } from '../../../src/engine/cache/entries.ts';
 import { makeTraits } from '../../../src/engine/cache/identities.ts';
 import { record, setup } from './identitySetup.ts';
 

@@ -1,6 +1,6 @@
 import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
 import type { IdentityRecord } from '../../../src/model/identities.ts';
-import type { AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
+import type { AppliedLimit } from '../../../src/engine/cache/entries.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
 import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../../src/engine/cache/entries.ts';
 import { found as foundKey, identity, key } from '../../postgres/conformance/samples.ts';
 import { make } from './slowRecords.ts';
 

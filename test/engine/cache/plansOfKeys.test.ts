@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { type AppliedLimit } from '../../../src/engine/cache/appliedLimit.ts';
-import { type KeyEntry, windowOf } from '../../../src/engine/cache/keyEntry.ts';
+import { type AppliedLimit, type KeyEntry, windowOf } from '../../../src/engine/cache/entries.ts';
 import { KeyCache } from '../../../src/engine/cache/keyCache.ts';
 import { refusedByRecord } from '../../../src/engine/verify/pipeline.ts';
 import type { VerifyRequest } from '../../../src/engine/verify/request.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { DIGEST_WORDS } from '../../../src/engine/cache/packedWords.ts';
-import { RowIndex } from '../../../src/engine/cache/rowIndex.ts';
+import { DIGEST_WORDS, RowIndex } from '../../../src/engine/cache/packed.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const MAX_ROWS = 3_000;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import type { KeyEntry } from '../../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../../src/engine/cache/entries.ts';
 import { RowNotes } from '../../../src/engine/cache/keyRows.ts';
 
 const revisions = (identity: number, plan: number) =>

@@ -4,7 +4,7 @@ import { MAX_TAG_LENGTH, MAX_TAG_LIST_BYTES } from '../../../../src/core/bounds.
 import { BLANK_IDENTITY } from '../../../../src/model/identities.ts';
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import type { VerdictCode } from '../../../../src/core/verdictCodes.ts';
-import type { KeyEntry } from '../../../../src/engine/cache/keyEntry.ts';
+import type { KeyEntry } from '../../../../src/engine/cache/entries.ts';
 import { EARNED_BYTES, TagLists } from '../../../../src/engine/analytics/tagLists.ts';
 import { OpenCounts } from '../../../../src/engine/analytics/openCounts.ts';
 import { CountWriting, SLICE } from '../../../../src/engine/analytics/writeCounts.ts';
