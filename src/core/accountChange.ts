@@ -58,7 +58,7 @@ export interface ChangedAccount {
  * Why a change does not fit an account:
  *   - stale: it was made from an older record, or for another refill epoch,
  *   - otherMark: its refill begins at another mark than the account has,
- *   - settleFirst: a reservation that has expired must be ended first. Only `settle` (engine/dueSweep.ts) does that, in the order in which
+ *   - settleFirst: a reservation that has expired must be ended first. Only `settle` (engine/dueCredits.ts) does that, in the order in which
  *     things happened.
  */
 export type Misfit = 'stale' | 'otherMark' | 'settleFirst';
@@ -94,7 +94,7 @@ function changedCredits(
     if (pockets?.newest !== change.heldUntil.newest) return 'stale';
     book.heldUntil(change.heldUntil.atMs);
   }
-  // What expires at the very instant of an earlier change comes after it (engine/dueSweep.ts).
+  // What expires at the very instant of an earlier change comes after it (engine/dueCredits.ts).
   if (book.holdsExpired(change.atMs === undefined ? nowMs : nowMs - 1)) return 'settleFirst';
   // An account that is opened has no boundaries behind it.
   book.upTo(change.close || state === undefined ? null : change.refill, nowMs);

@@ -127,7 +127,7 @@ export class StatusReader {
       waiting: ledger.waiting,
       webhooks:
         allWebhooks instanceof NotKnown || failing instanceof NotKnown ? unread() : webhookFacts(allWebhooks, failing),
-      otherTags: engine.openCounts.tagLists.others,
+      otherTags: engine.memory.openCounts.tagLists.others,
       disk,
       walBytes: database.walBytes(),
       backups,

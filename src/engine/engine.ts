@@ -1,48 +1,35 @@
 import { AppError } from '../core/errors.ts';
-import { AnalyticsAdmin } from './admin/analytics/analyticsAdmin.ts';
+import { AnalyticsAdmin } from './admin/analytics.ts';
 import { ApiAdmin, DeleteAllKeys } from './admin/apis.ts';
 import { AuditLog } from './admin/audit.ts';
 import type { AdminContext } from './admin/change/adminContext.ts';
-import { ApplyChange, SendChange } from './admin/change/applyChange.ts';
-import { EventMaker } from './admin/change/eventMaker.ts';
+import { ApplyChange, SendChange, EventMaker } from './admin/change/applyChange.ts';
 import { type QuotaLimits, Quotas } from './admin/change/quotas.ts';
 import { CreditAdmin } from './admin/credits.ts';
 import { EventLog } from './admin/events.ts';
 import { DeleteIdentity, IdentityAdmin } from './admin/identities.ts';
 import { ImportAdmin, ImportQueue } from './admin/imports.ts';
-import { DeleteKey } from './admin/keys/deleteKey.ts';
-import { KeyAdmin } from './admin/keys/keyAdmin.ts';
-import { KeyGrants } from './admin/keys/keyGrants.ts';
-import { NewIdentities } from './admin/keys/newIdentities.ts';
-import { RotateKey } from './admin/keys/rotateKey.ts';
+import { DeleteKey, KeyAdmin, KeyGrants, RotateKey } from './admin/keys.ts';
+import { NewIdentities } from './admin/createKeys.ts';
 import type { Outgoing, SecretBox } from './admin/webhookPorts.ts';
-import { AssignPlan } from './admin/plans/assignPlan.ts';
-import { PlanAdmin } from './admin/plans/planAdmin.ts';
-import { PlanMoves } from './admin/plans/planMoves.ts';
+import { AssignPlan, PlanAdmin } from './admin/plans.ts';
+import { DueCredits } from './dueCredits.ts';
+import { NodeMemory } from './nodeMemory.ts';
 import { type PortalPlaces, PortalSessions } from './admin/portalSessions.ts';
-import { PermissionAdmin } from './admin/rbac/permissionAdmin.ts';
+import { PermissionAdmin } from './admin/permissions.ts';
 import { ReservationAdmin } from './admin/reservations.ts';
-import { RootKeyAdmin, RootKeyAuthenticator } from './admin/rootKeys.ts';
+import { RootKeyAdmin } from './admin/rootKeys.ts';
 import { makeSessions } from './admin/sessions.ts';
 import { UsageAdmin } from './admin/statements.ts';
 import { type ServiceStatus, StatusAdmin } from './admin/status.ts';
-import { WebhookAdmin, WebhookDeliveries } from './admin/webhooks.ts';
-import { DeliverEvents } from './admin/webhookDelivery.ts';
+import { WebhookAdmin, WebhookDeliveries, DeliverEvents } from './admin/webhooks.ts';
 import { ExpiringKeys, TellCredits, TellLimits, TellRefills } from './alerts/alerts.ts';
-import { Notices } from './alerts/notices.ts';
-import { OpenCounts } from './analytics/openCounts.ts';
-import { TagLists } from './analytics/tagLists.ts';
 import { CountWriting, type Retention, SLICE } from './analytics/writeCounts.ts';
-import { KeyCache } from './cache/keyCache.ts';
-import { DueSweep } from './dueSweep.ts';
-import { LocalLimits } from './local/localLimits.ts';
 import { ManagementQuota, VerificationQuota } from './perSecondQuotas.ts';
-import { RefillSchedules } from './refillSchedules.ts';
 import { makeRatelimits } from './ratelimits/ratelimits.ts';
 import type { System } from './platform.ts';
 import type { Turns } from './fairTurns.ts';
 import { Verifier } from './verify/verifier.ts';
-import type { RecordChange } from '../storage/port/freshness.ts';
 import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 
 export interface EngineOptions {
@@ -80,26 +67,11 @@ export interface EngineOptions {
   readonly readStatus: () => Promise<ServiceStatus>;
 }
 
-/** What an engine remembers of the database, and counts before it is written. */
-function makeMemory({ storage, system, ...options }: EngineOptions) {
-  const nowMs = (): number => storage.ledger.nowMs();
-  const keyCache = new KeyCache(storage.records, options.maxCachedKeys, system.textReader);
-  return {
-    keyCache,
-    localLimits: new LocalLimits(storage.localCounts, {
-      nowMs,
-      maxOwners: options.maxLocalOwners,
-      maxPerGroup: options.maxLimitsPerNamespace,
-    }),
-    openCounts: new OpenCounts(keyCache.counts, nowMs, new TagLists(options.maxTagLists)),
-    rootKeyAuthenticator: new RootKeyAuthenticator(storage.records, storage.freshness),
-    refills: new RefillSchedules(),
-    notices: new Notices(),
-  };
-}
-
 /** The nouns of management, by what they do. */
-function makeAdmins(context: AdminContext, moves: PlanMoves, options: EngineOptions) {
+function makeAdmins(
+  context: AdminContext,
+  { memory, dueCredits, options }: { memory: NodeMemory; dueCredits: DueCredits; options: EngineOptions },
+) {
   const deleteAllKeys = new DeleteAllKeys(context);
   const plans = new PlanAdmin(context);
   const importQueue = new ImportQueue(context);
@@ -118,10 +90,10 @@ function makeAdmins(context: AdminContext, moves: PlanMoves, options: EngineOpti
     newIdentities: new NewIdentities(context),
     deleteIdentity: new DeleteIdentity(context),
     plans,
-    assignPlan: new AssignPlan(context, plans, moves),
+    assignPlan: new AssignPlan(context, plans, dueCredits),
     credits: new CreditAdmin(context),
     rootKeys: new RootKeyAdmin(context),
-    sessions: makeSessions(context),
+    sessions: makeSessions(context, memory.sessions),
     portal: new PortalSessions(context, options.portal),
     importQueue,
     imports: new ImportAdmin(context, importQueue),
@@ -140,59 +112,44 @@ export interface Engine extends Readonly<ReturnType<typeof makeEngine>> {}
 
 export function makeEngine(options: EngineOptions) {
   const { storage, system, turns, defaultTimezone, newIdentities, quotas, retention } = options;
-  const { refills, notices, ...memory } = makeMemory(options);
-  const analytics = options.countsVerifications ? memory.openCounts : null;
+  const memory = new NodeMemory(options);
+  const { keyCache, localLimits, openCounts, refills, notices } = memory;
+  const { ledger, freshness, records } = storage;
+  const analytics = options.countsVerifications ? openCounts : null;
   const events = new EventMaker(system);
-  const sender = new SendChange({
-    ledger: storage.ledger,
-    events,
-    sha256: system.sha256,
-    forget: (change) => forget(change),
-    learn: (mark, nowMs) => refills.learn(mark, nowMs),
-  });
-  const moves = new PlanMoves({ storage, refills, sender });
-  const sweep = new DueSweep({ storage, refills, events, moves, analytics });
-  const settle = async (owner: string): Promise<void> => void (await sweep.settle(owner));
-  const { keyCache: keys, localLimits, openCounts } = memory;
-  const { ledger, freshness } = storage;
-  const verifier = new Verifier({ keys, localLimits, ledger, freshness, refills, settle, analytics, notices });
-  const changes = new ApplyChange(sender, settle);
+  const sender = new SendChange({ ledger, events, sha256: system.sha256, memory });
+  const dueCredits = new DueCredits({ storage, refills, events, sender, analytics });
+  const verifier = new Verifier({ keyCache, localLimits, ledger, freshness, refills, dueCredits, analytics, notices });
+  const changes = new ApplyChange(sender, dueCredits);
   const shared = { events, storage, system, turns, refills, defaultTimezone, newIdentities };
-  const context: AdminContext = { ...shared, changes, settle, quotas: new Quotas(storage, quotas) };
-  const admins = makeAdmins(context, moves, options);
+  const context: AdminContext = { ...shared, changes, dueCredits, quotas: new Quotas(storage, quotas) };
+  const admins = makeAdmins(context, { memory, dueCredits, options });
   const ratelimits = makeRatelimits(context, {
-    localLimits,
+    memory,
     maxPerNamespace: options.maxLimitsPerNamespace,
     stoppedBecause: () => verifier.stoppedBecause,
   });
-  const { records } = storage;
-  const countWriting = new CountWriting({
-    openCounts,
-    analytics: storage.analytics,
-    records,
-    sliceSize: SLICE,
-    retention,
-  });
-  const forget = (change: RecordChange): void => forgetIn({ ...memory, ...admins, ratelimits }, change);
-  storage.freshness.onChange(forget);
+  const counting = { openCounts, analytics: storage.analytics, records, sliceSize: SLICE, retention };
+  const countWriting = new CountWriting(counting);
+  freshness.onChange((change) => memory.forget(change));
   return {
     storage,
     system,
     turns,
-    ...memory,
+    memory,
     events,
     verifier,
     ...admins,
     ratelimits,
     countWriting,
-    sweep,
+    dueCredits,
     /** null = verifications are not bounded. */
     verificationQuota:
       quotas.verificationsPerSecond === null ? null : new VerificationQuota(quotas.verificationsPerSecond),
     managementQuota: new ManagementQuota(quotas.managementCallsPerSecond, quotas.managementBytesPerSecond),
     analytics: new AnalyticsAdmin(context, countWriting, retention),
     reservations: new ReservationAdmin(context, analytics),
-    tellCredits: new TellCredits(context, notices, settle),
+    tellCredits: new TellCredits(context, notices),
     tellLimits: new TellLimits(context, notices),
     tellRefills: new TellRefills(context),
     eventRetentionMs: options.eventRetentionMs,
@@ -208,26 +165,6 @@ export function makeEngine(options: EngineOptions) {
       }
     },
   };
-}
-
-type Caches = Pick<Engine, 'keyCache' | 'openCounts' | 'ratelimits' | 'rootKeyAuthenticator' | 'sessions'>;
-
-/** Drops what this node has cached of changed records. */
-function forgetIn(
-  { keyCache, openCounts, ratelimits: { namespaces }, rootKeyAuthenticator, sessions }: Caches,
-  { keys, apis, identities, plans, namespaces: changedNamespaces, rbac, rootKeys }: RecordChange,
-): void {
-  if (keys === null) keyCache.clear();
-  else for (const digest of keys) keyCache.drop(digest);
-  for (const apiId of apis) keyCache.dropApi(apiId);
-  for (const apiId of keys === null ? [null] : apis) openCounts.forgetApi(apiId);
-  for (const id of identities) keyCache.dropIdentity(id);
-  for (const id of plans) keyCache.dropPlan(id);
-  if (keys === null) namespaces.clear();
-  for (const subject of changedNamespaces) namespaces.drop(subject);
-  if (rbac) keyCache.dropAccess();
-  if (rootKeys) rootKeyAuthenticator.forget();
-  if (rootKeys) sessions.authenticator.forget();
 }
 
 /** The application error for a failure of the database; other errors stay as they are. */

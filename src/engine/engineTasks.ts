@@ -37,11 +37,11 @@ interface EngineTasks {
 
 /** What the engine does behind the requests. */
 export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTaskOptions): EngineTasks {
-  const { storage, sweep, importQueue, deleteAllKeys } = engine;
+  const { storage, dueCredits, importQueue, deleteAllKeys } = engine;
   const nowMs = (): number => storage.ledger.nowMs();
   const saving = new LocalCountSaving({
     ...clocks,
-    localLimits: engine.localLimits,
+    localLimits: engine.memory.localLimits,
     localCounts: storage.localCounts,
     nowMs,
     everyMs: syncIntervalMs,
@@ -51,14 +51,14 @@ export function engineTasks({ engine, syncIntervalMs, log, ...clocks }: EngineTa
     {
       name: 'saving refills',
       everyMs: SWEEP_EVERY_MS,
-      run: async () => void (await sweep.run()),
-      stop: () => sweep.stop(),
+      run: async () => void (await dueCredits.sweep()),
+      stop: () => dueCredits.stop(),
     },
     {
       name: 'ending reservations',
       everyMs: RESERVATIONS_EVERY_MS,
-      run: () => sweep.endExpired(),
-      stop: () => sweep.stop(),
+      run: () => dueCredits.endExpired(),
+      stop: () => dueCredits.stop(),
     },
     { name: 'importing keys', everyMs: IMPORT_EVERY_MS, run: () => importQueue.run(), stop: () => importQueue.stop() },
     { name: 'finishing deletions', everyMs: SWEEP_EVERY_MS, run: () => deleteAllKeys.finish() },

@@ -42,21 +42,25 @@ export async function plansOf(
   return new Map(found.map(({ plan }) => [plan.id, plan]));
 }
 
-/** What applies all that is due to the credits of a holder, a move to another plan among it. */
-interface Settler {
+/** Applies all that is due to the credits of a holder, a move to another plan among it. */
+export interface SettlesCredits {
+  settle(holderId: string): Promise<boolean>;
+}
+
+interface ReadContext {
   readonly storage: { readonly ledger: Pick<Ledger, 'nowMs'> };
-  readonly settle: (holderId: string) => Promise<void>;
+  readonly dueCredits: SettlesCredits;
 }
 
 /** Reads holders, settles those whose move is due, and reads again if there were any. */
 export async function readMoved<T>(
-  { storage, settle }: Settler,
+  { storage, dueCredits }: ReadContext,
   read: () => Promise<T>,
   holdersOf: (found: T) => readonly (OnPlan & { readonly id: string })[],
 ): Promise<T> {
   const found = await read();
   const due = holdersOf(found).filter((holder) => isMoveDue(holder, storage.ledger.nowMs()));
   if (due.length === 0) return found;
-  await Promise.all(due.map(({ id }) => settle(id)));
+  await Promise.all(due.map(({ id }) => dueCredits.settle(id)));
   return read();
 }

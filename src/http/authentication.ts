@@ -34,7 +34,7 @@ export async function authenticateRootKey(
   const secret = isOfPage ? sessionSecret(headers) : null;
   if (secret === null) {
     const nowMs = engine.storage.ledger.nowMs();
-    const found = await engine.rootKeyAuthenticator.authenticate(service.rootDigests(headers), nowMs);
+    const found = await engine.memory.rootKeyAuthenticator.authenticate(service.rootDigests(headers), nowMs);
     return { ...found, sessionId: null };
   }
   const digest = engine.system.digestSecret(secret);

@@ -96,8 +96,8 @@ async function signOut(service: Service, { request, peer, context }: Asked): Pro
 }
 
 async function bySentKey(service: Service, headers: Headers): Promise<RootKeyRecord> {
-  const { rootKeyAuthenticator, storage } = service.engine;
-  const found = await rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs());
+  const { memory, storage } = service.engine;
+  const found = await memory.rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs());
   // Its session would outlast it.
   if (found.secretUntilMs !== null) {
     throw new AppError('UNAUTHORIZED', 'This root key was rotated. Sign in with its new secret.');

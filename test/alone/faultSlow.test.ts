@@ -57,7 +57,7 @@ describe('a database that is slow to answer', () => {
   test.concurrent('lookups: one more than may wait is refused at once, known keys are answered, the rest when it answers again', async () => {
     await using setup = await start();
     const { lab, clock, node, known, holder } = setup;
-    const { keyCache } = node.composed.service.engine;
+    const { keyCache } = node.composed.service.engine.memory;
     await lockKeys(holder);
     const lookups = Array.from({ length: MAX_LOOKUPS }, (_, i) => keyCache.lookUp(`digest ${i}`));
     await untilWaiting(lab, LOOKUP_CONNECTIONS);

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import type { RefillSchedule } from '../../src/core/account.ts';
 import { AccountBook } from '../../src/core/accountBook.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
-import { nextDue } from '../../src/engine/dueSweep.ts';
+import { nextDue } from '../../src/engine/dueCredits.ts';
 import { planRefill } from '../../src/core/plan.ts';
 import { sumOf } from '../../src/core/expiringCredits.ts';
 import { decideEnd, decideReserve, type Ending, type Reservation } from '../../src/core/reservation.ts';

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { parseAddress } from '../../src/core/address.ts';
 import { isPublicAddress } from '../../src/outgoing/target.ts';
-import { GIVE_UP_AFTER_MS, retryPauseMs } from '../../src/engine/admin/webhookDelivery.ts';
+import { GIVE_UP_AFTER_MS, retryPauseMs } from '../../src/engine/admin/webhooks.ts';
 
 const isPublic = (text: string): boolean => {
   const address = parseAddress(text);

@@ -25,7 +25,7 @@ test('a wall clock that is set while a poll is under way moves no window, here o
   const clock = new WallClock();
   await using node = await FaultNode.start({ url: lab.url, nowMs: clock.nowMs });
   await using other = await FaultNode.start({ url: lab.server.url(lab.database) });
-  const { localLimits } = node.composed.service.engine;
+  const { localLimits } = node.composed.service.engine.memory;
   const { freshness } = node.storage;
   const ratelimit = { async: true, limit: LIMIT, duration: DURATION_MS };
   const keys = await Promise.all(Array.from({ length: STEPS }, async () => (await node.createKey({ ratelimit })).key));

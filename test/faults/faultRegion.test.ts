@@ -54,7 +54,7 @@ class Region implements AsyncDisposable {
 
   /** Tells what was counted here, and learns what was elsewhere; the first try may meet a connection that was cut. */
   sync(): Promise<void> {
-    const { localLimits } = this.node.composed.service.engine;
+    const { localLimits } = this.node.composed.service.engine.memory;
     return until('the counts are told', () =>
       localLimits.sync().then(
         () => true,

@@ -35,7 +35,7 @@ async function both(script: Script): Promise<readonly [unknown[], unknown[]]> {
   const fake = new FakeKeystile({ startsAt: new Date(service.clock.nowMs()) });
   const clock = {
     advance: (ms: number) => service.clock.advance(ms),
-    settle: () => service.engine.localLimits.sync(),
+    settle: () => service.engine.memory.localLimits.sync(),
   };
   const real = await play(connected(), clock, named, externalId);
   const fakeClock = { advance: (ms: number) => fake.advance(ms), settle: async () => {} };

@@ -11,7 +11,12 @@ import { makeMarkedProgram, type MarkedProgram } from './marked.ts';
  * runs; the files that every one of many verifications passes are the road. What else happens now and then is not on it.
  */
 const ROADS = [
-  { name: 'local limit', database: 'embedded', atMost: 26, key: { ratelimit: { async: true, limit: 1_000_000, duration: 60_000 } } },
+  {
+    name: 'local limit',
+    database: 'embedded',
+    atMost: 26,
+    key: { ratelimit: { async: true, limit: 1_000_000, duration: 60_000 } },
+  },
   { name: 'credits', database: 'embedded', atMost: 40, key: { remaining: 1_000_000 } },
   { name: 'credits', database: 'postgres', atMost: 40, key: { remaining: 1_000_000 } },
 ] as const;

@@ -14,7 +14,9 @@ export interface MarkedProgram {
 const PROJECT = join(import.meta.dir, '../..');
 
 export async function makeMarkedProgram(folder: string): Promise<MarkedProgram> {
-  const files = (await readdir(join(PROJECT, 'src'), { recursive: true })).filter((path) => path.endsWith('.ts')).sort();
+  const files = (await readdir(join(PROJECT, 'src'), { recursive: true }))
+    .filter((path) => path.endsWith('.ts'))
+    .sort();
   const tablePath = join(folder, 'table');
   await mkdir(folder, { recursive: true });
   await writeFile(tablePath, new Uint8Array(files.length));

@@ -7,7 +7,7 @@ import { auditEntry } from './audit.ts';
 import { type Actor, requireEverywhere, requireOn, requireSomewhere } from './change/requireRight.ts';
 import type { AdminContext } from './change/adminContext.ts';
 import { closeAccounts, retireAccounts } from './change/counters.ts';
-import { idsAround } from './keys/readKeys.ts';
+import { idsAround } from './readKeys.ts';
 import { type ApiRecord, BLANK_API } from '../../model/apis.ts';
 import type { FormerSecret, KeyWithIdentity, Page, PoisonedKey } from '../../storage/port/records.ts';
 import type { KeyToDelete } from '../../storage/port/writes.ts';

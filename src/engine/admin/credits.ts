@@ -11,8 +11,8 @@ import type { Actor } from './change/requireRight.ts';
 import type { AdminContext } from './change/adminContext.ts';
 import { readCredits } from './change/counters.ts';
 import { loadIdentity } from './identities.ts';
-import { idsAround, KeyReader } from './keys/readKeys.ts';
-import type { HolderReference } from './plans/assignPlan.ts';
+import { idsAround, KeyReader } from './readKeys.ts';
+import type { HolderReference } from './plans.ts';
 import { planOf } from '../planOf.ts';
 import type { Change } from '../../storage/port/storage.ts';
 

@@ -20,8 +20,8 @@ import {
   touchAccounts,
 } from './change/counters.ts';
 import { type Draft, emptyDraft } from './change/applyChange.ts';
-import { auditedCounters, auditedKey, type CreditsView, idsAround, viewCredits } from './keys/readKeys.ts';
-import { NewIdentities } from './keys/newIdentities.ts';
+import { auditedCounters, auditedKey, type CreditsView, idsAround, viewCredits } from './readKeys.ts';
+import { NewIdentities } from './createKeys.ts';
 import { readPlanLimits, readUsedLimits, type UsedLimit } from './usedLimits.ts';
 import { planOf, plansOf, readMoved } from '../planOf.ts';
 import { BLANK_IDENTITY, IDENTITY_PLAIN, type IdentityRecord } from '../../model/identities.ts';
@@ -206,7 +206,7 @@ export type IdentityReference = { readonly id: string } | { readonly externalId:
 
 /** An identity that the actor may use in this way, on the plan that it is to have by now. */
 export async function loadIdentity(
-  context: Pick<AdminContext, 'storage' | 'settle'>,
+  context: Pick<AdminContext, 'storage' | 'dueCredits'>,
   actor: Actor,
   operation: Operation,
   reference: IdentityReference,

@@ -7,7 +7,7 @@ import { type Actor, requireEverywhere, requireOn, requireOwner, requireSomewher
 import type { AdminContext } from './change/adminContext.ts';
 import { type Draft, emptyDraft } from './change/applyChange.ts';
 import type { QuotaLeft } from './change/quotas.ts';
-import { asOneError, CreateKey, type KeyPatch, type KeyProblem, type KeySecret } from './keys/createKeys.ts';
+import { asOneError, CreateKey, type KeyPatch, type KeyProblem, type KeySecret } from './createKeys.ts';
 import type { System } from '../platform.ts';
 import type { ApiRecord } from '../../model/apis.ts';
 import type { FinishedBatch, ImportBatch, ImportProgress } from '../../storage/port/imports.ts';

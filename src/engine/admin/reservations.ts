@@ -4,7 +4,7 @@ import { heldRefill } from '../../core/plan.ts';
 import type { AccountEpoch, OnExpiry, Reservation, UserEnding } from '../../core/reservation.ts';
 import { type Actor, requireOn } from './change/requireRight.ts';
 import type { AdminContext } from './change/adminContext.ts';
-import { KeyReader } from './keys/readKeys.ts';
+import { KeyReader } from './readKeys.ts';
 import type { ChargeCounts } from '../analytics/openCounts.ts';
 import { findHolder, planOf } from '../planOf.ts';
 import type { ReservationTerms } from '../verify/request.ts';
@@ -106,7 +106,7 @@ export class ReservationAdmin {
 
   async #settle(some: readonly Reservation[]): Promise<void> {
     const owners = new Set(some.flatMap(({ keyId, identityId }) => [keyId, identityId ?? []].flat()));
-    for (const owner of owners) await this.#context.settle(owner);
+    for (const owner of owners) await this.#context.dueCredits.settle(owner);
   }
 
   #isOver({ state, expiresAtMs }: Reservation): boolean {

@@ -22,10 +22,10 @@ export interface Sessions {
   readonly links: SignInLinks;
 }
 
-export function makeSessions(context: AdminContext): Sessions {
+export function makeSessions(context: AdminContext, known: KnownSessions): Sessions {
   return {
     admin: new SessionAdmin(context),
-    authenticator: new SessionAuthenticator(context),
+    authenticator: new SessionAuthenticator(context, known),
     links: new SignInLinks(context.system),
   };
 }
@@ -123,6 +123,39 @@ class SessionAdmin {
 
 /** Sessions kept in memory. The bound keeps the memory small whatever callers send. */
 const MAX_CACHED = 1000;
+
+/** Sessions that were read, by the digest of their secret. */
+export class KnownSessions {
+  readonly #known = new Map<string, FoundSession>();
+  #forgotten = 0;
+
+  /** What a session that is read from now on is kept with. */
+  get forgotten(): number {
+    return this.#forgotten;
+  }
+
+  get(digest: string): FoundSession | undefined {
+    return this.#known.get(digest);
+  }
+
+  /** A session that was read before something was forgotten may have ended. It is used once, but not kept. */
+  keep(digest: string, found: FoundSession, forgotten: number): void {
+    if (forgotten !== this.#forgotten) return;
+    if (this.#known.size >= MAX_CACHED) this.#known.clear();
+    this.#known.set(digest, found);
+  }
+
+  delete(digest: string): void {
+    this.#known.delete(digest);
+  }
+
+  /** Forgets all of them: one has ended, or a root key has changed. */
+  forget(): void {
+    this.#known.clear();
+    this.#forgotten++;
+  }
+}
+
 /** How often the use of a session is saved. It may end this much too early, never too late. */
 const SAVED_EVERY_MS = 10 * 60_000;
 
@@ -130,12 +163,12 @@ const SAVED_EVERY_MS = 10 * 60_000;
 class SessionAuthenticator {
   readonly #storage: Storage;
   readonly #changes: ApplyChange;
-  readonly #known = new Map<string, FoundSession>();
-  #forgotten = 0;
+  readonly #known: KnownSessions;
 
-  constructor({ storage, changes }: AdminContext) {
+  constructor({ storage, changes }: AdminContext, known: KnownSessions) {
     this.#storage = storage;
     this.#changes = changes;
+    this.#known = known;
   }
 
   /** `isUse`: a person is there. Otherwise the session does not last longer by it. */
@@ -143,7 +176,7 @@ class SessionAuthenticator {
     const { freshness, ledger } = this.#storage;
     if (!freshness.mayUseCache()) await freshness.confirm();
     const nowMs = ledger.nowMs();
-    const forgotten = this.#forgotten;
+    const { forgotten } = this.#known;
     const known = this.#known.get(digest);
     // Another node may have saved a later use.
     const found = known !== undefined && nowMs < known.session.untilMs ? known : await this.#find(digest, forgotten);
@@ -155,22 +188,16 @@ class SessionAuthenticator {
     if (isUse && nowMs - session.usedAtMs >= SAVED_EVERY_MS) {
       const used = { ...session, usedAtMs: nowMs, untilMs: sessionEnd(session.createdAtMs, nowMs) };
       // Kept before it is saved: other requests of the page do not save it as well.
-      this.#keep(digest, { session: used, rootKey }, forgotten);
+      this.#known.keep(digest, { session: used, rootKey }, forgotten);
       await this.#save(used);
     }
     return found;
   }
 
-  /** Forgets all sessions: one has ended, or a root key has changed. */
-  forget(): void {
-    this.#known.clear();
-    this.#forgotten++;
-  }
-
   async #find(digest: string, forgotten: number): Promise<FoundSession | null> {
     const found = await this.#storage.records.findSession(digest);
     if (found === null) this.#known.delete(digest);
-    else this.#keep(digest, found, forgotten);
+    else this.#known.keep(digest, found, forgotten);
     return found;
   }
 
@@ -179,13 +206,6 @@ class SessionAuthenticator {
       writes: [{ kind: 'useSession', sessionId, usedAtMs, untilMs }],
       accounts: [],
     });
-  }
-
-  /** A session that was read before something was forgotten may have ended. It is used once, but not kept. */
-  #keep(digest: string, found: FoundSession, forgotten: number): void {
-    if (forgotten !== this.#forgotten) return;
-    if (this.#known.size >= MAX_CACHED) this.#known.clear();
-    this.#known.set(digest, found);
   }
 }
 

@@ -118,11 +118,11 @@ export class UsageAdmin {
 
   /** The holders on the plan that each is to have by now. `planId`: only those that are on this plan then. */
   async #moved(holders: readonly Holder[], planId: string | null): Promise<readonly Holder[]> {
-    const { storage, settle } = this.#context;
+    const { storage, dueCredits } = this.#context;
     const nowMs = storage.ledger.nowMs();
     const due = holders.filter(({ movesAtMs, isDeleted }) => movesAtMs !== null && nowMs >= movesAtMs && !isDeleted);
     if (due.length === 0) return holders;
-    for (const { id } of due) await settle(id);
+    for (const { id } of due) await dueCredits.settle(id);
     const found = await storage.statements.findHolders(holders.map(({ id }) => id));
     return found.filter((holder) => planId === null || holder.planId === planId);
   }
@@ -441,18 +441,18 @@ interface OpenHolder {
   readonly metered: ReadonlySet<number>;
 }
 
-type StatementContext = Pick<AdminContext, 'storage' | 'refills' | 'settle'>;
+type StatementContext = Pick<AdminContext, 'storage' | 'refills' | 'dueCredits'>;
 
 /** Reads the accounts of holders so that they fit the lines of their statements. */
 export class OpenHolders {
   readonly #storage: Storage;
   readonly #refills: RefillSchedules;
-  readonly #settle: StatementContext['settle'];
+  readonly #dueCredits: StatementContext['dueCredits'];
 
-  constructor({ storage, refills, settle }: StatementContext) {
+  constructor({ storage, refills, dueCredits }: StatementContext) {
     this.#storage = storage;
     this.#refills = refills;
-    this.#settle = settle;
+    this.#dueCredits = dueCredits;
   }
 
   async open(holders: readonly Holder[]): Promise<OpenHolder[]> {
@@ -496,7 +496,7 @@ export class OpenHolders {
     const accounts = waiting.map(({ holder }) => holder.credits?.account ?? 0);
     const states = await ledger.read(accounts);
     const expired = waiting.filter((_, i) => holdsExpired(states[i]?.pockets, ledger.nowMs()));
-    for (const { holder } of expired) await this.#settle(holder.id);
+    for (const { holder } of expired) await this.#dueCredits.settle(holder.id);
     if (expired.length > 0) return [...waiting];
     const spans = accounts.flatMap((account, i) => {
       const state = states[i];

@@ -3,7 +3,7 @@ import { heldCredits } from '../../core/plan.ts';
 import type { HeldCredits } from '../../core/records.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 import { touchAccounts } from '../admin/change/counters.ts';
-import { idsAround } from '../admin/keys/readKeys.ts';
+import { idsAround } from '../admin/readKeys.ts';
 import type { CreditNotice, LimitNotice, Notices } from './notices.ts';
 import { planOf } from '../planOf.ts';
 import type { NewEvent, ToldCredits, UntoldRefill } from '../../storage/port/events.ts';
@@ -39,16 +39,13 @@ interface News {
 export class TellCredits {
   readonly #context: AdminContext;
   readonly #notices: Notices;
-  readonly #settle: (owner: string) => Promise<void>;
   /** The last account that the recheck has looked at. */
   #rechecked = 0;
   #isStopped = false;
 
-  /** `settle` applies what is due to the credits of a key or identity. */
-  constructor(context: AdminContext, notices: Notices, settle: (owner: string) => Promise<void>) {
+  constructor(context: AdminContext, notices: Notices) {
     this.#context = context;
     this.#notices = notices;
-    this.#settle = settle;
   }
 
   /** Tells of what verdicts have shown. */
@@ -142,7 +139,7 @@ export class TellCredits {
       if (account === undefined) return null;
       const isDue = account.dueAtMs !== 0 && ledger.nowMs() >= account.dueAtMs;
       if (!isDue || isSettled) return { ...holder, account };
-      await this.#settle(owner);
+      await this.#context.dueCredits.settle(owner);
     }
     return null;
   }

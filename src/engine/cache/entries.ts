@@ -1,8 +1,7 @@
 import { type AddressBlock, parseBlock } from '../../core/address.ts';
 import type { Alerts, CreditsRecord, HeldCredits, LimitRecord } from '../../core/records.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
+import type { LocalOwner } from '../local/localLimits.ts';
 import type { IdentityRecord } from '../../model/identities.ts';
-import { externalIdIn, idIn } from './identities.ts';
 import type { Fence } from '../../core/fence.ts';
 import { type Grant, type HeldPermissions, holdPermissions } from '../../core/permissions.ts';
 import type { PlanRecord } from '../../model/plans.ts';
@@ -476,4 +475,40 @@ export function toEntryPermissions({ roles, grants }: KeyPermissions): EntryPerm
 
 function permissionsOf(roles: readonly string[], grants: readonly Grant[]): EntryPermissions {
   return { roles, grants, permissions: grants.map(({ slug }) => slug), held: holdPermissions(grants) };
+}
+
+/** Nothing that JSON would write in another way. */
+const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
+const BYTE = 0xff;
+
+export interface Names {
+  readonly id: string;
+  readonly externalId: string;
+}
+
+/** Answers repeat them as they are. */
+export function arePlain({ id, externalId }: Names): boolean {
+  return PLAIN_TEXT.test(id) && PLAIN_TEXT.test(externalId);
+}
+
+/** Where the names are in a text that has them: start and length of each, a byte for each number. */
+export function namePlaces(text: string, { id, externalId }: Names): number {
+  return text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
+}
+
+export function idStart(places: number): number {
+  return places & BYTE;
+}
+
+export function idLength(places: number): number {
+  return (places >>> 8) & BYTE;
+}
+
+function idIn(text: string, places: number): string {
+  return text.slice(idStart(places), idStart(places) + idLength(places));
+}
+
+function externalIdIn(text: string, places: number): string {
+  const start = (places >>> 16) & BYTE;
+  return text.slice(start, start + (places >>> 24));
 }

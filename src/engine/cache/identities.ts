@@ -14,10 +14,15 @@ import {
   type IdentityNotes,
   type KeptIdentity,
   NO_WINDOW,
+  arePlain,
+  idLength,
+  idStart,
+  namePlaces,
+  type Names,
 } from './entries.ts';
 import { isWord, Companions, readLong, writeLong } from './packed.ts';
 import type { Plans } from './plans.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
+import type { LocalOwner } from '../local/localLimits.ts';
 import type { TextReader } from '../platform.ts';
 import type { IdentityRecord } from '../../model/identities.ts';
 import type { PlanRecord } from '../../model/plans.ts';
@@ -515,40 +520,4 @@ function startOf(row: number): number {
 
 function textStart(row: number): number {
   return (startOf(row) + TEXT) * 4;
-}
-
-/** Nothing that JSON would write in another way. */
-const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
-const BYTE = 0xff;
-
-interface Names {
-  readonly id: string;
-  readonly externalId: string;
-}
-
-/** Answers repeat them as they are. */
-function arePlain({ id, externalId }: Names): boolean {
-  return PLAIN_TEXT.test(id) && PLAIN_TEXT.test(externalId);
-}
-
-/** Where the names are in a text that has them: start and length of each, a byte for each number. */
-function namePlaces(text: string, { id, externalId }: Names): number {
-  return text.indexOf(id) | (id.length << 8) | (text.indexOf(externalId) << 16) | (externalId.length << 24);
-}
-
-function idStart(places: number): number {
-  return places & BYTE;
-}
-
-function idLength(places: number): number {
-  return (places >>> 8) & BYTE;
-}
-
-export function idIn(text: string, places: number): string {
-  return text.slice(idStart(places), idStart(places) + idLength(places));
-}
-
-export function externalIdIn(text: string, places: number): string {
-  const start = (places >>> 16) & BYTE;
-  return text.slice(start, start + (places >>> 24));
 }

@@ -13,7 +13,7 @@ import { Identities } from './identities.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import { KeyRows } from './keyRows.ts';
 import { Plans } from './plans.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
+import type { LocalOwner } from '../local/localLimits.ts';
 import type { TextReader } from '../platform.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
 import { StorageDamaged } from '../../storage/port/storage.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../core/verificationCounts.ts';
 import type { KeyEntry } from './entries.ts';
 
-/** What analytics needs from the cache. Counts are kept next to the keys, where counting is cheapest (packedCounts.ts). */
+/** What analytics needs from the cache. Counts are kept next to the keys, where counting is cheapest. */
 export interface KeyCounts {
   /** Counts a valid verification of the key, which took so many credits. False: the cache does not count it. */
   count(entry: KeyEntry, credits: number, nowMs: number): boolean;

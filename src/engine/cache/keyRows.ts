@@ -33,7 +33,7 @@ import type { TextReader } from '../platform.ts';
 import type { KeyRecord } from '../../model/keys.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import { entryCredits, type Identities } from './identities.ts';
-import type { LocalOwner } from '../local/localWindow.ts';
+import type { LocalOwner } from '../local/localLimits.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 
 /** Length of `key_` and an id. */
@@ -185,7 +185,7 @@ const FIRST_ROWS = 1024;
 
 /**
  * Keys as blocks of numbers, which the garbage collector does not walk through. Most keys have no name and no metadata,
- * and fit into a row (keyRowLayout.ts). The others have an object beside theirs. With 100,000 keys as objects every collection walks
+ * and fit into a row. The others have an object beside theirs. With 100,000 keys as objects every collection walks
  * through all of them, which was measured to cost a quarter of the throughput.
  *
  * Rows are appended and never reused. When half of them are dropped, the others are packed again into new blocks.

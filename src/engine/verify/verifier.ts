@@ -7,6 +7,7 @@ import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.
 import { type AppliedLimit, accountOf, type KeyEntry, windowOf } from '../cache/entries.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
 import type { LocalLimits } from '../local/localLimits.ts';
+import type { SettlesCredits } from '../planOf.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';
 import { AdHocLimits, type Counting, hasCredits, limitsOf } from './effectiveLimits.ts';
 import { ledgerCharges, localReports, refusedByMemory, refusedByRecord } from './pipeline.ts';
@@ -18,13 +19,12 @@ import type { Freshness } from '../../storage/port/freshness.ts';
 import type { Ledger } from '../../storage/port/storage.ts';
 
 interface VerifyContext {
-  readonly keys: KeyCache;
+  readonly keyCache: KeyCache;
   readonly localLimits: LocalLimits;
   readonly ledger: Ledger;
   readonly freshness: Freshness;
   readonly refills: RefillSchedules;
-  /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
-  readonly settle: (owner: string) => Promise<void>;
+  readonly dueCredits: SettlesCredits;
   /** Counts every verdict; null = analytics are off. */
   readonly analytics: { count(request: VerifyRequest, verdict: Verdict): void } | null;
   /** Sees every verdict and notes those that need an event. */
@@ -51,7 +51,7 @@ export class Verifier {
   #stopped: string | null = null;
 
   constructor(context: VerifyContext) {
-    const { keys, localLimits, ledger, refills } = context;
+    const { keyCache: keys, localLimits, ledger, refills } = context;
     this.#context = context;
     const adHoc = new AdHocLimits(keys, localLimits, ledger);
     this.#ledger = new AskLedger(keys, ledger, adHoc, refills);
@@ -101,7 +101,7 @@ export class Verifier {
   }
 
   #decideCached(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
-    const entry = this.#context.keys.peek(request.secretDigest ?? '');
+    const entry = this.#context.keyCache.peek(request.secretDigest ?? '');
     if (entry === undefined || (entry === null && request.olderDigests !== null))
       return this.#findAndDecide(request, 0);
     return this.#decide(entry, request, 0);
@@ -112,7 +112,7 @@ export class Verifier {
   }
 
   async #find(request: VerifyRequest): Promise<KeyEntry | null> {
-    const { keys } = this.#context;
+    const { keyCache: keys } = this.#context;
     for (const digest of digestsOf(request)) {
       const known = keys.peek(digest);
       const entry = known === undefined ? await keys.lookUp(digest) : known;
@@ -135,7 +135,7 @@ export class Verifier {
 
   /** The key or its identity is on another plan from now on. The first request to notice saves the move. */
   async #moveAndDecide(entry: KeyEntry, request: VerifyRequest, reloads: number): Promise<Verdict> {
-    await this.#context.settle(entry.identity?.id ?? entry.id);
+    await this.#context.dueCredits.settle(entry.identity?.id ?? entry.id);
     return this.#decideAgain({ entry, request, reloads });
   }
 
@@ -220,7 +220,7 @@ export class Verifier {
   async #settleAndDecide(decision: Decision, account: number): Promise<Verdict> {
     const { entry, request, reloads } = decision;
     if (reloads >= MAX_RELOADS) return this.#decideAgain(decision);
-    await this.#context.settle(entry.credits?.account === account ? entry.id : (entry.identity?.id ?? ''));
+    await this.#context.dueCredits.settle(entry.credits?.account === account ? entry.id : (entry.identity?.id ?? ''));
     return this.#decide(entry, request, reloads + 1);
   }
 
@@ -233,7 +233,7 @@ export class Verifier {
   }
 
   async #decideAgain({ entry, request, reloads }: Decision): Promise<Verdict> {
-    const { keys } = this.#context;
+    const { keyCache: keys } = this.#context;
     if (reloads >= MAX_RELOADS) {
       const why = 'keeps changing, or its counters do not match its record';
       throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent. Try again.`);

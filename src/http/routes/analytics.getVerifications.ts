@@ -3,9 +3,13 @@ import { type Static, Type } from 'typebox';
 
 import { MAX_TAG_LENGTH } from '../../core/bounds.ts';
 import type { Issue } from '../../core/errors.ts';
-import { GROUPS, type VerificationsQuery } from '../../engine/admin/analytics/analyticsAdmin.ts';
-import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
-import { MAX_ROWS, TIME_GROUPS } from '../../engine/admin/analytics/timeRange.ts';
+import {
+  GROUPS,
+  type VerificationsQuery,
+  type VerificationRow,
+  MAX_ROWS,
+  TIME_GROUPS,
+} from '../../engine/admin/analytics.ts';
 import { defineRoute } from './route.ts';
 import {
   asList,

@@ -1,8 +1,7 @@
 import { countField, VERDICT_CODES } from '../../core/verdictCodes.ts';
 import { type Static, Type } from 'typebox';
 
-import type { Subject } from '../../engine/admin/analytics/analyticsAdmin.ts';
-import type { VerificationRow } from '../../engine/admin/analytics/groupRows.ts';
+import type { Subject, VerificationRow } from '../../engine/admin/analytics.ts';
 import { defineRoute } from './route.ts';
 import {
   countsOf,

@@ -1,5 +1,5 @@
 import type { Issue } from '../../core/errors.ts';
-import type { RoleReference } from '../../engine/admin/rbac/permissionAdmin.ts';
+import type { RoleReference } from '../../engine/admin/permissions.ts';
 import { defineRoute } from './route.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { RoleId } from '../shapes/schema/commonFields.ts';

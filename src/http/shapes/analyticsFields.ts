@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import type { Issue } from '../../core/errors.ts';
 import { countField, SHOWN_VERDICTS, type VerdictCode, VERDICTS } from '../../core/verdictCodes.ts';
-import { type Period, MAX_INSTANT_MS } from '../../engine/admin/analytics/timeRange.ts';
+import { type Period, MAX_INSTANT_MS } from '../../engine/admin/analytics.ts';
 import { field, optional } from '../../model/schema/described.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { orNull, Whole } from '../../model/schema/schemas.ts';

@@ -1,7 +1,15 @@
 import { MAX_SHOWN_POLICIES } from '../../core/bounds.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import { VERDICT_CODES, type VerdictCode, VERDICTS } from '../../core/verdictCodes.ts';
-import type { AppliedLimit, LimitWire, IdentityEntry, IdentityWireText, KeptIdentity, KeyEntry, WireText } from '../../engine/cache/entries.ts';
+import type {
+  AppliedLimit,
+  LimitWire,
+  IdentityEntry,
+  IdentityWireText,
+  KeptIdentity,
+  KeyEntry,
+  WireText,
+} from '../../engine/cache/entries.ts';
 import type { ExplainedCheck, Verdict } from '../../engine/verify/verdict.ts';
 import type { LimitReport } from '../../engine/verify/pipeline.ts';
 import type { Service } from '../service.ts';

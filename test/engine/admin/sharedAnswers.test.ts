@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { SharedAnswers } from '../../../src/engine/admin/analytics/analyticsAdmin.ts';
+import { SharedAnswers } from '../../../src/engine/admin/analytics.ts';
 
 const SHARING = { leastMs: 100, mostMs: 4_000 };
 

@@ -3,8 +3,14 @@ import * as fc from 'fast-check';
 
 import { BLANK_KEY } from '../../../src/model/keys.ts';
 import type { KeyRecord } from '../../../src/model/keys.ts';
-import type { LocalOwner } from '../../../src/engine/local/localWindow.ts';
-import { accountOf, type CachedEntry, type KeyExtras, type AppliedLimit, type LimitAccount } from '../../../src/engine/cache/entries.ts';
+import type { LocalOwner } from '../../../src/engine/local/localLimits.ts';
+import {
+  accountOf,
+  type CachedEntry,
+  type KeyExtras,
+  type AppliedLimit,
+  type LimitAccount,
+} from '../../../src/engine/cache/entries.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
 import { KeyRows } from '../../../src/engine/cache/keyRows.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';

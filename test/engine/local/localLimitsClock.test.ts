@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { LocalLimits } from '../../../src/engine/local/localLimits.ts';
-import { type LocalCharge, runningWindows, used } from '../../../src/engine/local/localWindow.ts';
+import { LocalLimits, type LocalCharge, runningWindows, used } from '../../../src/engine/local/localLimits.ts';
 import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 

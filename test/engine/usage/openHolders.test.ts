@@ -58,9 +58,11 @@ async function opened(reads: readonly Read[]) {
       closedAccountsOf: async () => [],
     },
   } as unknown as Storage;
-  const [open] = await new OpenHolders({ storage, refills: new RefillSchedules(), settle: async () => {} }).open([
-    HOLDER,
-  ]);
+  const [open] = await new OpenHolders({
+    storage,
+    refills: new RefillSchedules(),
+    dueCredits: { settle: async () => false },
+  }).open([HOLDER]);
   return { tries, lines: open?.running?.lines };
 }
 

@@ -69,7 +69,11 @@ function storageOf(counts: readonly number[]) {
 async function read(counts: readonly number[], query: RowQuery, afterMs: number | null = null) {
   const { storage, holders, asked } = storageOf(counts);
   const rows: HolderRow[] = [];
-  const reader = new StatementReader({ storage, refills: new RefillSchedules(), settle: async () => {} });
+  const reader = new StatementReader({
+    storage,
+    refills: new RefillSchedules(),
+    dueCredits: { settle: async () => false },
+  });
   const after = afterMs === null ? null : { startMs: afterMs, isPresent: false };
   for await (const part of reader.read(holders, query, after)) {
     rows.push(...part);

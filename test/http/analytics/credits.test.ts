@@ -63,8 +63,8 @@ describe('credits beside the counts', () => {
       [undefined, 0],
     ]);
     service.clock.advance(1_000);
-    await service.engine.sweep.endExpired();
-    await service.engine.sweep.endExpired();
+    await service.engine.dueCredits.endExpired();
+    await service.engine.dueCredits.endExpired();
     expect(await service.ok('/v1/reservations.get', { reservationId: charged })).toMatchObject({ charged: 4_000 });
     expect(await setup.ask()).toEqual([valid(3, { credits: 6_750 })]);
     expect(await setup.ask({ groupBy: ['key'] })).toMatchObject([{ keyId, credits: 6_750 }]);

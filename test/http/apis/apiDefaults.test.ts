@@ -119,9 +119,9 @@ describe('apis.updateApi', () => {
   test('a renamed api does not make its keys be looked up again', async () => {
     const { key } = await service.createKey({ apiId });
     await service.verify(key);
-    const misses = service.engine.keyCache.misses;
+    const misses = service.engine.memory.keyCache.misses;
     await update({ name: 'renamed' });
     await service.verify(key);
-    expect(service.engine.keyCache.misses).toBe(misses);
+    expect(service.engine.memory.keyCache.misses).toBe(misses);
   });
 });

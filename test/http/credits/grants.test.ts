@@ -93,11 +93,11 @@ describe('credits.grant', () => {
     const { grant: give, account } = await holder();
     await give(5, { expiresAt: service.clock.nowMs() + HOUR_MS });
     service.clock.advance(HOUR_MS);
-    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
     const [state] = await service.engine.storage.ledger.read([await account()]);
     expect(state).toMatchObject({ value: 10, dueAtMs: 0 });
     expect(state?.pockets).toBeUndefined();
-    expect(await service.engine.sweep.run()).toBe(0);
+    expect(await service.engine.dueCredits.sweep()).toBe(0);
   });
 
   test('a refill restores the own credits; grants are extra and stay', async () => {

@@ -82,7 +82,7 @@ describe('a session', () => {
   test('that ends while it is looked up is not kept in memory', async () => {
     // Long enough ago that its use is saved.
     service.clock.advance(HOUR_MS);
-    service.engine.sessions.authenticator.forget();
+    service.engine.memory.sessions.forget();
     const { records } = service.storage;
     const find = records.findSession.bind(records);
     let ended = 0;

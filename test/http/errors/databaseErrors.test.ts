@@ -185,7 +185,7 @@ describe('the words of errors: too much at once', () => {
   });
 
   test('more lookups of unknown keys than may wait', async () => {
-    const lookups = Array.from({ length: 10_001 }, (_, i) => service.engine.keyCache.lookUp(`digest ${i}`));
+    const lookups = Array.from({ length: 10_001 }, (_, i) => service.engine.memory.keyCache.lookUp(`digest ${i}`));
     const settled = await Promise.allSettled(lookups);
     const reasons = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as AppError] : []));
     expect(reasons.map(({ code, message }) => ({ code, message }))).toMatchSnapshot();

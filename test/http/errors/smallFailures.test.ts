@@ -55,7 +55,7 @@ describe('a stored row that cannot be read harms its own key alone', () => {
     const [bad, good] = [await service.createKey(fields), await service.createKey(fields)];
     damage(`UPDATE keys SET credits = replace(credits, 'UTC', 'Mars/Olympus') WHERE id = ?`, bad.keyId);
     service.clock.advance(12 * 3_600_000);
-    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
     expect(await service.verify(good.key)).toMatchObject({ valid: true, remaining: 6 });
     const answer = await service.call('/v1/keys.verifyKey', { key: bad.key }, { rootKey: null });
     expect([answer.status, answer.body.error.message.includes(bad.keyId)]).toEqual([500, true]);

@@ -103,7 +103,7 @@ describe('wrong HTTP', () => {
       isReady: true,
       isReadyForExact: true,
       ledgerWaiting: 0,
-      lookupsWaiting: engine.keyCache.lookupsWaiting,
+      lookupsWaiting: engine.memory.keyCache.lookupsWaiting,
       connections: 0,
       connectionsRefused: 0,
       cluster: null,

@@ -256,7 +256,7 @@ describe('getIdentity', () => {
       await service.createKey({ externalId: 'user_1', apiId: other }),
     ];
     for (const { key } of keys) await service.verify(key, { ratelimits: [{ name: 'strict', cost: 3 }] });
-    await service.engine.localLimits.sync();
+    await service.engine.memory.localLimits.sync();
     const used = async () =>
       (await get(identityId)).ratelimits.map((each: { used: number; reset: number }) => [each.used, each.reset]);
     const reset = Date.parse('2026-03-15T12:01:00Z');

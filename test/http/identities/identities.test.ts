@@ -163,8 +163,8 @@ describe('credits of an identity', () => {
     service.clock.set(midnight);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 2 });
     service.clock.set(midnight + 77 * HOUR_MS);
-    expect(await service.engine.sweep.run()).toBe(1);
-    expect(await service.engine.sweep.run()).toBe(0);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(0);
     expect(await get(identityId)).toMatchObject({
       remaining: 3,
       refill: { lastRefillAt: midnight + 72 * HOUR_MS },
@@ -204,10 +204,10 @@ describe('keys of an identity with credits', () => {
       await service.createKey({ externalId: 'user_1' }),
     ];
     for (const { key } of [a, b]) await service.verify(key);
-    const misses = service.engine.keyCache.misses;
+    const misses = service.engine.memory.keyCache.misses;
     await service.ok('/v1/keys.updateKey', { keyId: a.keyId, name: 'changed' });
     await service.verify(b.key);
-    expect(service.engine.keyCache.misses).toBe(misses);
+    expect(service.engine.memory.keyCache.misses).toBe(misses);
   });
 
   test('a spend that was decided before the key was deleted is refused by the ledger', async () => {

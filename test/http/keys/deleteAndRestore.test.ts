@@ -45,12 +45,12 @@ describe('restoreKey', () => {
     service.clock.advance(2.5 * DAY_MS);
     const due = await service.storage.ledger.listDue(service.clock.nowMs(), 1_000, null);
     expect(due.map(({ owner }) => owner)).not.toContain(keyId);
-    expect(await service.engine.sweep.run()).toBe(0);
+    expect(await service.engine.dueCredits.sweep()).toBe(0);
     await service.ok('/v1/keys.restoreKey', { keyId });
     expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(10);
     // Before a verification, which would say again when the refill is due.
     service.clock.advance(DAY_MS);
-    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
     await service.ok('/v1/keys.deleteKey', { keyId, permanent: true });
   });
 

@@ -63,7 +63,7 @@ describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
       expect(await read(who)).toMatchObject({ planId: small, remaining: 8, planMove: { planId: large, at } });
       expect((await refused('/v1/plans.deletePlan', { planId: large }))[0]).toBe(409);
       service.clock.set(at + 5 * DAY_MS);
-      if (by === 'the sweep') await service.engine.sweep.run();
+      if (by === 'the sweep') await service.engine.dueCredits.sweep();
       else expect(await service.verify(key)).toMatchObject({ valid: true, remaining: after - 1 });
       const spent = by === 'the sweep' ? 0 : 1;
       expect(await read(who)).toMatchObject({ planId: large, remaining: after - spent });

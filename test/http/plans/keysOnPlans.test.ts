@@ -65,7 +65,7 @@ describe.each(KEYS)('a key on a plan %s', (_how, fields) => {
       { name: 'named', remaining: 6 },
     ]);
     expect((await service.verify(second.key)).ratelimits).toMatchObject([{ remaining: 9 }, { remaining: 9 }]);
-    await service.engine.localLimits.sync();
+    await service.engine.memory.localLimits.sync();
     const shown = await read(first.who);
     expect(shown).toMatchObject({ planId, remaining: 1, permissions: own, roles: [] });
     expect(shown).not.toContainAnyKeys(['ratelimits', 'refill']);
@@ -228,7 +228,7 @@ describe('what a key keeps', () => {
     expect(await read(who)).toMatchObject({ planId, remaining: 2 + 30 });
     expect(await storedBalance(keyId)).toBe(32);
     service.clock.advance(DAY_MS);
-    await service.engine.sweep.run();
+    await service.engine.dueCredits.sweep();
     expect(await storedBalance(keyId)).toBe(42);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 41 });
   });

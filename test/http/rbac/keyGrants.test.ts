@@ -90,7 +90,7 @@ describe.each(KINDS)('$field of keys', (kind) => {
     // A verification would say again when the refill is due.
     await call('add', keyId, [{ name: 'b' }]);
     service.clock.advance(12 * 3_600_000);
-    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
     expect((await service.ok('/v1/keys.getKey', { keyId })).remaining).toBe(10);
     await service.ok('/v1/keys.deleteKey', { keyId, permanent: true });
   });

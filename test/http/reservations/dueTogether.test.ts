@@ -46,7 +46,7 @@ describe('a refill and a reservation that expires are due at the same time', () 
   test('the sweep of reservations keeps the same order', async () => {
     const { key } = await reserve(DAILY, { ttlMs: 10 * MINUTE_MS, onExpiry: 'charge' });
     service.clock.set('2026-03-16T00:11:00Z');
-    await service.engine.sweep.endExpired();
+    await service.engine.dueCredits.endExpired();
     expect(await remaining(key)).toBe(60);
   });
 });
@@ -55,7 +55,7 @@ describe('what a reservation does elsewhere', () => {
   test('one that holds nothing tells nobody when it expires, and is forgotten sooner', async () => {
     const { reservationId } = await reserve({}, { ttlMs: 1_000, onExpiry: 'charge' });
     service.clock.advance(1_000);
-    await service.engine.sweep.endExpired();
+    await service.engine.dueCredits.endExpired();
     const { events } = await service.ok('/v1/events.listEvents', { types: ['reservation.expired'] });
     expect(
       events.filter(({ data }: { data: { reservationId: string } }) => data.reservationId === reservationId),

@@ -34,8 +34,8 @@ async function shown(keyId: string): Promise<number> {
 }
 
 async function swept(): Promise<void> {
-  await service.engine.sweep.endExpired();
-  await service.engine.sweep.run();
+  await service.engine.dueCredits.endExpired();
+  await service.engine.dueCredits.sweep();
 }
 
 async function planOf(fields: object): Promise<string> {

@@ -189,7 +189,7 @@ describe('a reservation that has ended', () => {
     const seen = await get(reservationId);
     expect(seen).toMatchObject({ state: 'expired', onExpiry: 'charge', charged: 60, returned: 0 });
     expect(await balance(keyId)).toEqual({ remaining: 40, held: undefined });
-    await service.engine.sweep.endExpired();
+    await service.engine.dueCredits.endExpired();
     expect(await get(reservationId)).toEqual(seen);
   });
 
@@ -197,7 +197,7 @@ describe('a reservation that has ended', () => {
     const { key, keyId } = await service.createKey({ remaining: 10 });
     const { reservationId, expiresAt } = await reserved({ key, cost: 7, ttlMs: 1_000 });
     service.clock.advance(1_000);
-    await service.engine.sweep.endExpired();
+    await service.engine.dueCredits.endExpired();
     const { events } = await service.ok('/v1/events.listEvents', { types: ['reservation.expired'] });
     expect(events.at(-1)).toMatchObject({
       type: 'reservation.expired',

@@ -194,7 +194,7 @@ describe('local counters of a namespace', () => {
       expect(await service.verify(key)).toMatchObject({ valid: true });
     }
     service.clock.advance(60_000);
-    await service.engine.localLimits.sync();
+    await service.engine.memory.localLimits.sync();
     expect(await statuses(named(5), { async: true, namespace: 'three' })).toEqual([200, 200, 200, 200, 200]);
   });
 
@@ -203,7 +203,7 @@ describe('local counters of a namespace', () => {
     expect(await statuses(named(3), { async: true })).toEqual([200, 200, 200]);
     service.clock.advance(60_000);
     expect((await limit('another', { async: true })).status).toBe(503);
-    await service.engine.localLimits.sync();
+    await service.engine.memory.localLimits.sync();
     expect(await statuses(named(3, 'new'), { async: true })).toEqual([200, 200, 200]);
     expect((await limit('another', { async: true })).status).toBe(503);
   });

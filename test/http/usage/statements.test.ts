@@ -46,7 +46,7 @@ test('a row is exact at the moment of the call: with the last spend, and with a 
     '2026-03-14 .. 2026-03-15: opening 4, refilled 6, closing 10',
   ];
   expect(await shown({ keyId })).toEqual(rows);
-  await using().engine.sweep.run();
+  await using().engine.dueCredits.sweep();
   expect(await shown({ keyId })).toEqual(rows);
   await spend(key, 1);
   expect((await shown({ keyId })).at(-1)).toBe('2026-03-14 .. 2026-03-15: opening 4, refilled 6, spent 1, closing 9');

@@ -23,7 +23,7 @@ test('a clock that was an hour ahead leaves a local window that ends in time, wi
   await service.verify(key);
   service.clock.advance(HOUR_MS);
   for (let i = 0; i < 2; i++) await service.verify(key);
-  await service.engine.localLimits.sync();
+  await service.engine.memory.localLimits.sync();
   service.clock.advance(-HOUR_MS);
   await service.restart();
   // What the window before the jump had counted was replaced in the file.

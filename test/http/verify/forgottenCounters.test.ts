@@ -17,9 +17,9 @@ test('counters that were forgotten are looked up anew by every secret of a key: 
     };
     expect(await codes(old, old, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED']);
     service.clock.advance(MINUTE_MS);
-    await service.engine.localLimits.sync();
-    service.engine.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
-    expect(service.engine.localLimits.owner(keyId)).toBeUndefined();
+    await service.engine.memory.localLimits.sync();
+    service.engine.memory.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
+    expect(service.engine.memory.localLimits.owner(keyId)).toBeUndefined();
     // One secret is seen for the first time, the other was counted under what is forgotten.
     expect(await codes(fresh, old, fresh, old)).toEqual(['VALID', 'VALID', 'RATE_LIMITED', 'RATE_LIMITED']);
   } finally {
@@ -36,9 +36,9 @@ test('counters of an identity that were forgotten are looked up anew: a change o
     const { key } = await service.createKey({ externalId });
     expect((await service.verify(key)).code).toBe('VALID');
     service.clock.advance(MINUTE_MS);
-    await service.engine.localLimits.sync();
-    service.engine.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
-    expect(service.engine.localLimits.owner(identityId)).toBeUndefined();
+    await service.engine.memory.localLimits.sync();
+    service.engine.memory.localLimits.forgetEnded(service.clock.nowMs(), 1_000);
+    expect(service.engine.memory.localLimits.owner(identityId)).toBeUndefined();
     expect([(await service.verify(key)).code, (await service.verify(key)).code]).toEqual(['VALID', 'VALID']);
     await service.ok('/v1/identities.updateIdentity', { externalId, name: 'Acme' });
     expect((await service.verify(key)).code).toBe('RATE_LIMITED');

@@ -151,9 +151,9 @@ describe.each(MODES)('a %s limit', (_mode, async) => {
     const { key } = await service.createKey();
     const adHoc = { ratelimits: [{ name: 'burst', limit: 1, duration: 60_000, async }] };
     expect(await service.verify(key, adHoc)).toMatchObject({ code: 'VALID' });
-    await service.engine.localLimits.sync();
+    await service.engine.memory.localLimits.sync();
     service.clock.advance(3_600_000);
-    service.engine.localLimits.forgetEnded(service.clock.nowMs(), 1000);
+    service.engine.memory.localLimits.forgetEnded(service.clock.nowMs(), 1000);
     await service.storage.ledger.prune();
     service.clock.advance(-3_600_000);
     expect(await service.verify(key, adHoc)).toMatchObject({ code: 'RATE_LIMITED' });
@@ -208,7 +208,7 @@ test('strict counts survive a crash, local ones as far as they were saved', asyn
     ratelimits: [{ name: 'local', limit: 9, duration: 60_000 }],
   });
   expect(await codesOf(key, 1)).toEqual(['VALID']);
-  await service.engine.localLimits.sync();
+  await service.engine.memory.localLimits.sync();
   expect(await codesOf(key, 1)).toEqual(['VALID']);
   // The files as they lie there while the service runs: what a crash would leave.
   const folder = mkdtempSync(join(tmpdir(), 'keystile-crashed-'));

@@ -21,12 +21,12 @@ test('a full disk: local limits are counted on; everything is saved when there i
   for (let i = 0; i < 300; i++) keys.push((await limited()).key);
   for (const key of keys) expect(await left(key)).toBe(9);
   await service.storage.setMaxPages(1);
-  expect(await service.engine.localLimits.sync().catch(String)).toStartWith(
+  expect(await service.engine.memory.localLimits.sync().catch(String)).toStartWith(
     'StorageUnavailable: Local counts cannot be saved (SQLITE_FULL',
   );
   expect(await left(keys[0] ?? '')).toBe(8);
   await service.storage.setMaxPages(null);
-  await service.engine.localLimits.sync();
+  await service.engine.memory.localLimits.sync();
   await service.restart();
   expect(await left(keys[0] ?? '')).toBe(7);
   for (const key of keys.slice(1)) expect(await left(key)).toBe(8);

@@ -52,7 +52,7 @@ function counted(): { valid: number; all: number } {
     walBytes: null,
     connections: 0,
     connectionsRefused: 0,
-    otherTags: engine.openCounts.tagLists.others,
+    otherTags: engine.memory.openCounts.tagLists.others,
   });
   const sample = (name: string) =>
     Number(

@@ -70,9 +70,9 @@ describe('the background sweep', () => {
     await service.createKey({ apiId, remaining: 1, refill: { interval: 'monthly', amount: 10 } });
     await service.createKey({ apiId, remaining: 1 });
     await service.restart();
-    expect(await service.engine.sweep.run()).toBe(0);
+    expect(await service.engine.dueCredits.sweep()).toBe(0);
     service.clock.set('2026-03-17T00:00:00Z');
-    expect(await service.engine.sweep.run()).toBe(2);
+    expect(await service.engine.dueCredits.sweep()).toBe(2);
     await service.stop();
     expect(storedBalances()).toEqual([
       { value: 10, due_at_ms: Date.parse('2026-03-18T00:00:00Z') },
@@ -88,7 +88,7 @@ describe('the background sweep', () => {
     await service.restart();
     service.clock.set('2026-03-16T00:00:00Z');
     expect(await service.verify(key)).toMatchObject({ remaining: 10 });
-    for (let run = 0; run < 2; run++) expect(await service.engine.sweep.run()).toBe(0);
+    for (let run = 0; run < 2; run++) expect(await service.engine.dueCredits.sweep()).toBe(0);
     await service.stop();
     expect(storedBalances()).toEqual([{ value: 10, due_at_ms: Date.parse('2026-03-17T00:00:00Z') }]);
   });
@@ -99,7 +99,7 @@ describe('the background sweep', () => {
     await Promise.all(Array.from({ length: 450 }, () => service.createKey({ apiId, remaining: 0, refill })));
     await service.restart();
     service.clock.set('2026-03-16T00:00:00Z');
-    expect(await service.engine.sweep.run()).toBe(450);
+    expect(await service.engine.dueCredits.sweep()).toBe(450);
     await service.stop();
     expect(storedBalances().filter(({ value }) => value === 10).length).toBe(450);
   });
@@ -112,7 +112,7 @@ describe('the background sweep', () => {
     await service.ok('/v1/keys.deleteKey', { keyId: gone.keyId });
     await service.restart();
     service.clock.set('2026-03-16T00:00:00Z');
-    expect(await service.engine.sweep.run()).toBe(1);
+    expect(await service.engine.dueCredits.sweep()).toBe(1);
     await service.stop();
     expect(storedBalances().map(({ value }) => value)).toEqual([1, 10]);
   });

@@ -28,7 +28,7 @@ test('a webhook that is bound to apis gets events of these apis, and none of oth
   // An expired reservation belongs to the api of its key.
   await service.ok('/v1/reservations.create', { key, cost: 1, ttlMs: 1000 });
   service.clock.advance(1000);
-  await service.engine.sweep.endExpired();
+  await service.engine.dueCredits.endExpired();
   await deliver(service);
   const told = receiver.received.map(({ body }) => JSON.parse(body) as { type: string; data: Record<string, string> });
   expect(told.map(({ type }) => type).toSorted()).toEqual([

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import { MAX_CONCURRENT_DELIVERIES } from '../../../src/core/bounds.ts';
-import { GIVE_UP_AFTER_MS } from '../../../src/engine/admin/webhookDelivery.ts';
+import { GIVE_UP_AFTER_MS } from '../../../src/engine/admin/webhooks.ts';
 import { Receiver } from './receiver.ts';
 import { create, deliver, deliveriesOf, startWebhookService } from './webhookSetup.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { GIVE_UP_AFTER_MS } from '../../../src/engine/admin/webhookDelivery.ts';
+import { GIVE_UP_AFTER_MS } from '../../../src/engine/admin/webhooks.ts';
 import type { TestService } from '../../support/service.ts';
 import { Receiver } from './receiver.ts';
 import { create, DAY_MS, deliver, deliveriesOf, startWebhookService } from './webhookSetup.ts';

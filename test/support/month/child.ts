@@ -26,8 +26,8 @@ async function answer(request: Request): Promise<Omit<Reply, 'id'>> {
       service.clock.advance(request.ms);
       return { status: 200, body: null };
     case 'sweep':
-      await service.engine.sweep.endExpired();
-      return { status: 200, body: await service.engine.sweep.run() };
+      await service.engine.dueCredits.endExpired();
+      return { status: 200, body: await service.engine.dueCredits.sweep() };
   }
 }
 

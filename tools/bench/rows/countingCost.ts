@@ -49,7 +49,8 @@ export function noteCountingCost({ config, engine, metrics }: Service, file: str
       return result;
     };
   };
-  const { openCounts, storage } = engine;
+  const { storage, memory } = engine;
+  const { openCounts } = memory;
   openCounts.take = timed(openCounts.take.bind(openCounts));
   storage.analytics.add = timed(storage.analytics.add.bind(storage.analytics));
   let [before, phases] = [mainThreadNanoseconds(process.pid), 0];

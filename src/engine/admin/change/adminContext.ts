@@ -1,9 +1,9 @@
 import type { Storage } from '../../../storage/port/storage.ts';
 import type { RefillSchedules } from '../../refillSchedules.ts';
 import type { System } from '../../platform.ts';
+import type { SettlesCredits } from '../../planOf.ts';
 import type { Turns } from '../../fairTurns.ts';
-import type { ApplyChange } from './applyChange.ts';
-import type { EventMaker } from './eventMaker.ts';
+import type { ApplyChange, EventMaker } from './applyChange.ts';
 import type { Quotas } from './quotas.ts';
 
 /** What the configuration says about identities that do not exist yet. */
@@ -24,8 +24,7 @@ export interface AdminContext {
   readonly events: EventMaker;
   readonly refills: RefillSchedules;
   readonly quotas: Quotas;
-  /** Applies what is due to the credits of a key or identity, a move to another plan among it. */
-  readonly settle: (owner: string) => Promise<void>;
+  readonly dueCredits: SettlesCredits;
   /** The time zone of a refill that names none. */
   readonly defaultTimezone: string;
   readonly newIdentities: NewIdentityRules;

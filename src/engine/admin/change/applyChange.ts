@@ -1,14 +1,18 @@
-import type { AccountMark } from '../../../core/account.ts';
-import { MAX_AUDITED_BYTES, MAX_AUDITED_LIST_BYTES } from '../../../core/bounds.ts';
+import type { RefillSchedules } from '../../refillSchedules.ts';
+import type { SettlesCredits } from '../../planOf.ts';
+import { MAX_AUDITED_BYTES, MAX_AUDITED_LIST_BYTES, MAX_EVENT_BYTES } from '../../../core/bounds.ts';
 import { AppError } from '../../../core/errors.ts';
 import { longValueOf } from '../../../basics/longValue.ts';
-import type { EventMaker } from './eventMaker.ts';
 import { OneAtATime } from '../../fairTurns.ts';
 import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
 import type { RecordChange } from '../../../storage/port/freshness.ts';
 import { inLockOrder } from '../../../storage/port/lockOrder.ts';
 import type { Change, ChangeOutcome, Ledger } from '../../../storage/port/storage.ts';
 import { recordChangeOf, type RecordWrite } from '../../../storage/port/writes.ts';
+import { eventTypeOf, type EventType } from '../../../core/events.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
+import type { NewEvent } from '../../../storage/port/events.ts';
+import type { System } from '../../platform.ts';
 
 /** A change that is being put together. */
 export interface Draft {
@@ -35,14 +39,13 @@ interface DraftedChange<T> {
 /** Applies management changes. Each is one transaction. */
 export class ApplyChange {
   readonly #sender: SendChange;
-  readonly #settle: (owner: string) => Promise<void>;
+  readonly #dueCredits: SettlesCredits;
   /** By target. Without it, each round of many changes of one record would let only one through. */
   readonly #queues = new OneAtATime('Too many changes of this record are waiting; nothing was changed. Try again.');
 
-  /** `settle` applies what is due to the credits of a key or identity. */
-  constructor(sender: SendChange, settle: (owner: string) => Promise<void>) {
+  constructor(sender: SendChange, dueCredits: SettlesCredits) {
     this.#sender = sender;
-    this.#settle = settle;
+    this.#dueCredits = dueCredits;
   }
 
   /**
@@ -86,7 +89,7 @@ export class ApplyChange {
   async #send(change: Change): Promise<ChangeOutcome> {
     const outcome = await this.#sender.send(change);
     if (outcome.status !== 'settleFirst') return outcome;
-    await Promise.all(outcome.accounts.map((account) => this.#settle(ownerOf(change, account))));
+    await Promise.all(outcome.accounts.map((account) => this.#dueCredits.settle(ownerOf(change, account))));
     return this.#sender.send(change);
   }
 }
@@ -102,14 +105,18 @@ function ownerOf({ accounts }: Change, account: number): string {
   return owner;
 }
 
+/** What a node remembers. */
+interface Memory {
+  /** Drops what is cached of changed records. */
+  forget(change: RecordChange): void;
+  readonly refills: Pick<RefillSchedules, 'learn'>;
+}
+
 interface SendContext {
   readonly ledger: Ledger;
   readonly events: EventMaker;
   readonly sha256: (text: string) => string;
-  /** Drops what this node has cached of changed records. */
-  readonly forget: (change: RecordChange) => void;
-  /** The ledger did not take a change, because the account has this mark. */
-  readonly learn: (mark: AccountMark, nowMs: number) => void;
+  readonly memory: Memory;
 }
 
 /** Sends changes to the ledger, each with the events of its audit entries. Before one is answered, this node drops what it has cached. */
@@ -122,17 +129,17 @@ export class SendChange {
 
   /** The cache is dropped also when the outcome is unknown: the change may have happened. */
   async send(change: Change): Promise<ChangeOutcome> {
-    const { ledger, events: maker, sha256, forget, learn } = this.#context;
+    const { ledger, events: maker, sha256, memory } = this.#context;
     try {
       const audited = change.entries ?? [];
       const events = [...maker.ofEntries(audited), ...(change.events ?? [])];
       const entries = audited.map((entry) => shortenedEntry(entry, sha256));
       const outcome = await ledger.apply({ ...change, entries, events, writes: inLockOrder(change.writes) });
-      if (outcome.status === 'otherMark') learn(outcome.mark, outcome.nowMs);
+      if (outcome.status === 'otherMark') memory.refills.learn(outcome.mark, outcome.nowMs);
       return outcome;
     } finally {
       const touched = recordChangeOf(change.writes);
-      if (touched !== null) forget(touched);
+      if (touched !== null) memory.forget(touched);
     }
   }
 }
@@ -172,4 +179,50 @@ function shortValue(value: unknown, sha256: Digest): unknown {
       name === METADATA ? (longValueOf(member, MAX_AUDITED_BYTES, sha256) ?? member) : shortValue(member, sha256),
     ]),
   );
+}
+
+/** Makes events. */
+export class EventMaker {
+  readonly #system: System;
+
+  constructor(system: System) {
+    this.#system = system;
+  }
+
+  /** `ids` names the records that the event is about, `facts` says what happened. */
+  make(type: EventType, ids: Readonly<Record<string, string>>, facts: object): NewEvent {
+    return this.#written(type, ids, JSON.stringify({ ...ids, ...facts }));
+  }
+
+  /** What the audit log says of a change, as events. So no audited change of a key or an identity is without its event. */
+  ofEntries(entries: readonly AuditEntry[]): NewEvent[] {
+    return entries.flatMap((entry) => {
+      const type = eventTypeOf(entry.action);
+      return type === null ? [] : this.#ofEntry(type, entry);
+    });
+  }
+
+  #ofEntry(type: EventType, { action, target, actor, requestId, before, after, ids, counter }: AuditEntry): NewEvent {
+    const subject = { [`${action.split('.')[0]}Id`]: target, ...ids };
+    const facts = JSON.stringify({ ...subject, actor, ...(requestId === null ? {} : { requestId }) });
+    // Both are JSON already. A change of a thousand records has as many of them.
+    const beforeText = before === null ? '' : `,"before":${before}`;
+    const afterText = after === null ? '' : `,"after":${after}`;
+    const event = this.#written(type, subject, `${facts.slice(0, -1)}${beforeText}${afterText}}`);
+    return { ...event, ...(counter === undefined ? {} : { counter }) };
+  }
+
+  #written(type: EventType, ids: Readonly<Record<string, string>>, whole: string): NewEvent {
+    return {
+      id: makeId('evt', this.#system.nowMs(), this.#system.randomBytes(ID_RANDOM_BYTES)),
+      type,
+      data: isTooLong(whole) ? JSON.stringify({ ...ids, truncated: true }) : whole,
+    };
+  }
+}
+
+/** A unit of a text has at most three bytes. */
+function isTooLong(text: string): boolean {
+  if (text.length * 3 <= MAX_EVENT_BYTES) return false;
+  return text.length > MAX_EVENT_BYTES || new TextEncoder().encode(text).length > MAX_EVENT_BYTES;
 }

@@ -279,7 +279,7 @@ interface PatchedCredits {
 
 /** Refuses a threshold above the balance. A refill that the patch sets has refilled nothing yet. */
 export async function requireBalance(
-  context: Pick<AdminContext, 'storage' | 'refills' | 'settle'>,
+  context: Pick<AdminContext, 'storage' | 'refills' | 'dueCredits'>,
   { alerts, remaining }: AlertedPatch,
   { id: owner, before, after }: PatchedCredits,
 ): Promise<void> {
@@ -300,14 +300,14 @@ interface CreditsHolder {
 
 /** The accounts of these keys or identities, in their order. Reservations whose time is over are ended before. */
 export async function readCredits(
-  { storage, settle }: Pick<AdminContext, 'storage' | 'settle'>,
+  { storage, dueCredits }: Pick<AdminContext, 'storage' | 'dueCredits'>,
   holders: readonly CreditsHolder[],
 ): Promise<readonly (ReadAccount | undefined)[]> {
   const states = await readAccounts(storage, holders);
   const nowMs = storage.ledger.nowMs();
   const due = holders.filter((_, i) => holdsExpired(states[i]?.pockets, nowMs));
   if (due.length === 0) return states;
-  for (const { id } of due) await settle(id);
+  for (const { id } of due) await dueCredits.settle(id);
   return readAccounts(storage, holders);
 }
 

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { MAX_ALERT_MS, MAX_REASON_LENGTH, MIN_ALERT_MS } from '../../../core/bounds.ts';
 import { REFILL_INTERVALS } from '../../../core/calendar.ts';
 import type { Alerts } from '../../../core/records.ts';
-import type { CreditsView } from '../../../engine/admin/keys/readKeys.ts';
+import type { CreditsView } from '../../../engine/admin/readKeys.ts';
 import { component, EXPECTED, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import {

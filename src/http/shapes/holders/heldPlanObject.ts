@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 
 import { notReplaced } from '../../../core/plan.ts';
 import { type CreditsRecord, DEFAULT_LIMIT_NAME, type PlanLimit } from '../../../core/records.ts';
-import type { CreditsView, KeyDetails } from '../../../engine/admin/keys/readKeys.ts';
+import type { CreditsView, KeyDetails } from '../../../engine/admin/readKeys.ts';
 import type { UsedLimit } from '../../../engine/admin/usedLimits.ts';
 import { RefillObject } from '../counters/creditFields.ts';
 import { UsedDefaultRatelimit, UsedNamedRatelimit, UsedRatelimitObject } from '../counters/keyLimitFields.ts';

@@ -9,7 +9,7 @@ import type {
   IdentityReference,
   IdentityView,
 } from '../../../engine/admin/identities.ts';
-import type { HolderReference } from '../../../engine/admin/plans/assignPlan.ts';
+import type { HolderReference } from '../../../engine/admin/plans.ts';
 import {
   type AlertsInput,
   AlertsObject,

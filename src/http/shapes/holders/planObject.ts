@@ -2,7 +2,7 @@ import { toSharedRatelimit } from './heldPlanObject.ts';
 import { type Static } from 'typebox';
 
 import type { Issue } from '../../../core/errors.ts';
-import type { PlanPatch, PlanView } from '../../../engine/admin/plans/planAdmin.ts';
+import type { PlanPatch, PlanView } from '../../../engine/admin/plans.ts';
 import {
   AlertsInput,
   AlertsObject,

@@ -4,7 +4,7 @@ import { MAX_SECRET_LENGTH, MIN_IMPORTED_SECRET_LENGTH } from '../../../core/bou
 import { AppError, type Issue } from '../../../core/errors.ts';
 import type { Actor } from '../../../engine/admin/change/requireRight.ts';
 import type { ImportedKey } from '../../../engine/admin/imports.ts';
-import type { KeyPatch } from '../../../engine/admin/keys/createKeys.ts';
+import type { KeyPatch } from '../../../engine/admin/createKeys.ts';
 import type { Engine } from '../../../engine/engine.ts';
 import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { CREATION_FIELDS, toKeyPatch, withoutEmpty } from './keyFields.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 
 import { DEFAULT_LIMIT_NAME, type LimitRecord, type PlanLimit, type RefillRule } from '../../../core/records.ts';
-import type { CreditsView, KeyView } from '../../../engine/admin/keys/readKeys.ts';
+import type { CreditsView, KeyView } from '../../../engine/admin/readKeys.ts';
 import {
   AlertsObject,
   BALANCE_FIELDS,

@@ -4,7 +4,7 @@ import { MAX_PERMISSIONS_PER_KEY, MAX_ROLES_PER_KEY } from '../../../core/bounds
 import type { Issue } from '../../../core/errors.ts';
 import { PERMISSION_PLAIN, type PermissionRecord, ROLE_PLAIN, type RoleRecord } from '../../../model/access.ts';
 import { parsePlain, part, type Plain, showPlain } from '../../../model/plainFields.ts';
-import type { RbacReference } from '../../../engine/admin/rbac/rbacReferences.ts';
+import type { RbacReference } from '../../../engine/admin/permissions.ts';
 import { badFields, checkedReferences, told } from '../schema/badFields.ts';
 import { component, field, listOf, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';

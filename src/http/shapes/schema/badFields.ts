@@ -1,7 +1,7 @@
 import { MAX_ISSUES } from '../../../core/bounds.ts';
 import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
 import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
-import type { RbacReference } from '../../../engine/admin/rbac/rbacReferences.ts';
+import type { RbacReference } from '../../../engine/admin/permissions.ts';
 
 /** Of a prefix for new keys. Keys and apis that have one already keep it. */
 export function reservedPrefix(path: string, prefix: string): Issue[] {

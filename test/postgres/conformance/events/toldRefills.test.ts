@@ -23,13 +23,13 @@ describePort('events of refills', (setup) => {
     const idle = await makeKey(nodes[0], { remaining: 1, refill: DAILY });
     const planId = await nodes[0].plans.create(ACTOR, 'pro', { remaining: 7, refill: DAILY });
     await nodes[0].assignPlan.assign(ACTOR, { holder: { externalId: 'acme' }, planId, when: 'now', balance: 'keep' });
-    await nodes[0].sweep.run();
+    await nodes[0].dueCredits.sweep();
     await tell();
     expect(await toldOf(storage, 'credits.refilled')).toEqual([]);
     clock.advance(DAY_MS);
     const refilledAt = clock.nowMs() - (clock.nowMs() % DAY_MS);
     await verify(nodes[1], used.secret, { creditCost: 2 });
-    await nodes[1].sweep.run();
+    await nodes[1].dueCredits.sweep();
     for (let i = 0; i < 3; i++) await tell();
     const identity = await storage.records.findIdentity('acme');
     const all = await toldOf(storage, 'credits.refilled');
@@ -42,7 +42,7 @@ describePort('events of refills', (setup) => {
     ]);
     await nodes[0].deleteKey.delete(ACTOR, idle.keyId, false);
     clock.advance(DAY_MS);
-    await nodes[0].sweep.run();
+    await nodes[0].dueCredits.sweep();
     for (let i = 0; i < 3; i++) await tell();
     expect((await toldOf(storage, 'credits.refilled')).length).toBe(5);
     expect(await storage.told.untoldRefills(10)).toEqual([]);
@@ -58,7 +58,7 @@ describePort('events of refills', (setup) => {
       Array.from({ length: 205 }, () => key),
     );
     clock.advance(DAY_MS);
-    await node.sweep.run();
+    await node.dueCredits.sweep();
     await node.tellRefills.run();
     expect((await toldOf(storage, 'credits.refilled')).length).toBe(205);
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 
 import { AppError } from '../../../../src/core/errors.ts';
 import { COMMAND_LINE } from '../../../../src/engine/admin/change/requireRight.ts';
-import type { KeyPatch } from '../../../../src/engine/admin/keys/createKeys.ts';
+import type { KeyPatch } from '../../../../src/engine/admin/createKeys.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import type { LimitRequest } from '../../../../src/engine/verify/request.ts';
 import { describePort } from '../adapters.ts';
@@ -94,7 +94,7 @@ describePort('ad-hoc limits of both modes', (setup) => {
     const first = engineOn(setup().storage);
     const key = await makeKey(first);
     await open(first, key, [...many(50, true), ...many(50, false)]);
-    await first.localLimits.sync();
+    await first.memory.localLimits.sync();
     await setup().reopen();
     await refusesBoth(engineOn(setup().storage), key);
   });
@@ -129,7 +129,7 @@ describePort('ad-hoc limits of both modes', (setup) => {
     const first = engineOn(setup().storage);
     const key = await makeKey(first, { otherLimits: limits });
     expect(await ask(first, key, [])).toBe('VALID');
-    await first.localLimits.sync();
+    await first.memory.localLimits.sync();
     await setup().reopen();
     const engine = engineOn(setup().storage);
     await open(engine, key, [...many(50, false), ...many(50, true)]);

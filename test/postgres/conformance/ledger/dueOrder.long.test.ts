@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test';
 import { METERED_ZERO } from '../../../../src/core/accountBook.ts';
 import { AppError } from '../../../../src/core/errors.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
-import type { HolderReference } from '../../../../src/engine/admin/plans/assignPlan.ts';
+import type { HolderReference } from '../../../../src/engine/admin/plans.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import type { VirtualClock } from '../../../support/clock.ts';
 import { timesAsMany } from '../../../support/runs.ts';
@@ -551,8 +551,8 @@ class World {
 
   /** After the sweep, the tables say the same as every answer before. */
   async sweep(): Promise<void> {
-    await this.#engine.sweep.endExpired();
-    await this.#engine.sweep.run();
+    await this.#engine.dueCredits.endExpired();
+    await this.#engine.dueCredits.sweep();
     await this.#compareAll();
   }
 

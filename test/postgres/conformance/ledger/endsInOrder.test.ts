@@ -47,7 +47,7 @@ describePort('a reservation that has expired', (setup) => {
     clock.advance(2000);
     expect(await verify(engine, other.secret, { creditCost: 1 })).toMatchObject({ code: 'VALID', remaining: 15 });
     expect(await engine.identities.get(ACTOR, { id: identityId })).toMatchObject({ remaining: 15 });
-    await engine.sweep.endExpired();
+    await engine.dueCredits.endExpired();
     expect(await storage.reservations.listExpired(storage.ledger.nowMs(), null, 10)).toEqual([]);
     expect(await storage.records.findAnyKey(key.keyId)).toBeNull();
   });
@@ -70,7 +70,7 @@ describePort('a reservation that has expired', (setup) => {
     expect(await storage.records.findAnyKey(key.keyId)).toMatchObject({ poisoned: key.keyId });
     clock.advance(2000);
     expect(await verify(engine, other.secret, { creditCost: 1 })).toMatchObject({ code: 'VALID', remaining: 15 });
-    await engine.sweep.endExpired();
+    await engine.dueCredits.endExpired();
     expect(await storage.reservations.listExpired(storage.ledger.nowMs(), null, 10)).toEqual([]);
   });
 });
@@ -101,7 +101,7 @@ describePort('the end of a reservation', (setup) => {
     clock.advance(2000);
     await engine.plans.update(ACTOR, planId, { refill: every('hourly') });
     clock.advance(2.75 * HOUR_MS - 2000);
-    await engine.sweep.endExpired();
+    await engine.dueCredits.endExpired();
     expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 6 });
   });
 
@@ -112,7 +112,7 @@ describePort('the end of a reservation', (setup) => {
     await reserve(engine, key.secret, { ttlMs: 11 * HOUR_MS, cost: 4 });
     await reserve(engine, key.secret, { ttlMs: 13 * HOUR_MS, cost: 4 });
     clock.advance(14 * HOUR_MS);
-    await engine.sweep.endExpired();
+    await engine.dueCredits.endExpired();
     expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 6 });
   });
 
@@ -131,7 +131,7 @@ describePort('the end of a reservation', (setup) => {
     await reserve(engine, key.secret, { ttlMs: 12 * HOUR_MS, cost: 4 });
     await assign(to, 'nextRefill');
     clock.advance(13 * HOUR_MS);
-    await engine.sweep.endExpired();
+    await engine.dueCredits.endExpired();
     expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 6 });
   });
 
@@ -160,7 +160,7 @@ describePort('a deleted key with a grant that does not expire', (setup) => {
     await engine.credits.grant(ACTOR, { keyId: key.keyId }, grant);
     await engine.deleteKey.delete(ACTOR, key.keyId, false);
     clock.advance(3 * HOUR_MS);
-    expect(await engine.sweep.run()).toBe(0);
+    expect(await engine.dueCredits.sweep()).toBe(0);
     await engine.deleteKey.restore(ACTOR, key.keyId);
     expect(await engine.keys.get(ACTOR, key.keyId)).toMatchObject({ remaining: 15 });
   });

@@ -27,10 +27,10 @@ describePort('credits that keep changing', (setup) => {
     const { engine, keyId } = await engineWith(setup(), { expireReservations: [] });
     setup().clock.advance(1_000);
     const text = `The credits of ${keyId} keep changing; what is due to them is not applied yet.`;
-    expect(engine.sweep.settle(keyId)).rejects.toThrow(text);
-    expect(engine.sweep.endExpired()).rejects.toThrow(text);
+    expect(engine.dueCredits.settle(keyId)).rejects.toThrow(text);
+    expect(engine.dueCredits.endExpired()).rejects.toThrow(text);
     expect(engine.keys.updateRemaining(ACTOR, keyId, { op: 'set', value: 5 })).rejects.toThrow(text);
-    await engine.sweep.settle(keyId).catch(() => false);
+    await engine.dueCredits.settle(keyId).catch(() => false);
   });
 
   test('leave a reservation held that somebody wants to end', async () => {

@@ -50,7 +50,7 @@ class Account {
 
   /** Everything that is due is written. */
   async settle(): Promise<void> {
-    await this.#engine.sweep.settle('key_1');
+    await this.#engine.dueCredits.settle('key_1');
   }
 
   async balance(): Promise<{ value: number; held: number }> {

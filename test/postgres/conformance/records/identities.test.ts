@@ -1,8 +1,7 @@
 import { expect, test } from 'bun:test';
 
 import type { IdentityRecord } from '../../../../src/model/identities.ts';
-import { ApplyChange, SendChange } from '../../../../src/engine/admin/change/applyChange.ts';
-import { EventMaker } from '../../../../src/engine/admin/change/eventMaker.ts';
+import { ApplyChange, SendChange, EventMaker } from '../../../../src/engine/admin/change/applyChange.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
@@ -169,10 +168,9 @@ describePort('identities', (setup) => {
       ledger: storage.ledger,
       events: new EventMaker(system),
       sha256: system.sha256,
-      forget: () => {},
-      learn: () => {},
+      memory: { forget: () => {}, refills: { learn: () => {} } },
     });
-    const changes = new ApplyChange(sender, async () => {});
+    const changes = new ApplyChange(sender, { settle: async () => false });
     const joining = Array.from({ length: 12 }, (_, i) => {
       const order = i % 2 === 0 ? owners : owners.toReversed();
       const writes = order.flatMap((identityId) => [

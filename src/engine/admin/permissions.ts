@@ -1,22 +1,176 @@
-import { MAX_PERMISSIONS, MAX_PERMISSIONS_PER_KEY, MAX_ROLES, MAX_ROLES_PER_KEY } from '../../../core/bounds.ts';
-import { AppError, repeatable } from '../../../core/errors.ts';
-import { ID_RANDOM_BYTES, makeId } from '../../../core/ids.ts';
-import { auditEntry } from '../audit.ts';
-import { type Actor, requireEverywhere } from '../change/requireRight.ts';
-import type { AdminContext } from '../change/adminContext.ts';
-import { EffectivePermissions } from './effectivePermissions.ts';
+import { notFound, AppError, repeatable } from '../../core/errors.ts';
 import {
   type NewPermission,
   type NewRole,
-  PERMISSION_PLAIN,
   type PermissionRecord,
-  ROLE_PLAIN,
   type RoleRecord,
-} from '../../../model/access.ts';
-import { auditPlain, part } from '../../../model/plainFields.ts';
-import type { AuditEntry } from '../../../storage/port/auditEntries.ts';
-import type { FoundRole, NamedQuery } from '../../../storage/port/records.ts';
-import type { RecordWrite } from '../../../storage/port/writes.ts';
+  PERMISSION_PLAIN,
+  ROLE_PLAIN,
+} from '../../model/access.ts';
+import type { Operation } from '../../core/rights.ts';
+import type { FoundRole, NamedQuery, Records } from '../../storage/port/records.ts';
+import { type Actor, requireEverywhere, requireOn } from './change/requireRight.ts';
+import { auditEntry } from './audit.ts';
+import type { AdminContext } from './change/adminContext.ts';
+import {
+  MAX_PERMISSIONS,
+  MAX_PERMISSIONS_PER_KEY,
+  MAX_ROLES,
+  MAX_ROLES_PER_KEY,
+  MAX_EFFECTIVE_PERMISSIONS,
+} from '../../core/bounds.ts';
+import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
+import { auditPlain, part } from '../../model/plainFields.ts';
+import type { AuditEntry } from '../../storage/port/auditEntries.ts';
+import type { RecordWrite } from '../../storage/port/writes.ts';
+import type { KeyRecord } from '../../model/keys.ts';
+
+export type RoleReference = { readonly id: string } | { readonly name: string };
+
+/**
+ * Manages permissions and the roles that bundle them. Keys and roles hold ids. So a deleted permission or role is gone from all of
+ * them at once, and does not come back when another one with its name is created.
+ */
+export class PermissionAdmin {
+  readonly #context: AdminContext;
+  readonly #references: ResolveReferences;
+
+  constructor(context: AdminContext) {
+    this.#context = context;
+    this.#references = new ResolveReferences(context);
+  }
+
+  async createPermission(actor: Actor, fields: NewPermission): Promise<string> {
+    requireEverywhere(actor, 'rbac.create_permission');
+    return this.#context.changes.apply(async () => {
+      const known = await this.#references.readPermissions([{ name: fields.name, slug: fields.slug }]);
+      const permission = this.#references.newPermission(actor, fields, known);
+      const bound = await this.#references.requireBelowMax('permissions', 1);
+      return {
+        change: {
+          writes: [{ kind: 'insertPermission', permission }, ...bound],
+          accounts: [],
+          entries: [permissionCreated(actor, permission)],
+        },
+        answer: () => permission.id,
+      };
+    });
+  }
+
+  getPermission(actor: Actor, permissionId: string): Promise<PermissionRecord> {
+    return this.#loadPermission(actor, 'rbac.read_permission', permissionId);
+  }
+
+  async listPermissions(actor: Actor): Promise<readonly PermissionRecord[]> {
+    requireEverywhere(actor, 'rbac.read_permission');
+    return this.#context.storage.records.listPermissions();
+  }
+
+  async deletePermission(actor: Actor, permissionId: string): Promise<void> {
+    await this.#context.changes.apply(async () => {
+      const before = auditedPermission(await this.#loadPermission(actor, 'rbac.delete_permission', permissionId));
+      const entry = auditEntry(actor, { action: 'permission.delete', target: permissionId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removePermission', permissionId }], accounts: [], entries: [entry] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  async createRole(actor: Actor, fields: NewRole): Promise<string> {
+    requireEverywhere(actor, 'rbac.create_role');
+    return this.#context.changes.apply(async () => {
+      const known = await this.#references.readRoles([{ name: fields.name }]);
+      const role = this.#references.newRole(actor, fields, known);
+      const bound = await this.#references.requireBelowMax('roles', 1);
+      return {
+        change: { writes: [{ kind: 'insertRole', role }, ...bound], accounts: [], entries: [roleCreated(actor, role)] },
+        answer: () => role.id,
+      };
+    });
+  }
+
+  /** The role with its permissions, sorted by name. */
+  async getRole(actor: Actor, roleId: string): Promise<{ role: RoleRecord; permissions: readonly Named[] }> {
+    requireOn(actor, 'rbac.read_role', roleId, 'role', roleId);
+    const role = readableRole(await this.#loadRole({ id: roleId }));
+    const ids = role.permissionIds;
+    const held = ids.length === 0 ? [] : await this.#context.storage.records.findPermissions({ ids, names: [] });
+    return { role, permissions: namedOf(held) };
+  }
+
+  async listRoles(actor: Actor): Promise<readonly RoleRecord[]> {
+    requireEverywhere(actor, 'rbac.read_role');
+    return this.#context.storage.records.listRoles();
+  }
+
+  async deleteRole(actor: Actor, roleId: string): Promise<void> {
+    requireOn(actor, 'rbac.delete_role', roleId, 'role', roleId);
+    await this.#context.changes.apply(async () => {
+      const role = await this.#loadRole({ id: roleId });
+      const before = { ...auditedRole(role), permissionIds: role.permissionIds };
+      const entry = auditEntry(actor, { action: 'role.delete', target: roleId, before, after: null });
+      return {
+        change: { writes: [{ kind: 'removeRole', roleId, expect: role.revision }], accounts: [], entries: [entry] },
+        answer: () => undefined,
+      };
+    });
+  }
+
+  /** Replaces all permissions of the role and answers them, sorted by name. This also repairs a role that cannot be read. */
+  async setRolePermissions(
+    actor: Actor,
+    reference: RoleReference,
+    permissions: readonly RbacReference[],
+  ): Promise<readonly Named[]> {
+    requireEverywhere(actor, 'rbac.add_permission_to_role');
+    requireEverywhere(actor, 'rbac.remove_permission_from_role');
+    return this.#context.changes.apply(async () => {
+      const { broken, ...before } = await this.#loadRole(reference);
+      const held = await this.#permissionsOf(before);
+      const { records, writes, entries } = await this.#references.permissions(actor, permissions);
+      const answer = () => namedOf(records);
+      // A call that changes nothing writes nothing, and keys stay in the cache.
+      if (broken === null && isSameSet(held, records)) return { change: { writes: [], accounts: [] }, answer };
+      const permissionIds = records.map(({ id }) => id);
+      const role: RoleRecord = { ...before, permissionIds, revision: before.revision + 1 };
+      const entry = auditEntry(actor, {
+        action: 'role.setPermissions',
+        target: role.id,
+        before: { permissions: namedOf(held) },
+        after: { permissions: namedOf(records) },
+      });
+      return {
+        change: {
+          writes: [...writes, { kind: 'updateRole', role, expect: before.revision }],
+          accounts: [],
+          entries: [...entries, entry],
+        },
+        answer,
+      };
+    });
+  }
+
+  /** The permissions of the role that still exist. */
+  async #permissionsOf({ permissionIds }: RoleRecord): Promise<readonly PermissionRecord[]> {
+    return this.#context.storage.records.findPermissions({ ids: permissionIds, names: [] });
+  }
+
+  async #loadPermission(actor: Actor, operation: Operation, permissionId: string): Promise<PermissionRecord> {
+    requireOn(actor, operation, permissionId, 'permission', permissionId);
+    const [found] = await this.#context.storage.records.findPermissions({ ids: [permissionId], names: [] });
+    if (found === undefined) throw notFound('permission', permissionId);
+    return found;
+  }
+
+  async #loadRole(reference: RoleReference): Promise<FoundRole> {
+    const found = (await this.#references.readRoles([reference])).find(reference);
+    if (found !== undefined) return found;
+    throw 'id' in reference
+      ? notFound('role', reference.id)
+      : unknownReference('role', { ...reference, create: false }, 'NOT_FOUND');
+  }
+}
 
 /** References that are looked up at one time. */
 const MAX_LOOKED_UP = 10_000;
@@ -193,26 +347,26 @@ export class ResolveReferences {
   }
 }
 
-export function auditedPermission(permission: PermissionRecord): Record<string, unknown> {
+function auditedPermission(permission: PermissionRecord): Record<string, unknown> {
   const { name, slug } = permission;
   return { name, slug, ...auditPlain(PERMISSION_PLAIN, permission) };
 }
 
-export function auditedRole(role: RoleRecord): Record<string, unknown> {
+function auditedRole(role: RoleRecord): Record<string, unknown> {
   return { name: role.name, ...auditPlain(ROLE_PLAIN, role) };
 }
 
-export function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEntry {
+function permissionCreated(actor: Actor, permission: PermissionRecord): AuditEntry {
   const after = auditedPermission(permission);
   return auditEntry(actor, { action: 'permission.create', target: permission.id, before: null, after });
 }
 
-export function roleCreated(actor: Actor, role: RoleRecord): AuditEntry {
+function roleCreated(actor: Actor, role: RoleRecord): AuditEntry {
   return auditEntry(actor, { action: 'role.create', target: role.id, before: null, after: auditedRole(role) });
 }
 
 /** A role that cannot be read is neither given to keys nor shown. */
-export function readableRole<T extends FoundRole>(role: T): T {
+function readableRole<T extends FoundRole>(role: T): T {
   if (role.broken === null) return role;
   throw new AppError('INTERNAL_SERVER_ERROR', `The stored role ${role.id} cannot be read: ${role.broken}.`);
 }
@@ -245,7 +399,7 @@ function unique<T extends { id: string }>(records: readonly T[]): T[] {
   return [...new Map(records.map((record) => [record.id, record])).values()];
 }
 
-export function unknownReference(what: string, { id, name, slug, create }: RbacReference, code: OrFail): AppError {
+function unknownReference(what: string, { id, name, slug, create }: RbacReference, code: OrFail): AppError {
   const named = repeatable(id ?? slug ?? name ?? '');
   const canBeMade = id === undefined && create === undefined && code === 'NOT_FOUND';
   const hint = canBeMade ? ' Send create: true with its name to create it.' : '';
@@ -322,4 +476,84 @@ export function namedOf(records: readonly Named[]): readonly Named[] {
 export function isSameSet(some: readonly Named[], others: readonly Named[]): boolean {
   const ids = new Set(some.map(({ id }) => id));
   return some.length === others.length && others.every(({ id }) => ids.has(id));
+}
+
+/**
+ * Counts the permissions that keys would have, their own and those of their roles; for one request, or for all keys of an import.
+ * Permissions get numbers, so that counting a hundred keys with a hundred large roles each needs no set of texts per key.
+ */
+export class EffectivePermissions {
+  readonly #records: Records;
+  /** The number of each permission, by its id. */
+  readonly #numbers = new Map<string, number>();
+  readonly #ofRoles = new Map<string, readonly number[]>();
+  /** By number: the last count that included the permission. Infinity = the permission was deleted and is never counted. */
+  readonly #metIn: number[] = [];
+  #counts = 0;
+  /** For numbers below this one it is known whether the permission still exists. */
+  #checked = 0;
+
+  constructor(records: Records) {
+    this.#records = records;
+  }
+
+  /** Takes over roles that were read already. */
+  learn(roles: readonly RoleRecord[]): void {
+    for (const { id, permissionIds } of roles) {
+      if (!this.#ofRoles.has(id)) this.#ofRoles.set(id, this.#numbersOf(permissionIds));
+    }
+  }
+
+  /** Refuses a key with too many permissions. `writes` contains permissions that are not stored yet. */
+  async check(key: Pick<KeyRecord, 'roleIds' | 'permissionIds'>, writes: readonly RecordWrite[]): Promise<void> {
+    // Direct permissions alone have a lower bound of their own.
+    if (key.roleIds.length === 0) return;
+    const unknown = key.roleIds.filter((id) => !this.#ofRoles.has(id));
+    if (unknown.length > 0) this.learn(await this.#records.findRoles({ ids: unknown, names: [] }));
+    if (this.#count(key) <= MAX_EFFECTIVE_PERMISSIONS) return;
+    await this.#skipDeleted(writes);
+    const count = this.#count(key);
+    if (count > MAX_EFFECTIVE_PERMISSIONS) throw tooMany(count);
+  }
+
+  #count({ roleIds, permissionIds }: Pick<KeyRecord, 'roleIds' | 'permissionIds'>): number {
+    const present = ++this.#counts;
+    let count = 0;
+    for (const numbers of [this.#numbersOf(permissionIds), ...roleIds.map((id) => this.#ofRoles.get(id) ?? [])]) {
+      for (const number of numbers) {
+        if ((this.#metIn[number] ?? 0) >= present) continue;
+        this.#metIn[number] = present;
+        count++;
+      }
+    }
+    return count;
+  }
+
+  /** Roles and keys keep the ids of deleted permissions. Such ids do not count. */
+  async #skipDeleted(writes: readonly RecordWrite[]): Promise<void> {
+    const ids = [...this.#numbers.keys()].slice(this.#checked);
+    this.#checked = this.#numbers.size;
+    const stored = ids.length === 0 ? [] : await this.#records.findPermissions({ ids, names: [] });
+    const existing = new Set(stored.map(({ id }) => id));
+    for (const write of writes) if (write.kind === 'insertPermission') existing.add(write.permission.id);
+    const deleted = ids.filter((id) => !existing.has(id));
+    for (const number of this.#numbersOf(deleted)) this.#metIn[number] = Infinity;
+  }
+
+  #numbersOf(permissionIds: readonly string[]): number[] {
+    return permissionIds.map((id) => {
+      const known = this.#numbers.get(id);
+      if (known !== undefined) return known;
+      this.#metIn.push(0);
+      this.#numbers.set(id, this.#numbers.size);
+      return this.#numbers.size - 1;
+    });
+  }
+}
+
+function tooMany(count: number): AppError {
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `A key can have at most ${MAX_EFFECTIVE_PERMISSIONS} permissions, its own and those of its roles together; this would make it ${count}.`,
+  );
 }

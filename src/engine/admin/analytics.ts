@@ -1,26 +1,26 @@
-import { AppError, notFound } from '../../../core/errors.ts';
-import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../../core/rights.ts';
-import { emptyRow, groupRows, ordered, type VerificationRow } from './groupRows.ts';
+import { AppError, notFound } from '../../core/errors.ts';
+import { holdsRight, holdsRightSomewhere, idsWithRight } from '../../core/rights.ts';
+import type { AdminContext } from './change/adminContext.ts';
+import { type Actor, requireSomewhere } from './change/requireRight.ts';
+import { KeyReader } from './readKeys.ts';
+import type { CountWriting, Retention } from '../analytics/writeCounts.ts';
 import {
-  type Kept,
-  MAX_ROWS,
-  type Period,
-  type Range,
-  rangeOf,
-  rangeOfAll,
-  TIME_GROUPS,
-  type TimeGroup,
-  timesOf,
-} from './timeRange.ts';
-import type { AdminContext } from '../change/adminContext.ts';
-import { type Actor, requireSomewhere } from '../change/requireRight.ts';
-import { KeyReader } from '../keys/readKeys.ts';
-import type { CountWriting, Retention } from '../../analytics/writeCounts.ts';
-import type { AnalyticsOrder, AnalyticsQuery, AnalyticsRow } from '../../../storage/port/analytics.ts';
-import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../../storage/port/storage.ts';
+  type AnalyticsOrder,
+  type AnalyticsQuery,
+  type AnalyticsRow,
+  type Span,
+  SPAN_MS,
+  startOfSpan,
+} from '../../storage/port/analytics.ts';
+import { type Storage, StorageOutcomeUnknown, StorageUnavailable } from '../../storage/port/storage.ts';
+import { VERDICT_CODES, type VerdictCode } from '../../core/verdictCodes.ts';
+import { addCredits } from '../../core/verificationCounts.ts';
+
+export const TIME_GROUPS = ['minute', 'hour', 'day', 'month'] as const;
+type TimeGroup = (typeof TIME_GROUPS)[number];
 
 export const GROUPS = [...TIME_GROUPS, 'key', 'identity', 'tag', 'tags'] as const;
-type Group = (typeof GROUPS)[number];
+type GroupName = (typeof GROUPS)[number];
 
 /** The largest number of rows that are read for one answer. */
 const MAX_READ_ROWS = 100_000;
@@ -35,7 +35,7 @@ export interface VerificationsQuery extends Period {
   readonly keyIds: readonly string[] | null;
   readonly tags: readonly string[] | null;
   /** At most one of them is a minute, hour, day or month. */
-  readonly groupBy: readonly Group[];
+  readonly groupBy: readonly GroupName[];
   readonly limit: number | null;
   /** null: by time when grouped by time, else the largest total first. */
   readonly order: AnalyticsOrder | null;
@@ -67,7 +67,7 @@ export class AnalyticsAdmin {
     const { apiId, groupBy } = query;
     this.#requireReading(actor, apiId);
     if ((await this.#storage.records.findApi(apiId)) === null) throw notFound('api', apiId);
-    const isByTime = groupBy.every((group) => (TIME_GROUPS as readonly Group[]).includes(group));
+    const isByTime = groupBy.every((group) => (TIME_GROUPS as readonly GroupName[]).includes(group));
     return this.#share(actor, query, isByTime ? BY_TIME : NOT_BY_TIME, () => this.#answer(actor, query));
   }
 
@@ -189,8 +189,8 @@ interface OfSubject extends Pick<AnalyticsQuery, 'keyIds' | 'identityIds'> {
   readonly apiIds: readonly (string | null)[];
 }
 
-function storedGroups(groupBy: readonly Group[], isByTags: boolean): AnalyticsQuery['groupBy'] {
-  const has = (...groups: readonly Group[]): boolean => groups.some((group) => groupBy.includes(group));
+function storedGroups(groupBy: readonly GroupName[], isByTags: boolean): AnalyticsQuery['groupBy'] {
+  const has = (...groups: readonly GroupName[]): boolean => groups.some((group) => groupBy.includes(group));
   const stored: AnalyticsQuery['groupBy'][number][] = [];
   if (has(...TIME_GROUPS)) stored.push('time');
   if (has('key')) stored.push('key');
@@ -257,4 +257,193 @@ export class SharedAnswers<T> {
       if (this.#kept.get(question) === kept) this.#kept.delete(question);
     }
   }
+}
+
+/** The sum of one group. Fields that are not grouped by are absent. */
+export interface VerificationRow {
+  readonly timeMs?: number;
+  readonly keyId?: string;
+  readonly identity?: { readonly id: string; readonly externalId: string };
+  readonly tag?: string;
+  readonly tags?: readonly string[];
+  readonly counts: Readonly<Record<VerdictCode, number>>;
+  readonly total: number;
+  /** Credits that these verifications took. */
+  readonly credits: number;
+}
+
+interface Grouping {
+  readonly time: TimeGroup | null;
+  readonly byTag: boolean;
+  readonly byTags: boolean;
+  /** Only verifications that have one of these; null = all. */
+  readonly tags: readonly string[] | null;
+}
+
+/** Merges rows of the database into months and single tags, keeps those with the wanted tags, and sorts them by group. */
+function groupRows(rows: readonly AnalyticsRow[], grouping: Grouping): VerificationRow[] {
+  const groups = new Map<string, Sum>();
+  for (const row of rows) {
+    const tags = row.tags === null || row.tags === '' ? [] : (JSON.parse(row.tags) as string[]);
+    const wanted = grouping.tags === null ? tags : tags.filter((tag) => grouping.tags?.includes(tag));
+    if (grouping.tags !== null && wanted.length === 0) continue;
+    // A verification with several tags counts under each of them, one without tags under none.
+    for (const tag of grouping.byTag && wanted.length > 0 ? wanted : [undefined]) {
+      const group = groupOf(row, grouping, tag, tags);
+      const name = JSON.stringify(group);
+      const known = groups.get(name);
+      if (known === undefined) groups.set(name, { group, counts: [...row.counts], credits: row.credits });
+      else addTo(known, row);
+    }
+  }
+  return Array.from(groups.values(), toRow).sort(byGroup);
+}
+
+/** A group while its rows are added up. */
+interface Sum {
+  readonly group: Group;
+  readonly counts: number[];
+  credits: number;
+}
+
+function addTo(sum: Sum, { counts, credits }: AnalyticsRow): void {
+  for (const [i, count] of counts.entries()) sum.counts[i] = (sum.counts[i] ?? 0) + count;
+  sum.credits = addCredits(sum.credits, credits);
+}
+
+function byGroup(a: VerificationRow, b: VerificationRow): number {
+  if (a.timeMs !== b.timeMs) return (a.timeMs ?? 0) - (b.timeMs ?? 0);
+  const [first, second] = [a, b].map(({ keyId = '', identity, tag = '', tags }) =>
+    [keyId, identity?.id ?? '', tag, tags?.join() ?? ''].join(' '),
+  );
+  return (first ?? '') < (second ?? '') ? -1 : 1;
+}
+
+function emptyRow(group: Group): VerificationRow {
+  return toRow({ group, counts: VERDICT_CODES.map(() => 0), credits: 0 });
+}
+
+/** Equal rows stay in their order. */
+function ordered(rows: readonly VerificationRow[], { by, isDescending }: AnalyticsOrder): VerificationRow[] {
+  const value = (row: VerificationRow): number =>
+    by === 'time' ? (row.timeMs ?? 0) : by === 'total' || by === 'credits' ? row[by] : row.counts[by];
+  return rows.toSorted((a, b) => (isDescending ? value(b) - value(a) : value(a) - value(b)));
+}
+
+type Group = Pick<VerificationRow, 'timeMs' | 'keyId' | 'identity' | 'tag' | 'tags'>;
+
+function groupOf(row: AnalyticsRow, grouping: Grouping, tag: string | undefined, tags: readonly string[]): Group {
+  const { timeMs, keyId, identityId, externalId = '' } = row;
+  return {
+    ...(timeMs === null || grouping.time === null ? {} : { timeMs: startOf(grouping.time, timeMs) }),
+    ...(keyId === null || keyId === '' ? {} : { keyId }),
+    ...(identityId === null || identityId === '' ? {} : { identity: { id: identityId, externalId } }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(grouping.byTags ? { tags } : {}),
+  };
+}
+
+function toRow({ group, counts, credits }: Sum): VerificationRow {
+  const byCode = Object.fromEntries(VERDICT_CODES.map((code, i) => [code, counts[i] ?? 0]));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return { ...group, counts: byCode as Record<VerdictCode, number>, total, credits };
+}
+
+/** The largest number of rows in one answer. */
+export const MAX_ROWS = 10_000;
+/** The last instant that can be asked for: the end of the year 9999. */
+export const MAX_INSTANT_MS = Date.UTC(10_000, 0, 1) - 1;
+
+const DEFAULT_MINUTES = 60;
+const DEFAULT_HOURS = 24;
+const DEFAULT_DAYS = 30;
+/** The largest number of minutes or hours that are read; fewer when each has rows of many keys. */
+const MAX_FINE_SPANS = 1_500;
+const MAX_FINE_SPANS_OF_MANY = 48;
+
+/** The period of a question: from `startMs` to before `endMs`. */
+export interface Period {
+  readonly startMs: number | null;
+  readonly endMs: number | null;
+}
+
+/** The whole spans that are read. */
+interface Range {
+  readonly span: Span;
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+/** The time now, and how long counts are kept. */
+interface Kept {
+  readonly nowMs: number;
+  readonly retention: Retention;
+}
+
+/**
+ * Widens the period to whole minutes, hours, days or months (UTC), as far back as they are kept. The default start is 60 minutes, 24 hours
+ * or 30 days ago.
+ */
+function rangeOf(group: TimeGroup, period: Period, { nowMs, retention }: Kept): Range {
+  const span = group === 'month' ? 'day' : group;
+  const endMs = endOf(period, nowMs);
+  const untilMs = nextOf(group, endMs - 1);
+  if (period.startMs === null) return { span, fromMs: defaultStart(group, untilMs, endMs), untilMs };
+  const firstKeptMs = Math.ceil((nowMs - retention[span]) / SPAN_MS[span]) * SPAN_MS[span];
+  return { span, fromMs: startOf(group, Math.max(period.startMs, firstKeptMs)), untilMs };
+}
+
+/** For a question without a time group: the finest span that is kept long enough and is not too many rows. */
+function rangeOfAll(period: Period, kept: Kept, isOfMany: boolean): Range {
+  if (period.startMs === null) return rangeOf('day', period, kept);
+  const { nowMs, retention } = kept;
+  const { startMs } = period;
+  const endMs = endOf(period, nowMs);
+  const maxSpans = isOfMany ? MAX_FINE_SPANS_OF_MANY : MAX_FINE_SPANS;
+  const span =
+    (['minute', 'hour'] as const).find(
+      (each) => nowMs - startMs <= retention[each] && endMs - startMs <= maxSpans * SPAN_MS[each],
+    ) ?? 'day';
+  const fromMs = startOfSpan(span, startMs);
+  return { span, fromMs, untilMs: Math.ceil(endMs / SPAN_MS[span]) * SPAN_MS[span] };
+}
+
+/** The start of each minute, hour, day or month of the range. */
+function timesOf(group: TimeGroup, { fromMs, untilMs }: Range): number[] {
+  const times: number[] = [];
+  for (let timeMs = fromMs; timeMs < untilMs; timeMs = nextOf(group, timeMs)) {
+    if (times.length === MAX_ROWS) {
+      throw new AppError(
+        'BAD_REQUEST',
+        `There are more than ${MAX_ROWS} ${group}s between start and end. Choose a shorter period.`,
+      );
+    }
+    times.push(timeMs);
+  }
+  return times;
+}
+
+/** The start of the minute, hour, day or month that an instant is in. */
+function startOf(group: TimeGroup, timeMs: number): number {
+  if (group !== 'month') return startOfSpan(group, timeMs);
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
+}
+
+function nextOf(group: TimeGroup, timeMs: number): number {
+  if (group !== 'month') return startOf(group, timeMs) + SPAN_MS[group];
+  const date = new Date(timeMs);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
+}
+
+/** Without an end: up to and including this millisecond. */
+function endOf({ startMs, endMs }: Period, nowMs: number): number {
+  return endMs ?? Math.max(nowMs, startMs ?? 0) + 1;
+}
+
+function defaultStart(group: TimeGroup, untilMs: number, endMs: number): number {
+  if (group === 'minute') return Math.max(0, untilMs - DEFAULT_MINUTES * SPAN_MS.minute);
+  if (group === 'hour') return Math.max(0, untilMs - DEFAULT_HOURS * SPAN_MS.hour);
+  if (group === 'day') return Math.max(0, untilMs - DEFAULT_DAYS * SPAN_MS.day);
+  return startOf('month', Math.max(0, endMs - DEFAULT_DAYS * SPAN_MS.day));
 }

@@ -1,14 +1,13 @@
 import type { AccountMark } from '../core/account.ts';
 import type { AccountChange } from '../core/accountChange.ts';
 import type { Epoch, Schedule } from '../core/calendar.ts';
-import { heldRefill, runningEpoch } from '../core/plan.ts';
-import { sooner } from '../core/expiringCredits.ts';
-import type { OnPlan, RefillRules } from '../core/records.ts';
+import { heldRefill, runningEpoch, isMoveDue, planUntil, stepAt } from '../core/plan.ts';
+import { sooner, lastingOf, leftOf } from '../core/expiringCredits.ts';
+import type { OnPlan, RefillRules, CreditsRecord, PlanBalance } from '../core/records.ts';
 import type { Reservation } from '../core/reservation.ts';
-import type { EventMaker } from './admin/change/eventMaker.ts';
-import type { PlanMoves } from './admin/plans/planMoves.ts';
+import type { EventMaker, SendChange } from './admin/change/applyChange.ts';
 import type { ChargeCounts } from './analytics/openCounts.ts';
-import { findHolder, planOf } from './planOf.ts';
+import { findHolder, planOf, type PlanHolder, type SettlesCredits } from './planOf.ts';
 import type { RefillSchedules } from './refillSchedules.ts';
 import type { PlanRecord } from '../model/plans.ts';
 import {
@@ -17,7 +16,12 @@ import {
   type ReadAccount,
   type Storage,
   StorageUnavailable,
+  type Change,
 } from '../storage/port/storage.ts';
+import type { RecordWrite } from '../storage/port/writes.ts';
+import { auditEntry } from './admin/audit.ts';
+import { type Actor, SYSTEM } from './admin/change/requireRight.ts';
+import { closing, openedByPlan, startOf, touchAccounts } from './admin/change/counters.ts';
 
 /** Keys of one step. SQLite writes them in one commit, and verifications continue between two steps. */
 const STEP = 200;
@@ -33,7 +37,7 @@ const MAX_TRIES = 20;
 const MAX_DEPTH = 50;
 
 /** A key or identity, its credits, and what is due to them. */
-interface Due extends DueCredits {
+interface Due extends WhatIsDue {
   readonly owner: string;
   readonly revision: number;
   readonly isDeleted: boolean;
@@ -42,11 +46,11 @@ interface Due extends DueCredits {
   readonly held: readonly Reservation[];
 }
 
-interface SweepContext {
+interface DueContext {
   readonly storage: Storage;
   readonly refills: RefillSchedules;
   readonly events: EventMaker;
-  readonly moves: PlanMoves;
+  readonly sender: SendChange;
   /** Counts what reservations have charged; null = analytics are off. */
   readonly analytics: ChargeCounts | null;
 }
@@ -56,7 +60,7 @@ interface SweepContext {
  * in the order of these instants. It is the only place that does. The ledger refuses any other change of credits as long as
  * a reservation that has expired is not ended, and `settle` comes first:
  *
- *   a spend, a change, the end of a reservation  --the ledger answers `due`--> settle, then again
+ *   a spend, a change, the end of a reservation  --the ledger answers `settleFirst`--> settle, then again
  *   a reader                                     --a reservation has expired, or a move has come--> settle, then read again
  *   the sweep                                    settles what nobody uses, so that the table shows the same numbers as a verification
  *
@@ -66,11 +70,12 @@ interface SweepContext {
  * A reservation can hold credits of a key and of its identity. It ends in both at once, so both are brought up to its expiry first. That can
  * lead on to other holders, but never back to one that is there already.
  */
-export class DueSweep {
+export class DueCredits implements SettlesCredits {
   readonly #storage: Storage;
   readonly #refills: RefillSchedules;
   readonly #events: EventMaker;
-  readonly #moves: PlanMoves;
+  /** Moves holders from plan to plan. */
+  readonly moves: PlanMoves;
   readonly #analytics: ChargeCounts | null;
   readonly #step: number;
   /** The run of each owner that is being settled. */
@@ -79,17 +84,17 @@ export class DueSweep {
   readonly #next = new Map<string, Promise<boolean>>();
   #isStopped = false;
 
-  constructor({ storage, refills, events, moves, analytics }: SweepContext) {
+  constructor({ storage, refills, events, sender, analytics }: DueContext) {
     this.#storage = storage;
     this.#refills = refills;
     this.#events = events;
-    this.#moves = moves;
+    this.moves = new PlanMoves({ storage, refills, sender });
     this.#analytics = analytics;
     this.#step = storage.localCounts.isShared ? SHARED_STEP : STEP;
   }
 
   /** Goes once over all accounts to which something is due. Answers how many it wrote. */
-  async run(): Promise<number> {
+  async sweep(): Promise<number> {
     const dueUntilMs = this.#storage.ledger.nowMs();
     let written = 0;
     let after: DueCursor | null = null;
@@ -191,7 +196,7 @@ export class DueSweep {
       case 'expire':
         return this.#expire(due, step.count, depth);
       case 'move':
-        return this.#moves.carryOut(due.owner, heldUntil(due));
+        return this.moves.carryOut(due.owner, whenHeldEnds(due));
     }
   }
 
@@ -211,7 +216,7 @@ export class DueSweep {
     const { account, owner, revision, rules, markMs, movesAtMs, isDeleted } = due;
     if (account === null) return false;
     const plan = rules === null ? null : this.#refills.planFrom(rules, markMs, atMs ?? ledger.nowMs());
-    const until = heldUntil(due);
+    const until = whenHeldEnds(due);
     const change: AccountChange = {
       account: account.id,
       owner,
@@ -327,7 +332,7 @@ function isBehind({ markMs, rules, movesAtMs }: Due, untilMs: number): boolean {
 }
 
 /** When the next reservation expires, of an account that had some when it was read. */
-function heldUntil({ account, held }: Due): AccountChange['heldUntil'] {
+function whenHeldEnds({ account, held }: Due): AccountChange['heldUntil'] {
   const pockets = account?.state.pockets;
   if (pockets === undefined || pockets.held === 0) return undefined;
   return { atMs: held[0]?.expiresAtMs ?? 0, newest: pockets.newest };
@@ -347,7 +352,7 @@ function otherOwnerOf({ keyId, identityId }: Reservation, owner: string): string
 }
 
 /** What can happen to the credits of a holder by itself. */
-interface DueCredits {
+interface WhatIsDue {
   /** Up to where refills are applied. */
   readonly markMs: number;
   readonly rules: RefillRules | null;
@@ -376,7 +381,7 @@ type DueStep =
  * ends in the new day.
  */
 export function nextDue(
-  { markMs, rules, movesAtMs, held }: DueCredits,
+  { markMs, rules, movesAtMs, held }: WhatIsDue,
   untilMs: number,
   epochAt?: (schedule: Schedule, atMs: number) => Epoch,
 ): DueStep {
@@ -393,4 +398,176 @@ export function nextDue(
 
 function dueBy(atMs: number | undefined, untilMs: number): number {
   return atMs !== undefined && atMs <= untilMs ? atMs : Infinity;
+}
+
+/** When the next reservation of an account expires, as `settle` has read it. */
+type HeldUntil = AccountChange['heldUntil'];
+
+/** A move that was put off until the next refill, which has come. */
+interface DelayedMove {
+  readonly atMs: number;
+  readonly heldUntil: HeldUntil;
+}
+
+interface Move {
+  readonly from: PlanRecord | null;
+  readonly to: PlanRecord | null;
+  readonly balance: PlanBalance;
+  /** null = it happens now. */
+  readonly delayed: DelayedMove | null;
+}
+
+interface PlanMovesContext {
+  readonly storage: Storage;
+  readonly refills: RefillSchedules;
+  readonly sender: SendChange;
+}
+
+/** Moves holders from plan to plan. A holder refers to its plan and copies nothing of it. */
+export class PlanMoves {
+  readonly #context: PlanMovesContext;
+
+  constructor(context: PlanMovesContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Carries out the move of an identity or a key whose time has come, as of that time. False: another change came first. Only `settle` calls
+   * it, after all that happened to the credits before.
+   */
+  async carryOut(holderId: string, heldUntil: HeldUntil): Promise<boolean> {
+    const { storage, sender } = this.#context;
+    const before = await findHolder(storage.records, holderId);
+    const move = before?.record.planMove ?? null;
+    if (before === null || move === null || !isMoveDue(before.record, storage.ledger.nowMs())) return false;
+    const [from, to] = [await planOf(storage.records, before.record), await planOf(storage.records, move)];
+    const delayed = { atMs: move.atMs, heldUntil };
+    const { change } = await this.draft(SYSTEM, before, { from, to, balance: move.balance, delayed });
+    return (await sender.send(change)).status === 'done';
+  }
+
+  /** The change that moves a holder. */
+  async draft(actor: Actor, before: PlanHolder, move: Move): Promise<{ change: Change; after: PlanHolder }> {
+    const { record } = before;
+    const { credits, accounts: moved } = await movedCredits(this.#context, record, move);
+    const planId = move.to?.id ?? null;
+    const updatedAtMs = this.#context.storage.ledger.nowMs();
+    const after = withFields(before, { planId, planMove: null, credits, updatedAtMs });
+    const touched = touchAccounts({ ...record, credits: null }, after.record.revision);
+    const accounts = [...moved, ...touched];
+    return { change: await this.written(actor, { before, after, accounts, plan: move.to }), after };
+  }
+
+  /** The records and the audit entry of an assignment. */
+  async written(actor: Actor, { before, after, accounts, plan }: Assigned): Promise<Change> {
+    const { planId, planMove, credits } = after.record;
+    const entry = auditEntry(actor, {
+      action: `${before.kind}.assignPlan`,
+      target: before.record.id,
+      before: { planId: before.record.planId, planMove: before.record.planMove },
+      after: { planId, planMove },
+      ids: before.kind === 'key' ? { apiId: before.record.apiId } : { externalId: before.record.externalId },
+      counter: accounts.findIndex(({ account }) => account === (credits ?? before.record.credits)?.account),
+    });
+    const join = plan === null ? [] : [{ kind: 'joinPlan', planId: plan.id, expect: plan.revision } as const];
+    return { writes: [await this.#writeOf(after, before.record.revision), ...join], accounts, entries: [entry] };
+  }
+
+  async #writeOf(after: PlanHolder, expect: number): Promise<RecordWrite> {
+    if (after.kind === 'identity') return { kind: 'updateIdentity', identity: after.record, expect };
+    const former = await this.#context.storage.records.listFormerSecrets([after.record.id]);
+    return { kind: 'updateKey', key: after.record, expect, formerDigests: former.map(({ digest }) => digest) };
+  }
+}
+
+interface Assigned {
+  readonly before: PlanHolder;
+  readonly after: PlanHolder;
+  readonly accounts: readonly AccountChange[];
+  /** The plan that it joins, now or later; null = none. */
+  readonly plan: PlanRecord | null;
+}
+
+type ChangedFields = Partial<Pick<PlanHolder['record'], 'planId' | 'planMove' | 'credits' | 'updatedAtMs'>>;
+
+export function withFields(holder: PlanHolder, fields: ChangedFields): PlanHolder {
+  const changed = { ...fields, revision: holder.record.revision + 1 };
+  return holder.kind === 'key'
+    ? { kind: 'key', record: { ...holder.record, ...changed } }
+    : { kind: 'identity', record: { ...holder.record, ...changed } };
+}
+
+interface MovedCredits {
+  readonly credits: CreditsRecord | null;
+  /** Empty: the holder has no counter, neither before nor after. That of the credits comes first. */
+  readonly accounts: readonly AccountChange[];
+}
+
+/** The credits of a holder that moves from plan to plan. They get the next revision of the holder. */
+async function movedCredits(
+  { storage, refills }: PlanMovesContext,
+  { id: owner, credits, revision: expect }: PlanHolder['record'],
+  { from, to, balance, delayed }: Move,
+): Promise<MovedCredits> {
+  const atMs = delayed?.atMs ?? storage.ledger.nowMs();
+  const revision = expect + 1;
+  const remaining = to?.remaining ?? null;
+  const opened = to === null ? null : openedByPlan(to, { id: owner, revision: expect }, atMs);
+  const open = async (closed: readonly AccountChange[]): Promise<MovedCredits> => {
+    if (opened === null) return { credits: null, accounts: closed };
+    const made = opened((await storage.ledger.reserveAccounts(1))[0] ?? 0);
+    return { credits: made.credits, accounts: [{ ...made.account, ...(delayed === null ? {} : { atMs }) }, ...closed] };
+  };
+  if (credits === null) return open([]);
+  const { account } = credits;
+  const common = { account, owner, expect, revision, ...(delayed === null ? {} : asOf(delayed)) };
+  const isOther = opened === null || (credits.metered === true) !== (to?.metered === true);
+  const isBought = opened === null && balance === 'upgrade' && (await hasGrants(storage, account, atMs));
+  if (credits.ofPlan && isOther && !isBought) {
+    return open([{ ...closing(credits, owner, expect, revision), ...common }]);
+  }
+  if (credits.metered) return { credits, accounts: [{ ...common, refill: null }] };
+  // What was granted outlives the plan, in a counter of the holder's own.
+  const isLeft = credits.ofPlan === true && isBought;
+  const kept: CreditsRecord = isLeft ? { account, refill: credits.refill } : credits;
+  const [old, next] = [heldRefill(credits, from), heldRefill(kept, to)];
+  const set = isLeft ? { setOwn: 0 } : remaining === null ? {} : setFor(balance, remaining);
+  if (delayed === null) {
+    const refill = refills.planOrNull(old, account, atMs);
+    const start = isSameSource(credits, from, to) ? {} : startOf(next, atMs);
+    return { credits: kept, accounts: [{ ...common, refill, ...set, ...start }] };
+  }
+  const [state] = await storage.ledger.read([account]);
+  const until = planUntil(old, state?.mark ?? 0, atMs - 1);
+  // The refill at which it moves is one of the new plan, also where that has other boundaries.
+  const steps = [...until.steps, ...(next === null ? [] : stepAt(next, atMs))];
+  const refill = { ...until, startMs: atMs, steps };
+  return { credits: kept, accounts: [{ ...common, refill, ...set, ...startAfter(next, atMs) }] };
+}
+
+/** Something is left of what was granted. */
+async function hasGrants({ ledger }: Storage, account: number, atMs: number): Promise<boolean> {
+  const [state] = await ledger.read([account]);
+  if (state?.pockets == null) return false;
+  const left = leftOf(state.pockets, state.value).some(({ expiresAtMs }) => expiresAtMs > atMs);
+  return left || lastingOf(state.pockets, state.value) > 0;
+}
+
+function setFor(balance: PlanBalance, remaining: number): Pick<AccountChange, 'reset' | 'setOwn'> {
+  if (balance === 'reset') return { reset: remaining };
+  return balance === 'upgrade' ? { setOwn: remaining } : {};
+}
+
+function asOf({ atMs, heldUntil }: DelayedMove): Pick<AccountChange, 'atMs' | 'heldUntil'> {
+  return { atMs, ...(heldUntil === undefined ? {} : { heldUntil }) };
+}
+
+/** Its refill comes from the same rules as before. */
+function isSameSource({ refill }: CreditsRecord, from: PlanRecord | null, to: PlanRecord | null): boolean {
+  return refill !== null || from?.id === to?.id;
+}
+
+/** All boundaries up to the instant of a move count as applied. */
+function startAfter(rules: RefillRules | null, atMs: number): { mark: number; dueAtMs: number } {
+  return { mark: atMs, dueAtMs: startOf(rules, atMs).dueAtMs };
 }
