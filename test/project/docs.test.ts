@@ -23,16 +23,15 @@ describe('documentation', () => {
   test('docs/speed.json is written as `npm run bench -- --publish` writes it, which adds a run and keeps the newest five', () => {
     const speed = readSpeed();
     expect(readFileSync('docs/speed.json', 'utf8')).toBe(speedText(speed));
-    const spread = { median: 0.333, min: 0, max: 1 };
-    const comparison = { ratio: spread, p99Ratio: { ...spread, median: 2.26 } };
+    const subject = { perSecond: 12_345.6, p50Ms: 1.234, p99Ms: 5.678 };
+    const comparison = { ratio: { median: 0.333, min: 0, max: 1 }, subject };
     const rows = { local: comparison, strict: comparison, credits: comparison };
     const results = { counters: [], postgres: { oneNode: rows, twoNodes: rows, strictCrowd: comparison } };
     const published = withRun(speed, results as unknown as Results, 'another machine');
     const strict = speed.rows.find(({ name }) => name === 'postgres-strict')?.runs ?? [];
     expect(published.rows.find(({ name }) => name === 'postgres-strict')).toEqual({
       name: 'postgres-strict',
-      runs: [...strict.slice(-4), 0.33],
-      p99: 2.3,
+      runs: [...strict.slice(-4), { ratio: 0.33, perSecond: 12_300, p50Ms: 1.23, p99Ms: 5.68 }],
     });
     expect(published.rows.find(({ name }) => name === 'local')).toEqual(
       speed.rows.find(({ name }) => name === 'local'),

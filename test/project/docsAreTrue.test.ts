@@ -173,10 +173,18 @@ describe('the documentation', () => {
     );
   });
 
-  test('the README links every page of docs', () => {
-    const pages = readdirSync('docs').filter((name) => name.endsWith('.md'));
-    const readme = read('README.md');
-    expect(pages.filter((name) => !readme.includes(`](docs/${name})`))).toEqual([]);
+  test('docs/README.md links every page of docs, and the README links it', () => {
+    const pages = readdirSync('docs').filter((name) => name.endsWith('.md') && name !== 'README.md');
+    const index = read('docs/README.md');
+    expect(pages.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+    expect(read('README.md')).toContain('](docs/README.md)');
+  });
+
+  test('docs/promises.md has a test for every promise of the README, in its order', () => {
+    const promises = [...read('README.md').matchAll(/^- \*\*(.*?)\*\*/gm)].map((match) => match[1]);
+    const tested = [...read('docs/promises.md').matchAll(/^\| \*\*(.*?)\*\*.*`npm /gm)].map((match) => match[1]);
+    expect(promises.length).toBe(10);
+    expect(tested).toEqual(promises);
   });
 
   test('docs/root-keys.md lists every right', () => {

@@ -20,7 +20,7 @@ import { MissingRight } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively, Pool } from './connection/pool.ts';
-import { PostgresFreshness } from './freshness/freshness.ts';
+import { openSessions, PostgresFreshness } from './freshness/freshness.ts';
 import { SeenChange } from './freshness/changeNotices.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
@@ -164,7 +164,7 @@ export class PostgresStorage implements Storage {
     });
     this.localCounts = new PostgresLocalCounts(this.#localCountsSession, this.#lookups, options.node);
     const { seenChange } = this;
-    this.freshness = new PostgresFreshness(connector, {
+    this.freshness = new PostgresFreshness(openSessions(connector, { random, monotonicMs }), {
       seenChange,
       staleMaxMs: options.staleMaxMs,
       clock,

@@ -6,7 +6,7 @@ import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
 import { LedgerClock } from '../../../src/storage/postgres/connection/ledgerClock.ts';
 import type { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../src/storage/postgres/connection/durability.ts';
-import { PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';
+import { openSessions, PostgresFreshness } from '../../../src/storage/postgres/freshness/freshness.ts';
 import { SeenChange } from '../../../src/storage/postgres/freshness/changeNotices.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
@@ -44,7 +44,7 @@ class Setup implements AsyncDisposable {
     const durability = new Durability(false);
     const seenChange = new SeenChange();
     const options = { ...clocks, clock, durability, seenChange, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
-    this.freshness = new PostgresFreshness(connector, options);
+    this.freshness = new PostgresFreshness(openSessions(connector, options), options);
   }
 
   static async start(): Promise<Setup> {

@@ -9,7 +9,7 @@ import { type Durability, DURABILITY_COLUMNS, type DurabilityFacts } from '../co
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED } from '../connection/movedFence.ts';
 import { IS_OWN_SESSION } from '../connection/ownSession.ts';
-import { Session } from '../connection/session.ts';
+import { Session, type SessionOptions } from '../connection/session.ts';
 import { CHANNEL, type SeenChange, type Subjects } from './changeNotices.ts';
 
 /** How often a node polls when no notification comes. */
@@ -28,6 +28,19 @@ interface Poll {
   readonly isProof: boolean;
   /** Whether all changes up to its sending are known now. */
   readonly done: Promise<boolean>;
+}
+
+/** A connection for one purpose, opened again when it is lost. */
+type OpenSession = (
+  own: Pick<SessionOptions, 'pipeline' | 'onOpen'>,
+) => Pick<Session, 'query' | 'queryTwo' | 'client' | 'close'>;
+
+/** The sessions of a node on a real database. */
+export function openSessions(
+  connector: Connector,
+  { random, monotonicMs }: Pick<FreshnessOptions, 'random' | 'monotonicMs'>,
+): OpenSession {
+  return (own) => new Session(connector, { settings: {}, timeoutMs: CONFIRM_WITHIN_MS, random, monotonicMs, ...own });
 }
 
 interface FreshnessOptions {
@@ -51,8 +64,8 @@ interface FreshnessOptions {
  */
 export class PostgresFreshness implements Freshness {
   readonly #options: FreshnessOptions;
-  readonly #polling: Session;
-  readonly #listening: Session;
+  readonly #polling: ReturnType<OpenSession>;
+  readonly #listening: ReturnType<OpenSession>;
   readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
@@ -68,23 +81,10 @@ export class PostgresFreshness implements Freshness {
   #listenTimer: ReturnType<typeof setTimeout> | null = null;
   #isClosed = false;
 
-  constructor(connector: Connector, options: FreshnessOptions) {
+  constructor(open: OpenSession, options: FreshnessOptions) {
     this.#options = options;
-    const { random, monotonicMs } = options;
-    this.#polling = new Session(connector, {
-      settings: {},
-      pipeline: true,
-      timeoutMs: CONFIRM_WITHIN_MS,
-      random,
-      monotonicMs,
-    });
-    this.#listening = new Session(connector, {
-      settings: {},
-      timeoutMs: CONFIRM_WITHIN_MS,
-      random,
-      monotonicMs,
-      onOpen: (client) => this.#listen(client),
-    });
+    this.#polling = open({ pipeline: true });
+    this.#listening = open({ onOpen: (client) => this.#listen(client) });
   }
 
   /** Rejects when the database does not answer. A standby that does not acknowledge makes the node stale from the start. */
