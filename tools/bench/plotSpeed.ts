@@ -32,10 +32,11 @@ export function drawSpeed({ machine, rows }: Speed): string {
     text(20, 48, `${machine}. A dot is a run, the bar ends at the median.`, { class: 'soft' }),
     ...TICKS.map((at) => line(x(at), TOP, x(at), bottom, 'grid')),
     ...TICKS.map((at) => text(x(at), bottom + 18, at.toFixed(2), { class: 'soft middle' })),
-    ...rows.map(({ name, runs }, i) => {
+    ...rows.map((row, i) => {
+      const runs = row.runs.map(({ ratio }) => ratio);
       const [middle, end] = [TOP + (i + 0.5) * ROW, x(median(runs))];
       return [
-        text(LEFT - 12, middle + 4, titleOf(name), { class: 'end' }),
+        text(LEFT - 12, middle + 4, titleOf(row.name), { class: 'end' }),
         element('rect', { x: LEFT, y: middle - 9, width: end - LEFT, height: 18, class: 'bar' }),
         line(end, middle - 9, end, middle + 9, 'median'),
         dots(

@@ -9,12 +9,19 @@ export const SPEED_FILE = 'docs/speed.json';
 /** A row keeps its newest runs: after so many runs of a new version nothing of the old one is left. */
 const MAX_RUNS = 5;
 
+/** One run of a row. */
+export interface SpeedRun {
+  /** Requests per second as a share of the bare handler's, measured in turn with it. */
+  readonly ratio: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
 export interface SpeedRow {
   readonly name: string;
-  /** Requests per second as a share of the bare handler's: the median of each run, oldest first. */
-  readonly runs: readonly number[];
-  /** The p99 of the newest run as a multiple of the bare handler's; null = not published yet. */
-  readonly p99: number | null;
+  /** Oldest first. */
+  readonly runs: readonly SpeedRun[];
 }
 
 export interface Speed {
@@ -70,10 +77,13 @@ export function writeSpeed(speed: Speed): void {
   writeFileSync(SPEED_FILE, speedText(speed));
 }
 
-/** One line for each row, written as the formatter writes JSON. */
+/** One line for each run, written as the formatter writes JSON. */
 export function speedText({ machine, rows }: Speed): string {
-  const lines = rows.map(({ name, runs, p99 }) => {
-    return `    { "name": ${JSON.stringify(name)}, "runs": [${runs.join(', ')}], "p99": ${p99} }`;
+  const fields = ({ ratio, perSecond, p50Ms, p99Ms }: SpeedRun): string =>
+    `{ "ratio": ${ratio}, "perSecond": ${perSecond}, "p50Ms": ${p50Ms}, "p99Ms": ${p99Ms} }`;
+  const lines = rows.map(({ name, runs }) => {
+    const list = runs.map((run) => `        ${fields(run)}`).join(',\n');
+    return `    {\n      "name": ${JSON.stringify(name)},\n      "runs": [\n${list}\n      ]\n    }`;
   });
   return `{\n  "machine": ${JSON.stringify(machine)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
@@ -84,19 +94,36 @@ export function withRun(speed: Speed, results: Results, machine: string): Speed 
     const before = speed.rows.find((row) => row.name === name) ?? null;
     const measured = of(results);
     if (measured === null) return before ?? [];
-    const runs = [...(before?.runs ?? []), twoDigits(measured.ratio.median)].slice(-MAX_RUNS);
-    return { name, runs, p99: Math.round(measured.p99Ratio.median * 10) / 10 };
+    const { perSecond, p50Ms, p99Ms } = measured.subject;
+    const run = {
+      ratio: twoDigits(measured.ratio.median),
+      perSecond: Math.round(perSecond / 100) * 100,
+      p50Ms: twoDigits(p50Ms),
+      p99Ms: twoDigits(p99Ms),
+    };
+    return { name, runs: [...(before?.runs ?? []), run].slice(-MAX_RUNS) };
   });
   return { machine, rows };
 }
 
-/** The table in the README. */
-export function speedTable(speed: Speed): string {
-  const lines = speed.rows.map(({ name, runs, p99 }) => {
-    const cells = [titleOf(name), median(runs).toFixed(2), rangeOf(runs), p99 === null ? '' : p99.toFixed(1)];
-    return `| ${cells.join(' | ')} |`.replaceAll('  ', ' ');
+/** The table in the README: medians of the runs, and the range of the ratios. */
+export function speedTable({ machine, rows }: Speed): string {
+  const middle = (runs: readonly SpeedRun[], of: (run: SpeedRun) => number): number => median(runs.map(of));
+  const lines = rows.map(({ name, runs }) => {
+    const cells = [
+      titleOf(name),
+      middle(runs, ({ perSecond }) => perSecond).toLocaleString('en'),
+      `${middle(runs, ({ p50Ms }) => p50Ms).toFixed(1)} ms`,
+      `${middle(runs, ({ p99Ms }) => p99Ms).toFixed(1)} ms`,
+      `${middle(runs, ({ ratio }) => ratio).toFixed(2)}${rangeOf(runs.map(({ ratio }) => ratio))}`,
+    ];
+    return `| ${cells.join(' | ')} |`;
   });
-  return ['| Verification | Requests | Runs | p99 |', '|---|---|---|---|', ...lines].join('\n');
+  return [
+    `| ${machine} | Requests per second | p50 | p99 | Share of a bare handler |`,
+    '|---|---|---|---|---|',
+    ...lines,
+  ].join('\n');
 }
 
 export function titleOf(name: string): string {
@@ -104,8 +131,8 @@ export function titleOf(name: string): string {
 }
 
 function rangeOf(runs: readonly number[]): string {
-  if (runs.length === 1) return '1';
-  return `${runs.length}: ${Math.min(...runs).toFixed(2)} to ${Math.max(...runs).toFixed(2)}`;
+  if (runs.length === 1) return '';
+  return ` (${runs.length} runs: ${Math.min(...runs).toFixed(2)} to ${Math.max(...runs).toFixed(2)})`;
 }
 
 function twoDigits(value: number): number {
