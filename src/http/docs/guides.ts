@@ -10,7 +10,7 @@ export const GUIDE_GROUPS: Readonly<Record<string, readonly string[]>> = {
     'reservations',
     'ratelimits',
     'apis',
-    'identities',
+    'customers',
     'plans',
     'permissions',
     'standalone-limits',
