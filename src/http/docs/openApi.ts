@@ -45,7 +45,7 @@ const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = 
   apis: ['Apis: groups of keys that belong to one of your services, with the defaults for their new keys.', 'apis'],
   identities: [
     'Identities: your users or organisations, with limits and credits that all their keys share.',
-    'identities',
+    'customers',
   ],
   plans: ['Plans: the credits, limits and permissions that customers buy. Identities refer to them.', 'plans'],
   credits: ['Credits: give them for a payment, once, and correct them.', 'credits'],
