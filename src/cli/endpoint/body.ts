@@ -8,6 +8,7 @@ import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
 import { idPattern } from '../../core/ids.ts';
 import { nearestName } from '../../basics/nearestName.ts';
+import { FORMER_FLAGS, userWord } from '../words.ts';
 
 /** What one value of a flag or an argument means in the request. */
 function parseValue(field: EndpointField, text: string): unknown {
@@ -61,8 +62,9 @@ function parseCount(field: EndpointField, text: string): number {
 
 function parseChoice(field: EndpointField, text: string): string {
   const { choices = [] } = field;
-  if (choices.includes(text)) return text;
-  throw wrong(field, `one of ${choices.join(', ')}`, text);
+  const found = choices.find((choice) => userWord(choice) === text);
+  if (found !== undefined) return found;
+  throw wrong(field, `one of ${choices.map(userWord).join(', ')}`, text);
 }
 
 function isJson(text: string): boolean {
@@ -237,7 +239,7 @@ function cleared({ fields }: Endpoint, flags: Flags, body: Body): Body {
   const entries = flags.list('clear').map((word) => {
     const field = clearable.find(({ flag }) => flag === word);
     if (field === undefined) {
-      const near = nearestName(word, words);
+      const near = words.find((each) => each === FORMER_FLAGS.get(word)) ?? nearestName(word, words);
       const hint = near === null ? '' : ` Did you mean ${near}?`;
       throw misused(`--clear must be one of ${words.join(', ')}, got ${repeatable(word)}.${hint}`);
     }
@@ -284,7 +286,7 @@ const VALUE_NAMES: Readonly<Record<EndpointField['kind'], string | null>> = {
 
 /** The name of the value in the help. Null: the flag is a switch. */
 export function valueName(field: EndpointField): string | null {
-  if (field.kind === 'choice') return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).join('|');
+  if (field.kind === 'choice') return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).map(userWord).join('|');
   if (field.kind === 'text' && (field.byId !== undefined || field.member.endsWith('Id'))) return 'ID';
   return field.window === undefined ? VALUE_NAMES[field.kind] : 'N or N/TIME';
 }

@@ -11,6 +11,7 @@ import { readClientSettings } from '../profiles.ts';
 import { confirm, serviceOf, YES_FLAG } from '../prompt.ts';
 import { isKeyPiped, loadKey, loadRootKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
+import { userWord } from '../words.ts';
 import { repeatable } from '../../core/errors.ts';
 import { looksLikeId } from '../../core/ids.ts';
 import { EXIT } from '../../serve/exit.ts';
@@ -147,7 +148,7 @@ function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
     const [meaning, offMeaning] = onAndOff(field);
     const required = isRequired === true && flag !== 'duration' ? ' (required)' : '';
     const words =
-      field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.join(', ')}.` : '';
+      field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.map(userWord).join(', ')}.` : '';
     const rate = window === undefined ? '' : ` 10/s is --${flag} 10 --${window} 1s.`;
     table[flag] = {
       value: valueName(field),

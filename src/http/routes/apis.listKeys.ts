@@ -22,7 +22,7 @@ export const listKeys = defineRoute({
     name: 'key list',
     flags: KEY_FLAGS,
     absent: { expires: 'never' },
-    columns: ['id', 'start', 'name', 'ownerId', 'enabled', 'remaining', 'metered', 'ratelimit', 'expires', 'createdAt'],
+    columns: ['id', 'start', 'name', 'identity', 'enabled', 'remaining', 'metered', 'ratelimit', 'expires', 'createdAt'],
   },
   request: strict({
     apiId: ApiId,
