@@ -135,7 +135,7 @@ function listCommands(words: readonly string[], io: Io): number {
   const [flag = ''] = words;
   if (flag.startsWith('-') && !['--help', '-h'].includes(flag)) {
     const name = repeatable(flag.split('=')[0] ?? '');
-    throw misused(`Flags stand behind the command: keystile COMMAND [flags], got ${name} first. See keystile --help.`);
+    throw misused(`Flags come after the command: keystile COMMAND [flags], got ${name} first. See keystile --help.`);
   }
   const group = ALL_COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
   if (first !== undefined && (group.length === 0 || second !== undefined))

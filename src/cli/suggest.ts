@@ -6,8 +6,7 @@ import { userWord } from './words.ts';
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
   const present = second === undefined ? null : presentName(`${first} ${second}`, commands);
-  if (present !== null)
-    return misused(`${first} ${second} is not a command any more. Write keystile ${present}.`);
+  if (present !== null) return misused(`${first} ${second} is not a command any more. Write keystile ${present}.`);
   const { noun, verb } = inOrder(first, second, commands);
   const { near, list } =
     noun === null ? withoutNoun(verb, second, commands) : { near: nearestOf(noun, verb, commands), list: listOf(noun) };
@@ -35,7 +34,7 @@ const LIST = 'keystile --help lists them all.';
 function withoutNoun(verb: string | undefined, second: string | undefined, commands: readonly Command[]): Hint {
   if (second === 'version') return { near: '--version', list: LIST };
   const alike = commandsWith(verb, commands);
-  if (alike.length > FEW) return { near: null, list: `Say of what, such as "${alike[0]}". ${LIST}` };
+  if (alike.length > FEW) return { near: null, list: `Name what it applies to, such as "${alike[0]}". ${LIST}` };
   return { near: alike[0] ?? null, list: LIST };
 }
 

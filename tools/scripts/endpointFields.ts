@@ -51,7 +51,9 @@ export function fieldsOf(command: string, request: Schema, words: FlagWords = {}
     const more = { ...field, ...(required.includes(member) ? { isRequired: true as const } : {}) };
     if (pair === undefined) return [more];
     const meaning = `${more.meaning} Or an id: ${pair.pattern.slice(1).split('_')[0]}_...`;
-    return [{ ...more, flag: flagOf(pair.id, false, members), meaning, byId: { member: pair.id, pattern: pair.pattern } }];
+    return [
+      { ...more, flag: flagOf(pair.id, false, members), meaning, byId: { member: pair.id, pattern: pair.pattern } },
+    ];
   });
   const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, field));
   return named.map((field) => ({ ...field, meaning: inFlags(field, named) }));

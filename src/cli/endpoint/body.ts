@@ -64,7 +64,8 @@ function parseChoice(field: EndpointField, text: string): string {
   const { choices = [] } = field;
   const found = choices.find((choice) => userWord(choice) === text);
   if (found !== undefined) return found;
-  throw wrong(field, `one of ${choices.map(userWord).join(', ')}`, text);
+  const hint = choices.includes(text) ? ` Did you mean ${userWord(text)}?` : '';
+  throw misused(`${nameOf(field)} must be one of ${choices.map(userWord).join(', ')}, got ${repeatable(text)}.${hint}`);
 }
 
 function isJson(text: string): boolean {
@@ -286,7 +287,8 @@ const VALUE_NAMES: Readonly<Record<EndpointField['kind'], string | null>> = {
 
 /** The name of the value in the help. Null: the flag is a switch. */
 export function valueName(field: EndpointField): string | null {
-  if (field.kind === 'choice') return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).map(userWord).join('|');
+  if (field.kind === 'choice')
+    return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).map(userWord).join('|');
   if (field.kind === 'text' && (field.byId !== undefined || field.member.endsWith('Id'))) return 'ID';
   return field.window === undefined ? VALUE_NAMES[field.kind] : 'N or N/TIME';
 }

@@ -148,7 +148,9 @@ function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
     const [meaning, offMeaning] = onAndOff(field);
     const required = isRequired === true && flag !== 'duration' ? ' (required)' : '';
     const words =
-      field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.map(userWord).join(', ')}.` : '';
+      field.kind === 'choice' && (field.choices ?? []).length > 6
+        ? ` One of ${field.choices?.map(userWord).join(', ')}.`
+        : '';
     const rate = window === undefined ? '' : ` 10/s is --${flag} 10 --${window} 1s.`;
     table[flag] = {
       value: valueName(field),

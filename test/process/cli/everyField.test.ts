@@ -49,7 +49,7 @@ const REFILL_TEXT = 'monthly on day 17 adds 5000 up to 9000 (Europe/Berlin), nex
 const ALERTS = '{"expiresWithinMs":3600000,"creditsBelow":77}';
 const ONCE = ['--idempotency-key', 'gift_0001'];
 const PLAN = [
-  ['plan', 'create', 'gold', '--remaining', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
+  ['plan', 'create', 'gold', '--credits', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
   [
     '--role',
     'role_planned',
@@ -65,15 +65,15 @@ const PLAN = [
 ].flat();
 const KEY = [
   ['--prefix', 'every', '--byte-length', '24', '--name', 'Every field', '--meta', '{"colour":"blue"}'],
-  ['--environment', 'staging', '--disable', '--owner', 'owner_key', '--role', 'role_every'],
-  ['--permission', 'permission.every', '--expires', '2130-01-01', '--remaining', '4321', '--refill', REFILL],
+  ['--environment', 'staging', '--disable', '--customer', 'owner_key', '--role', 'role_every'],
+  ['--permission', 'permission.every', '--expires', '2130-01-01', '--credits', '4321', '--refill', REFILL],
   ['--limit', '{"limit":11,"duration":61000,"async":false,"notify":true}', '--ratelimit', 'burst=7/62s'],
   ['--ip', '192.0.2.0/24', '--alerts', ALERTS],
 ].flat();
 const IDENTITY = [
   ['--name', 'Every owner', '--meta', '{"tier":"high"}', '--disable', '--max-keys', '9', '--alerts', ALERTS],
   ['--ratelimit', '{"name":"shared","limit":17,"duration":64000,"async":false,"notify":true,"autoApply":false}'],
-  ['--remaining', '6543', '--refill', REFILL],
+  ['--credits', '6543', '--refill', REFILL],
 ].flat();
 
 /** The text of a record: its labels and values, with ids and times replaced. */
@@ -173,11 +173,11 @@ describe('every field of a record', () => {
       ratelimits: 'shared: 17 in 64s, strict, only where it is named, notify, used 0, reset TIME',
     });
     await here.ok('identity', 'create', 'owner_planned');
-    await here.ok('plan', 'assign', planId, '--identity', 'owner_planned');
-    await here.ok('plan', 'assign', '--identity', 'owner_planned', '--clear', 'plan', '--when', 'nextRefill');
-    await here.ok('credit', 'grant', '--identity', 'owner_planned', '--amount', '5', '--reason', 'gift', ...ONCE);
+    await here.ok('plan', 'assign', planId, '--customer', 'owner_planned');
+    await here.ok('plan', 'assign', '--customer', 'owner_planned', '--clear', 'plan', '--when', 'nextRefill');
+    await here.ok('credit', 'grant', '--customer', 'owner_planned', '--amount', '5', '--reason', 'gift', ...ONCE);
     await here.ok('identity', 'create', 'owner_metered', '--metered');
-    const { key } = await here.json('key', 'create', '--api', apiId, '--owner', 'owner_planned');
+    const { key } = await here.json('key', 'create', '--api', apiId, '--customer', 'owner_planned');
     await here.ok('reservation', 'create', String(key), '--cost', '2');
     expect(await shown('identity', 'get', 'owner_planned')).toMatchObject({ remaining: '6003', held: '2' });
     const answers = ['owner_planned', 'owner_metered'].map((name) => here.json('identity', 'get', name));
