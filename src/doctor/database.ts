@@ -172,19 +172,19 @@ export const schema = defineCheck({
       };
     if (isForeign)
       return {
-        text: 'The database was written by a version before 0.1.0, which this version cannot read.',
+        text: 'The database was written by a program before 0.1.0, which this program cannot read.',
         fix: `Set ${setting} to another database, and create or import the keys again.`,
         command: 'keystile import FILE --api ID',
       };
     if (version > own && compatibleFrom > own)
       return {
-        text: `The database has schema version ${version}, and this program uses ${own}.`,
+        text: `The database has schema version ${version}, and this program is for ${own}.`,
         fix: 'Run the newer version of Keystile that wrote it.',
         command: 'keystile --version',
       };
     if (version < own)
       return {
-        text: `The database has schema version ${version}, and this program uses ${own}.`,
+        text: `The database has schema version ${version}, and this program is for ${own}.`,
         fix: 'Start the service, which upgrades the database.',
         command: 'keystile serve',
       };

@@ -157,7 +157,7 @@ describe('a start', () => {
   test('on a public address warns of what everyone could do there, in the log and in the banner', async () => {
     using own = new TempFolder();
     await using open = await Server.start(own, { settings: { KEYSTILE_HOST: '0.0.0.0' } });
-    const tls = 'The service listens on 0.0.0.0 without TLS: anyone on the network path can read keys and root keys.';
+    const tls = 'The service listens on 0.0.0.0 without TLS: everyone on the way can read keys and root keys.';
     const verify = 'The service listens on 0.0.0.0, and verifying needs no root key:';
     // Two outputs: both are whole when the process has gone.
     expect(await open.stop()).toBe(0);

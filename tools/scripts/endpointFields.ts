@@ -27,9 +27,11 @@ export interface Schema {
   readonly deprecated?: boolean;
 }
 
+const CUSTOMER_ID = { member: 'identityId', pattern: idPattern('id') } as const;
+
 /** Two members that name one thing, by its id or otherwise. They are one flag. */
 const PAIRS = [
-  { id: 'identityId', other: 'externalId', pattern: idPattern('id') },
+  { id: CUSTOMER_ID.member, other: 'externalId', pattern: CUSTOMER_ID.pattern },
   { id: 'namespaceId', other: 'namespaceName', pattern: idPattern('ns') },
   { id: 'roleId', other: 'name', pattern: idPattern('role') },
 ] as const;
@@ -50,13 +52,24 @@ export function fieldsOf(command: string, request: Schema, words: FlagWords = {}
     const field = { ...fieldOf(member, properties[member] ?? {}, members), ...wordOf(words[member]) };
     const more = { ...field, ...(required.includes(member) ? { isRequired: true as const } : {}) };
     if (pair === undefined) return [more];
-    const meaning = `${more.meaning} Or an id: ${pair.pattern.slice(1).split('_')[0]}_...`;
-    return [
-      { ...more, flag: flagOf(pair.id, false, members), meaning, byId: { member: pair.id, pattern: pair.pattern } },
-    ];
+    const flag = flagOf(pair.id, false, members);
+    return [orById({ ...more, flag }, { member: pair.id, pattern: pair.pattern })];
   });
-  const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, field));
+  const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, withCustomerId(field)));
   return named.map((field) => ({ ...field, meaning: inFlags(field, named) }));
+}
+
+function orById(field: EndpointField, byId: NonNullable<EndpointField['byId']>): EndpointField {
+  const start = byId.pattern.slice(1).split('_')[0];
+  return { ...field, meaning: `${field.meaning} An id (${start}_...) works too.`, byId };
+}
+
+/** Every flag that names a customer takes its id too: where the request does not, the command looks it up. */
+function withCustomerId(field: EndpointField): EndpointField {
+  const { member, operand, byId } = field;
+  const isCustomer = member === 'externalId' || member === 'ownerId';
+  if (!isCustomer || operand !== undefined || byId !== undefined) return field;
+  return orById(field, { ...CUSTOMER_ID, isLookedUp: true });
 }
 
 function wordOf(flag: string | null | undefined): { flag?: string } {

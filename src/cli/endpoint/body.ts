@@ -244,11 +244,15 @@ function cleared({ fields }: Endpoint, flags: Flags, body: Body): Body {
       const hint = near === null ? '' : ` Did you mean ${near}?`;
       throw misused(`--clear must be one of ${words.join(', ')}, got ${repeatable(word)}.${hint}`);
     }
-    if (field.member in body)
+    if (isIn(body, field))
       throw misused(`--clear ${word} and ${nameOf(field)} exclude each other. Give only one of them.`);
     return [field.member, field.isEmptyable === true ? [] : null] as const;
   });
   return Object.fromEntries(entries);
+}
+
+function isIn(body: Body, { member, byId }: EndpointField): boolean {
+  return member in body || (byId !== undefined && byId.member in body);
 }
 
 export function isClearable({ isNullable, isEmptyable }: EndpointField): boolean {
@@ -256,7 +260,7 @@ export function isClearable({ isNullable, isEmptyable }: EndpointField): boolean
 }
 
 function requireField({ command }: Endpoint, field: EndpointField, body: Body): void {
-  if (field.isRequired !== true || field.member in body) return;
+  if (field.isRequired !== true || isIn(body, field)) return;
   const value = valueName(field);
   const flag = field.operand === undefined ? `${nameOf(field)}${value === null ? '' : ` ${value}`}` : nameOf(field);
   const clear = isClearable(field) ? `, or --clear ${field.flag}` : '';
@@ -265,7 +269,7 @@ function requireField({ command }: Endpoint, field: EndpointField, body: Body): 
 
 function requireChange({ command, fields }: Endpoint, body: Body): void {
   const isNaming = ({ operand }: EndpointField): boolean => operand !== undefined;
-  if (fields.some((field) => !isNaming(field) && field.member in body)) return;
+  if (fields.some((field) => !isNaming(field) && isIn(body, field))) return;
   throw misused(`${command} needs at least one flag that says what to change. See keystile ${command} --help.`);
 }
 

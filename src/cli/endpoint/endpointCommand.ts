@@ -69,7 +69,7 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
   const answer = await usingService(await findService(config), rootKey, async (ask) => {
     if (rootKey === null) refuseNames(body);
-    const request = rootKey === null ? body : await withIds(ask, body);
+    const request = rootKey === null ? body : await withIds(ask, await withOwnId(ask, endpoint, body));
     return isAll ? askAll(ask, endpoint, request) : ask<object>(endpoint.path, request);
   });
   io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));
@@ -201,6 +201,15 @@ async function withIds(ask: Ask, body: Readonly<Record<string, unknown>>): Promi
       found[member] = await Promise.all(given.map((each) => idOf(ask, String(each), list)));
   }
   return found;
+}
+
+/** A customer by its id, in a request that takes only your own id of it. */
+async function withOwnId(ask: Ask, { fields }: Endpoint, body: Record<string, unknown>): Promise<typeof body> {
+  const field = fields.find(({ byId }) => byId?.isLookedUp === true && byId.member in body);
+  if (field === undefined) return body;
+  const { identityId, ...rest } = body;
+  const { externalId } = await ask<{ readonly externalId: string }>('identities.getIdentity', { identityId });
+  return { ...rest, [field.member]: externalId };
 }
 
 /** Without a root key no name can be looked up. */

@@ -53,7 +53,7 @@ describe('keystile doctor beside a server', () => {
     using taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('something else') });
     for (const [url, reason] of [
       ['http://127.0.0.1:1', 'Nothing answers at http://127.0.0.1:1.'],
-      [taken.url.origin, `Another program than Keystile answers at ${taken.url.origin}.`],
+      [taken.url.origin, `Another program answers at ${taken.url.origin}, not Keystile.`],
     ] as const) {
       // Also beside the data folder of a service that runs.
       for (const data of [other.path, folder.join('data')]) {

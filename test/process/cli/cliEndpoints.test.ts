@@ -52,7 +52,7 @@ describe('commands that are made from endpoints', () => {
     expect(changed).toMatchObject({ externalId: 'acme', meta: {}, enabled: false });
     expect(Object.keys(changed)).not.toContain('name');
     expect(await line('customer list')).toMatch(
-      /^ID +EXTERNAL ID +NAME .*\nid_\w+ +acme +- +no .*\n1 of 1 identities\.\n$/,
+      /^ID +CUSTOMER +NAME .*\nid_\w+ +acme +- +no .*\n1 of 1 customers\.\n$/,
     );
     expect(await line('customer delete acme --yes')).toBe('Deleted acme.\n');
     expect(await line(`plan delete ${String(planId)} --yes`)).toBe(`Deleted ${String(planId)}.\n`);
@@ -112,7 +112,7 @@ describe('commands that are made from endpoints', () => {
     });
     const { reservationId } = JSON.parse(made.out) as { reservationId: string };
     expect(await line(`reservation settle ${reservationId} --cost 15`)).toBe(
-      'charged    15\nreturned   25\nremaining  85\n',
+      'charged   15\nreturned  25\ncredits   85\n',
     );
     const refused = await here.run(['reservation', 'create', '--cost', '86'], { stdin: key as string });
     expect([refused.code, refused.out.includes('USAGE_EXCEEDED')]).toEqual([3, true]);
@@ -191,8 +191,8 @@ describe('commands that are made from endpoints', () => {
   });
 
   test('a name cannot write to the terminal', async () => {
-    await here.ok('identity', 'create', 'escape', '--name', 'a\u001b[2Jb');
-    expect(await here.ok('identity', 'get', 'escape')).toContain('a\\u001b[2Jb');
+    await here.ok('customer', 'create', 'escape', '--name', 'a\u001b[2Jb');
+    expect(await here.ok('customer', 'get', 'escape')).toContain('a\\u001b[2Jb');
   });
 });
 
@@ -321,7 +321,7 @@ describe('an api and a plan can be named by their names', () => {
 
   test('the audit log is asked by ids, and a name that finds nothing says so', async () => {
     const { out, err } = await run('audit --target acme');
-    expect([out.split('\n').length, err]).toEqual([2, expect.stringContaining('--target takes an id.')]);
+    expect([out.split('\n').length, err]).toEqual([2, expect.stringContaining('--target takes the id of a record.')]);
     expect((await run(`audit --target ${apiId}`)).err).toBe('');
   });
 });

@@ -137,7 +137,7 @@ describe('profiles', () => {
   );
 
   test.each([
-    ['api list --profile tow', '--profile names no profile, got "tow". Did you mean two?'],
+    ['api list --profile tow', 'There is no profile "tow", which --profile names. Did you mean two?'],
     [`api list --profile two --url ${SILENT_URL}`, '--profile and --url exclude each other. Give only one of them.'],
     ['api list --profile two --data /nowhere', '--profile and --data exclude each other. Give only one of them.'],
     ['api list --profile two --env-file x.env', '--profile and --env-file exclude each other. Give only one of them.'],
