@@ -2,7 +2,7 @@ import { idPattern } from '../../src/core/ids.ts';
 import { showDuration } from '../../src/config/kinds.ts';
 import { CLIENT_SETTINGS, COMMON_FLAGS } from '../../src/cli/help.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
-import { hasOwnWord, inSentence } from '../../src/cli/words.ts';
+import { hasOwnWord, inSentence, userWord } from '../../src/cli/words.ts';
 import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
 /**
@@ -179,7 +179,9 @@ function inFlags(field: EndpointField, fields: readonly EndpointField[]): string
     .replaceAll(/,? in (?:unix )?milliseconds\b/g, '')
     .replaceAll('null or `[]`', 'null')
     .replaceAll('`[]`', `--clear ${field.flag}`)
-    .replaceAll(/`([^`]+)`/g, (_, word: string) => nameIn(word, fields))
+    .replaceAll(/`([^`]+)`/g, (_, word: string) =>
+      field.choices?.includes(word) ? userWord(word) : nameIn(word, fields),
+    )
     .replaceAll(/\bnull(?= |:|,)/g, `--clear ${field.flag}`);
   const words = field.kind === 'switch' ? switchWords(field, named) : named;
   return withoutTwins(field.kind === 'duration' ? durationWords(words) : words).trim();
