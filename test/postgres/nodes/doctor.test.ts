@@ -182,7 +182,7 @@ test('a running node tells what the database refuses for good', async () => {
       if (found?.result === 'ok') return false;
       expect(found).toMatchObject({
         text: expect.stringMatching(/^A node cannot use the database: .*accounts.*\[42P01\]/),
-        fix: expect.stringContaining('The tables are not those of Keystile'),
+        fix: expect.stringContaining('The tables do not belong to Keystile'),
       });
       return true;
     });
