@@ -24,6 +24,7 @@ import { usedProfile } from './profiles.ts';
 import { login, logout, profileList, profileUse } from './commands/login.ts';
 import { namingSettings } from './settings.ts';
 import { inFull, unknownCommand } from './suggest.ts';
+import { formerFlagsOf } from './words.ts';
 import { REMOVED_FLAGS } from '../config/read.ts';
 import { AddressError } from '../core/databaseUrl.ts';
 import { AppError, repeatable } from '../core/errors.ts';
@@ -89,7 +90,9 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
   );
   if (command === undefined) return listCommands(words, io);
   const rest = words.slice(command.name.split(' ').length);
-  const { flags, operands } = parseFlags(rest, flagsOf(command), { ...REMOVED_FLAGS, ...command.formerFlags });
+  const table = flagsOf(command);
+  const formerFlags = { ...REMOVED_FLAGS, ...formerFlagsOf(table), ...command.formerFlags };
+  const { flags, operands } = parseFlags(rest, table, formerFlags);
   if (flags.has('help')) {
     io.out(commandHelp(command));
     return EXIT.OK;
@@ -100,7 +103,7 @@ async function dispatch(argv: readonly string[], io: Io): Promise<number> {
     throw misused(`${command.name} takes no --profile: it does not talk to the service of a profile.`);
   const call = { io, flags, operands, isJson: flags.has('json') };
   try {
-    return await namingFlags(command.flagNames ?? {}, () => command.run(call));
+    return await namingFlags({ ...COMMAND_NAMES, ...command.flagNames }, () => command.run(call));
   } catch (error) {
     const isNamed = command.takesSettings === false || error instanceof WrongSettings;
     const profile = (): string | null => (takesProfile ? usedProfile(io, flags) : null);
@@ -132,7 +135,7 @@ function listCommands(words: readonly string[], io: Io): number {
   const [flag = ''] = words;
   if (flag.startsWith('-') && !['--help', '-h'].includes(flag)) {
     const name = repeatable(flag.split('=')[0] ?? '');
-    throw misused(`Flags stand behind the command: keystile COMMAND [flags], got ${name} first. See keystile --help.`);
+    throw misused(`Flags come after the command: keystile COMMAND [flags], got ${name} first. See keystile --help.`);
   }
   const group = ALL_COMMANDS.filter(({ name }) => name.startsWith(`${first} `));
   if (first !== undefined && (group.length === 0 || second !== undefined))
@@ -186,6 +189,13 @@ function toCliError(error: unknown): CliError {
  * service for every command.
  */
 export const ENDPOINT_COMMANDS: readonly Command[] = (endpoints as unknown as readonly Endpoint[]).map(endpointCommand);
+
+/** An error of the service names endpoints. */
+const COMMAND_NAMES = Object.fromEntries(
+  [...COMMANDS, ...ENDPOINT_COMMANDS].flatMap(({ endpoint, name }) =>
+    endpoint === undefined ? [] : [[endpoint, `keystile ${name}`]],
+  ),
+);
 
 /** Every command, in the order of the help: those of one noun stand together, where its first one stands. */
 export const ALL_COMMANDS: readonly Command[] = byNoun([...COMMANDS, ...ENDPOINT_COMMANDS, completionCommand]);

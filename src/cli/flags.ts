@@ -4,6 +4,7 @@ import { MAX_COUNT } from '../core/bounds.ts';
 import { repeatable } from '../core/errors.ts';
 import { isOneEditAway, nearestName } from '../basics/nearestName.ts';
 import { wallClockMs } from '../bunPlatform.ts';
+import { inSentence } from './words.ts';
 
 export interface FlagSpec {
   /** The name of the value in the help. Null: the flag is a switch without a value. */
@@ -182,7 +183,7 @@ export function parseObject(text: string): Parsed<object> {
   return { problem: `a JSON object such as '{"plan":"free"}'${numbers}` };
 }
 
-/** Names of flags and arguments by the member of the request that they set, such as `ratelimit.limit`. */
+/** Names of flags and arguments by the member of the request that they set, such as `ratelimit.limit`, and of commands by their endpoint. */
 export type FlagNames = Readonly<Record<string, string>>;
 
 /** Runs `work`. An error of the service then names flags in place of members of the request. */
@@ -198,7 +199,7 @@ function inFlags({ exitCode, lines, details }: CliError, names: FlagNames): CliE
   const paths = details.issues?.map(({ path }) => path) ?? [];
   const named = lines.map((line, i) => {
     const isIssue = details.issues?.[i]?.message === line;
-    return isIssue ? sentence(withCamelCase(withPath(line, paths[i] ?? '', names), names)) : withCamelCase(line, names);
+    return isIssue ? sentence(withMembers(withPath(line, paths[i] ?? '', names), names)) : withMembers(line, names);
   });
   return new CliError(exitCode, [...new Set(named)], details);
 }
@@ -218,20 +219,20 @@ function withPath(line: string, path: string, names: FlagNames): string {
   return `${names[known]}${inner === '' ? '' : ` (${inner})`}${line.slice(path.length)}`;
 }
 
-/** A name in camel case is no English word: it is a member of the request wherever it stands. */
-function withCamelCase(line: string, names: FlagNames): string {
+const MEMBER = '[a-z]+(?:[A-Z][a-z]+)+';
+const IN_SENTENCE = new RegExp(String.raw`\b(this|the) (${MEMBER})\b`, 'g');
+/** Also with the name of an endpoint before it, such as `keys.createKey`. */
+const NAMED = new RegExp(String.raw`(?<![\w."'-])(?:[a-zA-Z]+\.)?(?:${MEMBER}|remaining)(?![\w"'])`, 'g');
+
+/** A name in camel case is no English word: it is a member of the request, or an endpoint, wherever it stands. `remaining` is no other word here. */
+function withMembers(line: string, names: FlagNames): string {
   const named = line
-    .replaceAll(/\bthis ([a-z]+(?:[A-Z][a-z]+)+)\b/g, (_, word: string) => `this ${inWords(word)}`)
-    .replaceAll(/(?<![\w."'-])[a-z]+(?:[A-Z][a-z]+)+(?![\w"'])/g, (word) => names[word] ?? word);
+    .replaceAll(IN_SENTENCE, (_, article: string, member: string) => `${article} ${inSentence(member)}`)
+    .replaceAll(NAMED, (member) => names[member] ?? member);
   return named
     .replaceAll(/(--[a-z-]+|\b[A-Z]{2,})(?:,| and| or) \1(?![\w-])/g, '$1')
     .replaceAll(/one of (--[a-z-]+), (--[a-z-]+)(?=$|\.)/g, 'one of $1 and $2')
     .replaceAll(/[Gg]ive (?:either|one of) (--[a-z-]+|[A-Z]+)(?=$|\.)/g, 'give $1');
-}
-
-/** `externalId` is `external id`. */
-function inWords(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 function sentence(text: string): string {

@@ -44,7 +44,7 @@ export function overview(commands: readonly Command[]): string {
         ['-v, --version', 'Show the version.'],
       ]),
     ),
-    '\nkeystile key --help lists only the commands of a key. Settings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
+    '\nkeystile key --help lists only the commands for keys. Settings come from KEYSTILE_* variables or from flags: see keystile serve --help.\n',
   ].join('');
 }
 

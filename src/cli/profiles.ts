@@ -143,9 +143,11 @@ export function findProfile({ profiles }: Profiles, name: string, from: string |
   const names = [...profiles.keys()];
   const near = nearestName(name, names);
   const hint =
-    near === null ? 'keystile profile list shows them all, keystile login makes one.' : `Did you mean ${near}?`;
+    near === null ? 'keystile profile list shows all profiles, and keystile login makes one.' : `Did you mean ${near}?`;
   const text =
-    from === null ? `There is no profile ${repeatable(name)}.` : `${from} names no profile, got ${repeatable(name)}.`;
+    from === null
+      ? `There is no profile ${repeatable(name)}.`
+      : `There is no profile ${repeatable(name)}, which ${from} names.`;
   throw misused(`${text} ${hint}`);
 }
 

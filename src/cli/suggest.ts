@@ -1,9 +1,12 @@
 import { isOneEditAway, nearestWord } from '../basics/nearestName.ts';
 import { type CliError, misused } from './cliError.ts';
 import type { Command } from './command.ts';
+import { userWord } from './words.ts';
 
 /** Says that a command is unknown, and which one was probably meant. */
 export function unknownCommand(first: string, second: string | undefined, commands: readonly Command[]): CliError {
+  const present = second === undefined ? null : presentName(`${first} ${second}`, commands);
+  if (present !== null) return misused(`${first} ${second} is not a command any more. Write keystile ${present}.`);
   const { noun, verb } = inOrder(first, second, commands);
   const { near, list } =
     noun === null ? withoutNoun(verb, second, commands) : { near: nearestOf(noun, verb, commands), list: listOf(noun) };
@@ -11,6 +14,12 @@ export function unknownCommand(first: string, second: string | undefined, comman
   const words = noun === null || second === undefined ? [first] : [first, second];
   const written = words.map((word) => (IS_WORD.test(word) ? word : '...')).join(' ');
   return misused(`Unknown command "${written}". ${near === null ? list : `Did you mean "${near}"?`}`);
+}
+
+/** The command that was called by this name once, with a word that is another one now. */
+function presentName(written: string, commands: readonly Command[]): string | null {
+  const present = written.replaceAll(/[a-z]+/g, userWord);
+  return present !== written && commands.some(({ name }) => name === present) ? present : null;
 }
 
 interface Hint {
@@ -25,7 +34,7 @@ const LIST = 'keystile --help lists them all.';
 function withoutNoun(verb: string | undefined, second: string | undefined, commands: readonly Command[]): Hint {
   if (second === 'version') return { near: '--version', list: LIST };
   const alike = commandsWith(verb, commands);
-  if (alike.length > FEW) return { near: null, list: `Say of what, such as "${alike[0]}". ${LIST}` };
+  if (alike.length > FEW) return { near: null, list: `Name what it applies to, such as "${alike[0]}". ${LIST}` };
   return { near: alike[0] ?? null, list: LIST };
 }
 
@@ -36,8 +45,8 @@ const IS_WORD = /^[A-Za-z-]{1,20}$/;
 
 /** Words for what has another name here. */
 const NOUNS: Readonly<Record<string, string>> = {
-  customer: 'identity',
-  user: 'identity',
+  identity: 'customer',
+  user: 'customer',
   start: 'serve',
   run: 'serve',
 };

@@ -3,7 +3,7 @@ import { defineCheck, type Finding, lasting, psql, quoted } from './check.ts';
 
 export const copiedDatabase = defineCheck({
   name: 'copied-database',
-  meaning: 'The database was made in its data folder, and is no copy from elsewhere.',
+  meaning: 'The database was made in its data folder and is not a copy from elsewhere.',
   severity: 'problem',
   needs: ['copyRefusal', 'config'],
   find({ copyRefusal, config }) {
@@ -19,15 +19,15 @@ export const copiedDatabase = defineCheck({
 /** What to do where the database refuses for good, and what shows why. */
 const REFUSALS = {
   rights: {
-    fix: 'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows the rights on schemas, tables and functions, and who owns them.',
+    fix: 'Set KEYSTILE_DATABASE_URL to the role that owns the tables, or grant this role the right. The command shows the rights on schemas, tables and functions, and their owners.',
     command: psql(String.raw`\dn+`, String.raw`\dp`, String.raw`\dt`, String.raw`\df+ ledger_*`),
   },
   tables: {
-    fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+    fix: 'The tables do not belong to Keystile: check KEYSTILE_DATABASE_URL. The command lists the tables.',
     command: psql(String.raw`\dt`),
   },
   pooler: {
-    fix: 'Let KEYSTILE_DATABASE_URL name PostgreSQL itself: nodes hold few connections, and a pooler gains nothing. Or set pool_mode = session for this database in the pooler. The command shows the address of PostgreSQL behind it.',
+    fix: 'Point KEYSTILE_DATABASE_URL at PostgreSQL itself: nodes hold few connections, so a pooler saves nothing. Or set pool_mode = session for this database in the pooler. The command shows the address of PostgreSQL behind the pooler.',
     command: psql('select inet_server_addr(), inet_server_port()'),
   },
 };
@@ -39,7 +39,7 @@ function damaged(cause: 'damage' | 'counts', data: string): Pick<Finding, 'fix' 
       command: 'keystile backup restore FILE --force',
     };
   return {
-    fix: 'Stop the service, move analytics.db and the files that begin with its name away, and start the service, which then begins without counts.',
+    fix: 'Stop the service, move away analytics.db and the files whose names begin with it, and start the service again. It then begins without counts.',
     command: `mkdir damaged && mv ${quoted(data)}/analytics.db* damaged/`,
   };
 }
@@ -58,12 +58,12 @@ export const database = defineCheck({
     if (config.databaseUrl === null)
       return {
         text,
-        fix: `Check the disk of ${config.data} and the log of the service. Commits go on when there is space again; after a failure of the disk, start the service again.`,
+        fix: `Check the disk of ${config.data} and the log of the service. Commits continue once there is space. After a disk failure, start the service again.`,
         command: `df -h ${quoted(config.data)}`,
       };
     return {
       text,
-      fix: 'Check that PostgreSQL runs, that this node reaches it and may connect, and that its standby is connected. The node goes on by itself.',
+      fix: 'Check that PostgreSQL runs, that this node reaches it and may connect, and that its standby is connected. The node then continues by itself.',
       command: psql('select pg_is_in_recovery()'),
     };
   },
@@ -78,7 +78,7 @@ export const databaseConnections = defineCheck({
     if (free >= needed) return null;
     return {
       text: `PostgreSQL allows only ${free} more connections, and a node needs ${needed}: a node that starts, or connects again, is refused.`,
-      fix: 'Raise max_connections and restart PostgreSQL, lower KEYSTILE_DATABASE_POOL, or end programs that keep connections.',
+      fix: 'Raise max_connections and restart PostgreSQL, lower KEYSTILE_DATABASE_POOL, or end programs that hold connections.',
       command: psql('alter system set max_connections = 200'),
     };
   },
@@ -86,7 +86,7 @@ export const databaseConnections = defineCheck({
 
 export const databaseSettings = defineCheck({
   name: 'database-settings',
-  meaning: 'The settings of the database keep what was answered, also after a crash.',
+  meaning: 'The settings of the database keep what was answered, even after a crash.',
   severity: 'problem',
   needs: ['databaseWarnings'],
   find({ databaseWarnings }) {
@@ -128,7 +128,7 @@ export const lostCommits = defineCheck({
   find({ config: { acceptLostCommits } }) {
     if (!acceptLostCommits) return null;
     return {
-      text: 'KEYSTILE_ACCEPT_LOST_COMMITS is on: a start accepts a restored or damaged database without a word.',
+      text: 'KEYSTILE_ACCEPT_LOST_COMMITS is on: a start accepts a restored or damaged database without a warning.',
       fix: 'Remove the setting. It is meant for the one start after a restore.',
       command: 'unset KEYSTILE_ACCEPT_LOST_COMMITS',
     };
@@ -146,7 +146,7 @@ export const moved = defineCheck({
     if (kind === 'import')
       return {
         text,
-        fix: 'Run the same import of a file again. After an import from a pipe, drop the database, and begin again.',
+        fix: 'After an import from a file, run the same command again. After an import from a pipe, drop the database and start over.',
         command: 'keystile data import FILE',
       };
     return {
@@ -167,7 +167,7 @@ export const schema = defineCheck({
     if (version === 0)
       return {
         text: 'The database is empty: no service was started on it yet.',
-        fix: `Start the service, which makes the tables, or set ${setting} to the database of the service.`,
+        fix: `Start the service, which creates the tables, or set ${setting} to the database of the service.`,
         command: 'keystile serve',
       };
     if (isForeign)
@@ -185,7 +185,7 @@ export const schema = defineCheck({
     if (version < own)
       return {
         text: `The database has schema version ${version}, and this program is for ${own}.`,
-        fix: 'Start the service, which brings the database to the newer version.',
+        fix: 'Start the service, which upgrades the database.',
         command: 'keystile serve',
       };
     return null;
@@ -243,7 +243,7 @@ export const writeAheadLog = defineCheck({
     if (walBytes <= LONG_WAL_BYTES) return null;
     return {
       text: `A write-ahead log has grown to ${Math.round(walBytes / MIB)} MiB: another program has been reading the database for a long time.`,
-      fix: 'End the backup or the shell that has keystile.db or analytics.db open. The log becomes short again by itself.',
+      fix: 'End the backup or the shell that has keystile.db or analytics.db open. The log then shrinks by itself.',
       command: `fuser -v ${quoted(`${config.data}/keystile.db`)} ${quoted(`${config.data}/analytics.db`)}`,
     };
   },

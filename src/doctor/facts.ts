@@ -221,7 +221,7 @@ export function noneKnown<N extends FactName>(names: readonly N[], because: stri
 }
 
 /** Of what only the disk of an embedded database tells. */
-export const ELSEWHERE = new NotKnown('the database is PostgreSQL, with a disk of its own');
+export const ELSEWHERE = new NotKnown('the database is PostgreSQL, which has its own disk');
 /** Of what only a shared database tells. */
 export const ONE_PROCESS = new NotKnown('the database is embedded');
 

@@ -11,7 +11,7 @@ export const configuration = defineCheck({
     if (settingProblems.length > 0) {
       return {
         text: settingProblems.join(' '),
-        fix: 'Correct the settings; docs/configuration.md lists them. The service does not start before.',
+        fix: 'Correct the settings; docs/configuration.md lists them. The service does not start until they are right.',
         command,
       };
     }
@@ -64,7 +64,7 @@ export const dataFolder = defineCheck({
     if (top === undefined)
       return {
         text: `There is no data folder ${data}.`,
-        fix: 'Start the service, which makes it, or set KEYSTILE_DATA to the data folder of the service.',
+        fix: 'Start the service, which creates it, or set KEYSTILE_DATA to the data folder of the service.',
         command: 'keystile serve',
       };
     return (
@@ -109,7 +109,7 @@ function open(data: string, top: FolderEntry, files: readonly FolderEntry[], who
   return {
     severity: who.severity,
     text: `${who.name} can read or change ${data}: ${some(namesOf(found))}.`,
-    fix: 'Take the permissions from them. The service makes its files for its own user alone.',
+    fix: 'Remove these permissions. The service creates its files for its own user only.',
     command: `chmod -R ${who.take} ${quoted(data)}`,
   };
 }
@@ -149,7 +149,7 @@ export const machineClock = defineCheck({
     if (Math.abs(machineClockMs) <= WRONG_BY_MS) return null;
     return {
       text: `The clock of this machine is ${lasting(Math.abs(machineClockMs))} ${machineClockMs > 0 ? 'behind' : 'ahead of'} the database.`,
-      fix: 'Let NTP set the clock. Expiry, windows and refills of the embedded database go by it; on PostgreSQL the log and the metrics do.',
+      fix: 'Let NTP set the clock. Expiry, windows and refills of the embedded database follow it; on PostgreSQL, the log and the metrics do.',
       command: 'sudo timedatectl set-ntp true',
     };
   },
@@ -202,7 +202,7 @@ export const port = defineCheck({
       };
     return {
       text: `This user cannot listen on ${config.host}:${number} (${reason}).`,
-      fix: 'Set KEYSTILE_HOST to an address of this machine, and KEYSTILE_PORT to a port from 1024 on.',
+      fix: 'Set KEYSTILE_HOST to an address of this machine, and KEYSTILE_PORT to 1024 or above.',
       command: 'KEYSTILE_HOST=127.0.0.1 KEYSTILE_PORT=7878 keystile serve',
     };
   },

@@ -34,7 +34,7 @@ export const freshness = defineCheck({
     if (late.length === 0) return null;
     const named = late.map(({ location, freshnessAgeMs }) => `${location} (${freshnessAgeMs} ms)`);
     return {
-      text: `Too long without news from the database, and therefore answering 503: ${some(named)}.`,
+      text: `These nodes have heard nothing from the database for too long, so they answer 503: ${some(named)}.`,
       fix: 'Check the network between the node and the database. If a round trip takes that long, raise KEYSTILE_STALE_MAX.',
       command: 'keystile nodes',
     };
@@ -43,7 +43,7 @@ export const freshness = defineCheck({
 
 export const goneNodes = defineCheck({
   name: 'nodes',
-  meaning: 'Every node that was started has been seen within the last seconds.',
+  meaning: 'Every node that was started was seen within the last seconds.',
   severity: 'problem',
   needs: ['nodes', 'nowMs'],
   find({ nodes, nowMs }) {
@@ -53,8 +53,8 @@ export const goneNodes = defineCheck({
       ({ id, location, seenAtMs }) => `${location} (${id}, last seen ${lasting(nowMs - seenAtMs)} ago)`,
     );
     return {
-      text: `Not seen any more, without having been stopped: ${some(named)}.`,
-      fix: 'Look at the log of the node and at its way to the database, and start it again. A node that is not coming back leaves the list by the command, or after two days.',
+      text: `These nodes are no longer seen, although nobody stopped them: ${some(named)}.`,
+      fix: 'Check the log of the node and its connection to the database, and start it again. If it is not coming back, remove it from the list with the command. Otherwise it leaves the list after two days.',
       command: `keystile nodes forget ${gone[0]?.id ?? 'NODE'}`,
     };
   },
@@ -74,7 +74,7 @@ export const localCounts = defineCheck({
     if (late.length === 0) return null;
     const named = late.map(({ location, syncLagMs }) => `${location} (${lasting(syncLagMs ?? 0)} ago)`);
     return {
-      text: `The counts of local limits were last exchanged long ago by ${some(named)}. Until then each node admits up to the whole limit by itself.`,
+      text: `These nodes last exchanged the counts of local limits long ago: ${some(named)}. Until the next exchange, each node alone admits up to the whole limit.`,
       fix: 'Check the load of the database and the network to it. Limits that must never be exceeded can be strict ("async": false).',
       command: 'keystile nodes',
     };

@@ -7,7 +7,7 @@ import type { BackupFact } from './facts.ts';
 
 export const backups = defineCheck({
   name: 'backups',
-  meaning: 'Scheduled backups are made, and the newest one is not old.',
+  meaning: 'Scheduled backups are made, and the newest one is recent.',
   severity: 'problem',
   needs: ['backups', 'nowMs'],
   find({ backups: state, nowMs }) {
@@ -15,14 +15,14 @@ export const backups = defineCheck({
     if (failure !== null && isRefused) {
       return {
         text: `The service does not start. ${failure}`,
-        fix: 'Set KEYSTILE_BACKUP_FOLDER to a folder that is not in the data folder, on another disk if there is one: a backup must not be lost with what it is a copy of.',
+        fix: 'Set KEYSTILE_BACKUP_FOLDER to a folder that is not in the data folder, on another disk if there is one: a backup must not be lost together with the data.',
         command: 'KEYSTILE_BACKUP_FOLDER=/mnt/backups keystile serve',
       };
     }
     if (failure !== null) {
       return {
         text: `Scheduled backups fail: ${failure} ${newestText(state, nowMs)}`,
-        fix: 'Correct the reason. A running service tries the next one within 10 minutes. Meanwhile, keystile backup create makes one in another folder.',
+        fix: 'Remove the cause. A running service tries again within 10 minutes. Meanwhile, keystile backup create makes one in another folder.',
         command: 'keystile backup create keystile.backup',
       };
     }
@@ -31,7 +31,7 @@ export const backups = defineCheck({
     if (sinceMs !== null && nowMs - sinceMs < 2 * everyMs + 60_000) return null;
     return {
       text: `A backup is due every ${lasting(everyMs)}. ${newestText(state, nowMs)}`,
-      fix: `Check that the service runs, that nothing removes the files in ${folder}, that its disk is the right one, and that the clock of the machine is right.`,
+      fix: `Check that the service runs, that nothing removes the files in ${folder}, that the right disk is mounted there, and that the clock of the machine is right.`,
       command: `ls -l ${quoted(folder)}`,
     };
   },
@@ -46,7 +46,7 @@ function newestText({ folder, newestAtMs, firstAwaitedSinceMs }: BackupFact, now
 
 export const certificate = defineCheck({
   name: 'certificate',
-  meaning: 'The certificate of the service can be used, is valid for two more weeks, and its key is private.',
+  meaning: 'The certificate of the service is usable and valid for two more weeks, and its key is private.',
   severity: 'problem',
   needs: ['certificate', 'nowMs', 'config'],
   find({ certificate: state, nowMs, config }) {
@@ -63,10 +63,10 @@ function unusable(problem: string, leftMs: number | null, { tlsCert, tlsKey }: C
   const then =
     leftMs === null
       ? 'The service does not start with these files.'
-      : `The certificate before stays in use, and ${leftMs > 0 ? `expires in ${lasting(leftMs)}` : 'has expired'}.`;
+      : `The previous certificate stays in use, and ${leftMs > 0 ? `expires in ${lasting(leftMs)}` : 'has expired'}.`;
   return {
     text: `${problem} ${then}`,
-    fix: 'Correct the files. A running service uses them without a restart; the log says so, or why not.',
+    fix: 'Correct the files. A running service takes them without a restart. Its log says so, or why not.',
     command: `ls -l ${quoted(tlsCert ?? '')} ${quoted(tlsKey ?? '')}`,
   };
 }
@@ -78,7 +78,7 @@ function due(leftMs: number, { tlsCert }: Config): Finding {
       : `The certificate of this node expired ${lasting(-leftMs)} ago. Clients refuse to connect.`;
   return {
     text,
-    fix: `Renew the certificate in ${tlsCert} (KEYSTILE_TLS_CERT). The new files are used without a restart; the log says so, or why not.`,
+    fix: `Renew the certificate in ${tlsCert} (KEYSTILE_TLS_CERT). A running service takes the new files without a restart. Its log says so, or why not.`,
     command: `openssl x509 -noout -dates -in ${quoted(tlsCert ?? '')}`,
   };
 }
@@ -95,7 +95,7 @@ function open(mode: number, { tlsKey }: Config): Finding {
 
 export const defaultPlan = defineCheck({
   name: 'default-plan',
-  meaning: 'A plan that new customers are to get exists.',
+  meaning: 'The plan that new customers get exists.',
   severity: 'problem',
   needs: ['config', 'hasDefaultPlan'],
   find({ config, hasDefaultPlan }) {
@@ -124,8 +124,8 @@ export const expiringRootKeys = defineCheck({
     });
     if (ending.length === 0) return null;
     return {
-      text: `Root keys end: ${some(ending)}. Programs that use them are refused from then on.`,
-      fix: 'Create another root key with the same rights for the program, and revoke the old one, also when nobody uses it any more.',
+      text: `Root keys expire: ${some(ending)}. Programs that use them are refused from then on.`,
+      fix: 'Create another root key with the same rights for the program, and revoke the old one. Revoke it even when nobody uses it any more.',
       command: 'keystile root-key create --name NAME --right RIGHT && keystile root-key revoke ID',
     };
   },
@@ -139,7 +139,7 @@ export const openVerification = defineCheck({
   find({ config }) {
     if (!isOpenToAll(config)) return null;
     return {
-      text: `The service listens on ${config.host}, and verifying needs no root key: everyone who reaches it can try keys and spend their credits.`,
+      text: `The service listens on ${config.host}, and verifying needs no root key: anyone who reaches it can try keys and spend their credits.`,
       fix: 'Set KEYSTILE_VERIFY_AUTH=required, and give your programs a root key with verify_key. If only machines that you trust reach it, set KEYSTILE_NETWORK=private.',
       command: 'KEYSTILE_VERIFY_AUTH=required keystile serve',
     };
@@ -148,7 +148,7 @@ export const openVerification = defineCheck({
 
 export const queue = defineCheck({
   name: 'queue',
-  meaning: 'Spends and changes do not pile up before the ledger.',
+  meaning: 'Spends and changes do not pile up while they wait for the database.',
   severity: 'problem',
   needs: ['waiting', 'config'],
   find({ waiting, config }) {
@@ -170,7 +170,7 @@ export const readiness = defineCheck({
     if (reasons.length === 0) return null;
     return {
       text: `The running service is not ready: ${reasons.join(' ')}`,
-      fix: 'Look at the other problems in this list and at the log of the service. A process that does not answer at all has to be started again.',
+      fix: 'Look at the other problems in this list and at the log of the service. Restart a process that does not answer at all.',
       command,
     };
   },
@@ -178,13 +178,13 @@ export const readiness = defineCheck({
 
 export const rootKey = defineCheck({
   name: 'root-key',
-  meaning: 'No root key stands in the configuration.',
+  meaning: 'The configuration holds no root key.',
   severity: 'advice',
   needs: ['config'],
   find({ config: { origins } }) {
     if (origins.rootKey === 'default') return null;
     return {
-      text: 'The first root key stands in the configuration (KEYSTILE_ROOT_KEY). Who can read the configuration may do everything. Once this root key is revoked, the service does not start until the setting is removed.',
+      text: 'The configuration holds the first root key (KEYSTILE_ROOT_KEY). Whoever can read the configuration may do everything. Once this root key is revoked, the service does not start until the setting is removed.',
       fix: 'Create root keys with only the rights that each program needs, and remove the setting.',
       command: 'keystile root-key create --name NAME --right RIGHT',
     };
@@ -208,13 +208,13 @@ export const tags = defineCheck({
 
 export const tls = defineCheck({
   name: 'tls',
-  meaning: 'Keys and root keys cross a network only encrypted.',
+  meaning: 'Keys and root keys cross a network only in encrypted form.',
   severity: 'problem',
   needs: ['config'],
   find({ config }) {
     if (isEncrypted(config)) return null;
     return {
-      text: `The service listens on ${config.host} without TLS: everyone on the way can read keys and root keys.`,
+      text: `The service listens on ${config.host} without TLS: anyone on the network path can read keys and root keys.`,
       fix: 'Set KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY. Or put a proxy with TLS in front, list it in KEYSTILE_TRUSTED_PROXIES and set KEYSTILE_PUBLIC_URL to its https:// address. In a network that you trust, set KEYSTILE_NETWORK=private.',
       command: 'KEYSTILE_HOST=127.0.0.1 keystile serve',
     };
@@ -226,7 +226,7 @@ const FAILING_MS = 60_000;
 
 export const webhooks = defineCheck({
   name: 'webhooks',
-  meaning: 'The targets of webhooks take their events.',
+  meaning: 'The targets of webhooks accept their events.',
   severity: 'problem',
   needs: ['webhooks', 'nowMs'],
   find({ webhooks: all, nowMs }) {
@@ -244,7 +244,7 @@ export const webhooks = defineCheck({
     ];
     return {
       text: `Events are not delivered: ${some(named)}.`,
-      fix: 'Mend the target, and send it an event to try it. Waiting events are then sent by themselves; a paused webhook has to be enabled again with webhooks.updateWebhook.',
+      fix: 'Repair the target, and test it with the command. Waiting events are then sent by themselves. A paused webhook must be enabled again: keystile webhook update ID --enable.',
       command: `keystile webhook test ${[...paused, ...failing][0]?.id ?? 'ID'}`,
     };
   },

@@ -116,7 +116,7 @@ export class StatusReader {
       database.backups().catch(unread),
     ]);
     return {
-      ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside'),
+      ...noneKnown(OUTSIDE, 'only keystile doctor looks at this, from outside'),
       nowMs: ledger.nowMs(),
       config,
       databaseFailure,

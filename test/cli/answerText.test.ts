@@ -103,7 +103,7 @@ describe('objects are told in words', () => {
     const counters = [{ name: 'credits', of: 'key', taken: 1, remaining: 2 }];
     const check = { check: 'credits of the key', result: 'passed', text: 'Enough was left.', counters };
     expect(text('keys.verifyKey', { explanation: [check] })).toBe(
-      'explanation  credits of the key: passed. Enough was left. (counters name credits, of key, taken 1, remaining 2)\n',
+      'explanation  credits of the key: passed. Enough was left. (counters name credits, of key, taken 1, left 2)\n',
     );
   });
 

@@ -48,7 +48,7 @@ describe('the command line has every endpoint', () => {
   });
 
   test('a flag with the name of a setting of the service is that of the command', () => {
-    const command = ALL_COMMANDS.find(({ name }) => name === 'identity create');
+    const command = ALL_COMMANDS.find(({ name }) => name === 'customer create');
     const table = command === undefined ? {} : flagsOf(command);
     const { flags } = parseFlags(['acme', '--max-keys', '9', '--timezone', 'UTC'], table);
     expect([isSettingFlag('max-keys', flags.specOf('max-keys')), flags.text('max-keys')]).toEqual([false, '9']);

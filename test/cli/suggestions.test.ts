@@ -84,7 +84,7 @@ describe('suggestions', () => {
   test.each([
     ['key gett', 'key get'],
     ['key delte', 'key delete'],
-    ['identities get', 'identity get'],
+    ['identities get', 'customer get'],
     ['rols list', 'role list'],
     ['webhook deliverys', 'webhook deliveries'],
     ['audt', 'audit'],
@@ -100,7 +100,7 @@ describe('suggestions', () => {
     ['create api', 'api create'],
     ['delete key', 'key delete'],
     ['verify', 'key verify'],
-    ['customers list', 'identity list'],
+    ['customers list', 'customer list'],
     ['ls apis', 'api list'],
     ['new key', 'key create'],
     ['start', 'serve'],
@@ -121,7 +121,7 @@ describe('suggestions', () => {
 
   test('a verb that many have asks of what', () => {
     expect(unknownCommand('list', undefined, ALL_COMMANDS).message).toBe(
-      'Unknown command "list". Say of what, such as "key list". keystile --help lists them all.',
+      'Unknown command "list". Name what it applies to, such as "key list". keystile --help lists them all.',
     );
   });
 

@@ -74,7 +74,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     [['backup', 'verfy'], 'Unknown command "backup verfy". Did you mean "backup verify"?'],
     [['frobnicate'], 'Unknown command "frobnicate". keystile --help lists them all.'],
     [['api', 'list', '--jsn'], 'Unknown flag --jsn. Did you mean --json?'],
-    [['key', 'create', '--remainning=3'], 'Unknown flag --remainning. Did you mean --remaining?'],
+    [['key', 'create', '--creditts=3'], 'Unknown flag --creditts. Did you mean --credits?'],
     [['serve', '--prt', '1'], 'Unknown flag --prt. Did you mean --port?'],
     [['serve', '--frobnicate'], 'Unknown flag --frobnicate. --help lists them all.'],
     [['serve', '-x'], 'Unknown flag -x. --help lists them all.'],
@@ -107,7 +107,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
       ['key', 'update', 'key_1', '--name', 'x', '--clear', 'name'],
       '--clear name and --name exclude each other. Give only one of them.',
     ],
-    [['key', 'update', 'key_1', '--external-id', 'b'], '--external-id is not a flag any more. Write --owner.'],
+    [['key', 'update', 'key_1', '--external-id', 'b'], '--external-id is not a flag any more. Write --customer.'],
     [
       ['key', 'update', 'key_1', '--refill', 'yearly:3'],
       '--refill must be an interval and an amount such as daily:100 or monthly:1000,day=15,timezone=Europe/Berlin,mode=add,max=5000, or a JSON object, got "yearly:3".',
@@ -119,12 +119,12 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     [['key', 'update', 'key_1', '--refill', 'monthly:3,day=1,day=2'], '--refill has day twice. Give it once.'],
     [['key', 'create', '--api', 'api_1', '--disabled'], '--disabled is not a flag any more. Write --disable.'],
     [
-      ['key', 'update', 'key_1', '--remaining', '-1'],
-      '--remaining must be a whole number from 0 to 9007199254740991, got "-1".',
+      ['key', 'update', 'key_1', '--credits', '-1'],
+      '--credits must be a whole number from 0 to 9007199254740991, got "-1".',
     ],
     [
-      ['key', 'update', 'key_1', '--remaining', '9007199254740992'],
-      '--remaining must be a whole number from 0 to 9007199254740991, got "9007199254740992".',
+      ['key', 'update', 'key_1', '--credits', '9007199254740992'],
+      '--credits must be a whole number from 0 to 9007199254740991, got "9007199254740992".',
     ],
     [
       ['limit', 'take', 'bob', '--limit', '5', '--duration', '5w'],
@@ -198,7 +198,7 @@ describe('a wrong command line ends with exit code 2 and says what to do', () =>
     expect([code, err]).toEqual([
       2,
       expect.stringContaining(
-        `Flags stand behind the command: keystile COMMAND [flags], got ${JSON.stringify(flag)} first. See keystile --help.`,
+        `Flags come after the command: keystile COMMAND [flags], got ${JSON.stringify(flag)} first. See keystile --help.`,
       ),
     ]);
   });
@@ -222,7 +222,7 @@ test('an unknown field of --clear lists all fields and suggests the nearest', as
   const { code, err } = await run('key', 'update', 'key_1', '--clear', 'expire');
   expect([code, err]).toEqual([
     2,
-    '--clear must be one of name, meta, environment, owner, role, permission, expires, remaining, refill, limit, ratelimit, ip, alerts, got "expire". Did you mean expires?\n',
+    '--clear must be one of name, meta, environment, customer, role, permission, expires, credits, refill, limit, ratelimit, ip, alerts, got "expire". Did you mean expires?\n',
   ]);
 });
 

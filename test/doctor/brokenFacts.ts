@@ -208,12 +208,12 @@ export const VARIANTS: readonly (readonly [name: string, facts: Partial<Facts>, 
   [
     'certificate',
     { certificate: UNUSABLE, config: WITH_TLS },
-    'The key does not fit. The certificate before stays in use, and expires in 15 days.',
+    'The key does not fit. The previous certificate stays in use, and expires in 15 days.',
   ],
   [
     'certificate',
     { certificate: { ...UNUSABLE, expiresAtMs: 999_000 }, config: WITH_TLS },
-    'The key does not fit. The certificate before stays in use, and has expired.',
+    'The key does not fit. The previous certificate stays in use, and has expired.',
   ],
   [
     'certificate',

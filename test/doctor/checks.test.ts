@@ -32,7 +32,7 @@ describe('checks', () => {
       [...first.matchAll(/`([\w-]+)`( \*)?/g)].map(([, name, mark]) => [name ?? '', mark === ' *']),
     );
     expect([...marks.keys()].sort()).toEqual(namesOf(CHECKS).sort());
-    const alone = { ...WELL, ...noneKnown(OUTSIDE, 'only keystile doctor looks at it, from outside') };
+    const alone = { ...WELL, ...noneKnown(OUTSIDE, 'only keystile doctor looks at this, from outside') };
     const unmade = examine(alone).filter(({ result }) => result === 'not-checked');
     expect([...marks].flatMap(([name, isMarked]) => (isMarked ? name : [])).sort()).toEqual(namesOf(unmade).sort());
   });
@@ -121,9 +121,9 @@ describe('checks', () => {
       fix: 'This is a bug in Keystile. Please report it, with the version.',
       command: 'keystile --version',
     });
-    expect(broken.look({ ...WELL, waiting: new NotKnown('no server runs') })).toMatchObject({
+    expect(broken.look({ ...WELL, waiting: new NotKnown('no server is running') })).toMatchObject({
       result: 'not-checked',
-      because: 'no server runs',
+      because: 'no server is running',
     });
   });
 

@@ -66,7 +66,7 @@ describe('a service with a certificate', () => {
       expect([found.code, found.with('problem')]).toEqual([1, ['certificate']]);
       expect(found.find('certificate')).toMatchObject({
         text: expect.stringMatching(
-          /does not fit the certificate .* The certificate before stays in use, and expires in/,
+          /does not fit the certificate .* The previous certificate stays in use, and expires in/,
         ),
         command: `ls -l ${SELF.KEYSTILE_TLS_CERT} ${SELF.KEYSTILE_TLS_KEY}`,
       });

@@ -2,6 +2,7 @@ import { idPattern } from '../../src/core/ids.ts';
 import { showDuration } from '../../src/config/kinds.ts';
 import { CLIENT_SETTINGS, COMMON_FLAGS } from '../../src/cli/help.ts';
 import type { EndpointField, FieldKind } from '../../src/cli/endpoint/endpoint.ts';
+import { hasOwnWord, inSentence, userWord } from '../../src/cli/words.ts';
 import { commandNamed, flagOf, switchFlags } from './endpointNames.ts';
 
 /**
@@ -26,11 +27,13 @@ export interface Schema {
   readonly deprecated?: boolean;
 }
 
+const CUSTOMER_ID = { member: 'identityId', pattern: idPattern('id') } as const;
+
 /** Two members that name one thing, by its id or otherwise. They are one flag. */
 const PAIRS = [
-  { id: 'identityId', other: 'externalId', flag: 'identity', pattern: idPattern('id') },
-  { id: 'namespaceId', other: 'namespaceName', flag: 'namespace', pattern: idPattern('ns') },
-  { id: 'roleId', other: 'name', flag: 'role', pattern: idPattern('role') },
+  { id: CUSTOMER_ID.member, other: 'externalId', pattern: CUSTOMER_ID.pattern },
+  { id: 'namespaceId', other: 'namespaceName', pattern: idPattern('ns') },
+  { id: 'roleId', other: 'name', pattern: idPattern('role') },
 ] as const;
 
 /** The flag of each member, where the route gives it another name. null: it has none. */
@@ -49,11 +52,24 @@ export function fieldsOf(command: string, request: Schema, words: FlagWords = {}
     const field = { ...fieldOf(member, properties[member] ?? {}, members), ...wordOf(words[member]) };
     const more = { ...field, ...(required.includes(member) ? { isRequired: true as const } : {}) };
     if (pair === undefined) return [more];
-    const meaning = `${more.meaning} Or an id: ${pair.pattern.slice(1).split('_')[0]}_...`;
-    return [{ ...more, flag: pair.flag, meaning, byId: { member: pair.id, pattern: pair.pattern } }];
+    const flag = flagOf(pair.id, false, members);
+    return [orById({ ...more, flag }, { member: pair.id, pattern: pair.pattern })];
   });
-  const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, field));
+  const named = withOperand(command, withWindow(fields)).map((field) => withFreeFlag(command, withCustomerId(field)));
   return named.map((field) => ({ ...field, meaning: inFlags(field, named) }));
+}
+
+function orById(field: EndpointField, byId: NonNullable<EndpointField['byId']>): EndpointField {
+  const start = byId.pattern.slice(1).split('_')[0];
+  return { ...field, meaning: `${field.meaning} An id (${start}_...) works too.`, byId };
+}
+
+/** Every flag that names a customer takes its id too: where the request does not, the command looks it up. */
+function withCustomerId(field: EndpointField): EndpointField {
+  const { member, operand, byId } = field;
+  const isCustomer = member === 'externalId' || member === 'ownerId';
+  if (!isCustomer || operand !== undefined || byId !== undefined) return field;
+  return orById(field, { ...CUSTOMER_ID, isLookedUp: true });
 }
 
 function wordOf(flag: string | null | undefined): { flag?: string } {
@@ -129,16 +145,15 @@ function withWindow(fields: readonly EndpointField[]): EndpointField[] {
 }
 
 /** What a new record is known by. */
-const NAMING = new Set(['externalId', 'name', 'url']);
+const NAMING = new Set(['name', 'url']);
 
 /** The one field that names what the command is about is its argument. */
 function withOperand(command: string, fields: readonly EndpointField[]): EndpointField[] {
   const [noun = '', verb = ''] = command.split(' ');
-  const isAboutIdentity = noun === 'identity' || noun === 'portal';
   const found =
     fields.find(({ kind }) => kind === 'secret') ??
     fields.find(({ flag, member, kind }) => flag === noun && member.endsWith('Id') && kind === 'text') ??
-    fields.find(({ flag }) => (isAboutIdentity && flag === 'identity') || (noun === 'role' && flag === 'role')) ??
+    fields.find(({ flag, byId }) => byId !== undefined && (flag === noun || noun === 'portal')) ??
     fields.find(({ member }) => member === 'identifier') ??
     fields.find(({ member }) => verb === 'create' && noun !== 'key' && NAMING.has(member));
   return fields.map((field) => (field === found ? { ...field, operand: operandName(field) } : field));
@@ -146,7 +161,8 @@ function withOperand(command: string, fields: readonly EndpointField[]): Endpoin
 
 function operandName({ flag, member, kind, byId, isRequired, isNullable }: EndpointField): string {
   if (kind === 'secret') return '[KEY]';
-  const name = byId === undefined && flag !== 'external-id' && member.endsWith('Id') ? 'ID' : flag.toUpperCase();
+  const isId = byId === undefined && member.endsWith('Id') && !hasOwnWord(member);
+  const name = isId ? 'ID' : flag.toUpperCase();
   const isOptional = byId === undefined && (isRequired !== true || isNullable === true);
   return isOptional ? `[${name.replaceAll('-', '_')}]` : name.replaceAll('-', '_');
 }
@@ -163,7 +179,9 @@ function inFlags(field: EndpointField, fields: readonly EndpointField[]): string
     .replaceAll(/,? in (?:unix )?milliseconds\b/g, '')
     .replaceAll('null or `[]`', 'null')
     .replaceAll('`[]`', `--clear ${field.flag}`)
-    .replaceAll(/`([^`]+)`/g, (_, word: string) => nameIn(word, fields))
+    .replaceAll(/`([^`]+)`/g, (_, word: string) =>
+      field.choices?.includes(word) ? userWord(word) : nameIn(word, fields),
+    )
     .replaceAll(/\bnull(?= |:|,)/g, `--clear ${field.flag}`);
   const words = field.kind === 'switch' ? switchWords(field, named) : named;
   return withoutTwins(field.kind === 'duration' ? durationWords(words) : words).trim();
@@ -195,15 +213,13 @@ function withoutTwins(text: string): string {
     .replaceAll(/ ?Give (?:either|one of) (?:--[a-z-]+|[A-Z]+)\./g, '');
 }
 
-/** A field of another record, such as `ipAllowlist`, is an ip allowlist. */
-function inWords(name: string): string {
-  return /^[a-z]+(?:[A-Z][a-z]+)+$/.test(name)
-    ? name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    : name;
+/** A field of another record, such as `ipAllowlist`, is an ip allowlist. Other text, such as a right, stays. */
+function inProse(name: string): string {
+  return /^[a-z]+(?:[A-Z][a-z]+)*$/.test(name) ? inSentence(name) : name;
 }
 
 export function nameIn(word: string, fields: readonly EndpointField[]): string {
   const found = fields.find(({ member, byId }) => member === word || byId?.member === word);
-  if (found === undefined) return commandNamed(word) ?? inWords(word);
+  if (found === undefined) return commandNamed(word) ?? inProse(word);
   return found.operand?.replaceAll(/[[\]]/g, '') ?? `--${found.flag}`;
 }

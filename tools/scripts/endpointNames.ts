@@ -1,4 +1,5 @@
 import { COMMANDS as WRITTEN } from '../../src/cli/cli.ts';
+import { hasOwnWord, inWords } from '../../src/cli/words.ts';
 import { sdkMethod } from '../../src/http/docs/samples.ts';
 import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
 import { createReservation } from '../../src/http/routes/reservations.create.ts';
@@ -12,7 +13,7 @@ const NOUNS: Readonly<Record<string, string>> = {
   identities: 'identity',
   plans: 'plan',
   permissions: 'permission',
-  rootKeys: 'root-key',
+  rootKeys: 'rootKey',
   sessions: 'session',
   events: 'event',
   webhooks: 'webhook',
@@ -51,17 +52,17 @@ export function commandNamed(path: string): string | null {
 export function commandOf(path: string): string {
   const [group = '', name = ''] = path.split('.');
   const { command } = DESCRIBED.find((each) => each.path === `/v1/${path}`) ?? {};
-  return command?.name ?? `${NOUNS[group] ?? kebab(group)} ${kebab(sdkMethod(group, name))}`;
+  return command?.name ?? `${kebab(NOUNS[group] ?? group)} ${kebab(sdkMethod(group, name))}`;
 }
 
-export function kebab(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+/** In the words of people: `updateRemaining` is `update-credits`. */
+function kebab(name: string): string {
+  return inWords(name).replaceAll(' ', '-');
 }
 
 /** The flag of a field: ids without `Id`, durations without `Ms`, one of a list by its singular. */
 export function flagOf(member: string, isList: boolean, others: readonly string[]): string {
-  if (member === 'externalId') return 'external-id';
-  const short = member.replace(/(?:Id|Ms)$/, '');
+  const short = hasOwnWord(member) ? member : member.replace(/(?:Id|Ms)$/, '');
   const singular = isList && short.endsWith('s') && !others.includes(short.slice(0, -1)) ? short.slice(0, -1) : short;
   return kebab(singular);
 }

@@ -10,6 +10,7 @@ import type { Command } from '../command.ts';
 import { countFlag, type Flags, type FlagTable, timeFlag } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { jsonLine, showTime, table, visible } from '../output/print.ts';
+import { inWords } from '../words.ts';
 
 type Entry = Static<typeof EntryObject>;
 
@@ -41,13 +42,14 @@ const EXPORT_COLUMNS = [
 const FILTERS: FlagTable = {
   actor: {
     value: 'ID',
-    meaning: 'Only changes by this root key. cli is the command line, system is the service itself.',
+    meaning:
+      'Only changes by this actor: the id of a root key, cli for the command line, or system for the service itself.',
   },
   action: { value: 'ACTION', meaning: 'Only this action, such as key.delete.' },
-  target: { value: 'ID', meaning: 'Only changes of this object.' },
+  target: { value: 'ID', meaning: 'Only changes to the record with this id.' },
   since: {
     value: 'TIME',
-    meaning: 'Only changes from this time on: unix milliseconds or a date such as 2030-12-31.',
+    meaning: 'Only changes from this time on: a time span such as 7d, or a date such as 2030-12-31.',
   },
   until: { value: 'TIME', meaning: 'Only changes before this time.' },
 };
@@ -68,7 +70,7 @@ export const audit: Command = {
   flags: {
     ...FILTERS,
     limit: { value: '1..100', meaning: 'Number of entries on a page.' },
-    cursor: { value: 'CURSOR', meaning: 'Continue after a page: the cursor that it printed.' },
+    cursor: { value: 'CURSOR', meaning: 'The cursor that the previous page printed.' },
     all: { value: null, meaning: 'List all pages.' },
   },
   examples: ['keystile audit --target key_1Jm8ZtYh4mRr6GjK8uTx3S', 'keystile audit --since 2030-12-31 --all --json'],
@@ -86,7 +88,7 @@ export const audit: Command = {
     const target = flags.text('target');
     if (target !== undefined && page.entries.length === 0 && !/^[a-z]+_\w/.test(target))
       io.err(
-        '--target takes an id. keystile identity get EXTERNAL_ID shows that of a customer, and api list and plan list show others.\n',
+        '--target takes the id of a record. keystile customer get CUSTOMER, keystile api list and keystile plan list show ids.\n',
       );
     return EXIT.OK;
   },
@@ -97,7 +99,7 @@ export const auditExport: Command = {
   takesProfile: true,
   summary: 'Write changes to standard output, newest first: a line of JSON for each, or CSV.',
   description:
-    'Entries that KEYSTILE_AUDIT_RETENTION removes are gone: write them to a file before. Nothing is removed by this command.',
+    'Run it before KEYSTILE_AUDIT_RETENTION removes old entries for good. The command itself removes nothing.',
   operands: [],
   flags: { ...FILTERS, csv: { value: null, meaning: 'Write CSV, with before and after as JSON.' } },
   examples: [
@@ -186,7 +188,8 @@ function changeText({ before, after }: Entry): string {
   const isChange = old !== undefined && now !== undefined;
   const fields = names.map((name) => {
     const value = valueText((now ?? old)?.[name]);
-    return isChange ? `${name}: ${valueText(old[name])} -> ${value}` : `${name}: ${value}`;
+    const label = inWords(name);
+    return isChange ? `${label}: ${valueText(old[name])} -> ${value}` : `${label}: ${value}`;
   });
   const text = fields.join(', ');
   return text.length <= MAX_CHANGE_LENGTH ? text : `${text.slice(0, MAX_CHANGE_LENGTH - 3)}...`;

@@ -12,8 +12,8 @@ import { AUTHENTICITY_WORDS } from '../../storage/sql/copySignature.ts';
 export const backupCreate: Command = {
   name: 'backup create',
   dataFlags: ['data'],
-  summary: 'Copy the data folder into one file, also while the service runs.',
-  description: 'A FILE with a . or / in it, directly behind backup, needs no create: keystile backup latest.backup.',
+  summary: 'Copy the data folder into one file, even while the service runs.',
+  description: 'If FILE has a . or / in it, create can be left out: keystile backup latest.backup.',
   operands: ['FILE'],
   flags: { force: { value: null, meaning: 'Replace FILE if it is an older backup.' } },
   examples: ['keystile backup create /backups/keystile.backup', 'keystile backup create latest.backup --force --json'],
@@ -51,12 +51,12 @@ export const backupCreate: Command = {
 export const backupRestore: Command = {
   name: 'backup restore',
   dataFlags: ['data'],
-  summary: 'Make a data folder from a backup. What changed after the backup was made is missing in it.',
+  summary: 'Make a data folder from a backup. It lacks what changed after the backup was made.',
   operands: ['FILE'],
   flags: {
     accept: {
       value: null,
-      meaning: 'Accept that later spends come back, and keys and root keys revoked later are valid again.',
+      meaning: 'Accept that credits spent later come back, and that keys and root keys revoked later are valid again.',
     },
     ...ACCEPT_UNSIGNED,
     force: { value: null, meaning: 'Move an existing data folder aside. Nothing of it is deleted.' },
@@ -133,7 +133,7 @@ export const backupVerify: Command = {
     else
       io.out(
         record([
-          ['backup', 'sound: its checksum and its databases are right'],
+          ['backup', 'sound: its checksum and databases are right'],
           ['origin', AUTHENTICITY_WORDS[authenticity]],
           ['made', `${showTime(header.madeAtMs)} by version ${header.program}`],
           ['size', showBytes(bytes)],

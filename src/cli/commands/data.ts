@@ -15,15 +15,15 @@ export const dataExport: Command = {
   dataFlags: ['data', 'database-url'],
   summary: 'Write everything in the database to a file that either kind of database can import.',
   description:
-    'It reads the database itself: the data folder, or PostgreSQL where KEYSTILE_DATABASE_URL is set. The service may run, except with --move. ' +
-    'Keys are in it as digests, never as secrets.',
+    'It reads the database itself: the data folder, or PostgreSQL if KEYSTILE_DATABASE_URL is set. The service may be running, except with --move. ' +
+    'The export holds keys as digests, never as secrets.',
   operands: ['FILE'],
-  operandMeaning: 'The file to make. - writes to standard output.',
+  operandMeaning: 'The file to create. - writes to standard output.',
   flags: {
     force: { value: null, meaning: 'Replace FILE if it is an export.' },
     move: {
       value: null,
-      meaning: 'Export a service that was stopped, and do not let it start again: start the other one.',
+      meaning: 'Export a stopped service, and keep it from starting again: the other service takes over.',
     },
   },
   examples: [
@@ -67,7 +67,7 @@ export const dataExport: Command = {
 /** What to do after a move. */
 function next(wasMoved: boolean, toOutput: boolean): string {
   // A pipe takes a small export also where the import has been refused already.
-  const first = toOutput ? 'Check that the import has ended well' : 'Import the data';
+  const first = toOutput ? 'Check that the import succeeded' : 'Import the data';
   if (!wasMoved) return `${first} and start the new service, or go back with keystile data release.`;
   return (
     'An earlier export with --move had already moved it. If that one was finished too, use only one of the two: both have the same credits. ' +
@@ -81,11 +81,14 @@ export const dataImport: Command = {
   summary: 'Fill a new data folder, or an empty PostgreSQL database, from an export.',
   description:
     'The target is the data folder, which must not exist, or the database of KEYSTILE_DATABASE_URL, which must be empty. ' +
-    'On PostgreSQL, the same command goes on where an import of a file was interrupted.',
+    'On PostgreSQL, the same command continues an interrupted import of a file.',
   operands: ['FILE'],
-  operandMeaning: 'The file that keystile data export has made. - reads standard input.',
+  operandMeaning: 'The file that keystile data export made. - reads standard input.',
   flags: {
-    accept: { value: null, meaning: 'Accept an export that was made without --move: what was spent later comes back.' },
+    accept: {
+      value: null,
+      meaning: 'Accept an export that was made without --move: credits that were spent later come back.',
+    },
     ...ACCEPT_UNSIGNED,
   },
   examples: [
@@ -127,7 +130,7 @@ export const dataImport: Command = {
           ...dataRows(trailer.rows),
         ]),
       );
-    if (!header.isMove) io.err(`${whatComesBack(takenAtMs)} Let only one of the two services go on.\n`);
+    if (!header.isMove) io.err(`${whatComesBack(takenAtMs)} Keep only one of the two services running.\n`);
     if ((trailer.rows['webhooks'] ?? 0) > 0 && config.encryptionKey === null)
       io.err('Webhooks need the KEYSTILE_ENCRYPTION_KEY of the installation that was exported.\n');
     return EXIT.OK;
@@ -144,9 +147,9 @@ function whatComesBack(takenAtMs: number): string {
 export const dataRelease: Command = {
   name: 'data release',
   dataFlags: ['data', 'database-url'],
-  summary: 'Let a service go on that was exported with --move.',
+  summary: 'Let a service that was exported with --move start again.',
   description:
-    'Only one of the two services may go on. What was spent or changed at the other one is not known here: its credits could be spent again.',
+    'Only one of the two services may run. This one does not know what was spent or changed at the other, so the same credits could be spent again.',
   operands: [],
   flags: YES_FLAG,
   isDestructive: true,

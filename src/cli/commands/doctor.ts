@@ -87,6 +87,6 @@ function textsOf(outcome: Outcome): readonly [string, ...string[]] {
 function summary(outcomes: readonly Outcome[]): string {
   const count = (result: Outcome['result']): number => outcomes.filter((each) => each.result === result).length;
   const problems = count('problem');
-  const found = problems === 0 ? 'No problem' : problems === 1 ? '1 problem' : `${problems} problems`;
+  const found = problems === 0 ? 'No problems' : problems === 1 ? '1 problem' : `${problems} problems`;
   return `${found}, ${count('advice')} with advice, ${count('ok')} ok, ${count('not-checked')} not checked.`;
 }

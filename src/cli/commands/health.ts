@@ -15,12 +15,13 @@ interface Readiness {
 /** For health checks of containers, which have no other program that could ask. */
 export const health: Command = {
   name: 'health',
-  summary: 'Ask the running service whether it can answer. Exit code 1: it cannot.',
+  summary: 'Ask the running service whether it is ready. Exit code 1: it is not.',
   operands: [],
   flags: {
     exact: {
       value: null,
-      meaning: 'Also what the database decides: credits, strict limits, changes, and keys that are not in memory.',
+      meaning:
+        'Also ask about what needs the database: credits, strict limits, changes, and keys that are not in memory.',
     },
   },
   examples: ['keystile health', 'keystile health --exact', 'keystile health --port 7879 --json'],

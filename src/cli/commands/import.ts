@@ -25,14 +25,17 @@ const PIPE_REPORT = 'import.failed.jsonl';
 export const importKeys: Command = {
   name: 'import',
   endpoint: 'migrations.createKeys',
-  summary: 'Import keys of another system from CSV or JSON lines. After an interruption, the same command continues.',
+  summary: 'Import keys of another system from CSV or JSON lines. The same command continues an interrupted import.',
   operands: ['FILE'],
   flags: {
-    api: { value: 'ID', meaning: 'The api for rows that do not name one.' },
-    'must-exist': { value: null, meaning: 'Refuse rows whose owner does not exist, instead of creating it.' },
+    api: { value: 'ID', meaning: 'The api of rows that name none.' },
+    'must-exist': {
+      value: null,
+      meaning: 'Refuse rows whose customer does not exist, instead of creating the customer.',
+    },
     format: {
       value: 'csv|jsonl',
-      meaning: 'Format of the file. Required for -, and when the file name does not show it.',
+      meaning: 'The format of the file. Required for -, and when the file name does not show it.',
     },
   },
   examples: [

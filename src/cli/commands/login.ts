@@ -32,9 +32,9 @@ export const login: Command = {
     const url = config.url ?? (await askUrl(io));
     const { protocol, hostname, username, password } = new URL(url);
     if (username !== '' || password !== '')
-      throw misused('--url must have no user and no password: the root key is what the service asks for.');
+      throw misused('--url must have no user and no password. The service asks for a root key only.');
     if (protocol === 'http:' && !isLoopback(hostname))
-      await confirm(call, 'login', `${url} has no TLS: everyone on the way can read the root key`);
+      await confirm(call, 'login', `${url} does not use TLS: anyone on the network path can read the root key`);
     const rootKey = await loadRootKey(io, config);
     await checkRootKey({ ...config, url }, rootKey);
     writeProfiles(io, { current: name, profiles: new Map([...profiles, [name, { url, rootKey }]]) });
@@ -65,7 +65,7 @@ export const logout: Command = {
   name: 'logout',
   summary: 'Remove a profile and its root key from this machine. The root key itself stays valid.',
   operands: ['[NAME]'],
-  operandMeaning: 'The name of the profile. The current one when absent.',
+  operandMeaning: 'The name of the profile. The current profile when absent.',
   flags: {},
   takesSettings: false,
   examples: ['keystile logout', 'keystile logout staging'],
@@ -73,7 +73,7 @@ export const logout: Command = {
     const known = readProfiles(io);
     const name = operands[0] ?? known.current;
     if (name === null)
-      throw misused('logout needs NAME: no profile is the current one. keystile profile list shows them all.');
+      throw misused('logout needs NAME: there is no current profile. keystile profile list shows all profiles.');
     findProfile(known, name, null);
     const profiles = new Map([...known.profiles].filter(([each]) => each !== name));
     writeProfiles(io, { current: known.current === name ? null : known.current, profiles });
@@ -84,7 +84,7 @@ export const logout: Command = {
 
 export const profileList: Command = {
   name: 'profile list',
-  summary: 'List the profiles, and which one is the current one. Root keys are not shown.',
+  summary: 'List the profiles, and show which one is current. Root keys are not shown.',
   operands: [],
   flags: {},
   takesSettings: false,
@@ -100,7 +100,7 @@ export const profileList: Command = {
 
 export const profileUse: Command = {
   name: 'profile use',
-  summary: 'Make a profile the current one: commands that name none use it.',
+  summary: 'Make a profile the current one. Commands that name no profile use it.',
   operands: ['NAME'],
   flags: {},
   takesSettings: false,

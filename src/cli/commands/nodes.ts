@@ -33,16 +33,16 @@ export const nodesForget: Command = {
   name: 'nodes forget',
   dataFlags: ['database-url'],
   summary: 'Remove a node that is not coming back from the list of nodes.',
-  description: `It is no problem of the status any more. A node that was seen within the last ${GONE_AFTER_MS / 1000} seconds is refused. One that comes back is in the list again.`,
+  description: `The status then no longer reports it. A node that was seen within the last ${GONE_AFTER_MS / 1000} seconds is refused. A node that comes back is listed again.`,
   operands: ['NODE'],
-  operandMeaning: 'the id of the node, as keystile nodes shows it',
+  operandMeaning: 'The id of the node, as keystile nodes shows it.',
   flags: {},
   examples: ['keystile nodes forget node_1Jm8ZtYh4mRr6GjK8uTx3S'],
   async run({ io, flags, operands: [id = ''], isJson }) {
     const { config } = await readSettings(io, flags);
     if (config.databaseUrl === null)
       throw failed(
-        'The embedded database has one node, which is no other than the service. Set KEYSTILE_DATABASE_URL.',
+        'The embedded database has one node, the service itself. For nodes on PostgreSQL, set KEYSTILE_DATABASE_URL.',
       );
     const { forgetNode } = await LOAD.inProcess();
     const outcome = await forgetNode(config, config.databaseUrl, id);

@@ -25,10 +25,13 @@ export const rootKeyCreate: Command = {
     name: { value: 'TEXT', meaning: 'A name that helps people recognize the root key.' },
     right: {
       value: 'RIGHT',
-      meaning: "What the root key may do, such as 'api.*.read_key' (required). '*' is everything.",
+      meaning: "What the root key may do, such as 'api.*.read_key' (required). '*' is every right.",
       isRepeatable: true,
     },
-    expires: { value: 'TIME', meaning: 'When the root key expires: unix milliseconds or a date such as 2030-12-31.' },
+    expires: {
+      value: 'TIME',
+      meaning: 'When the root key expires: a time span such as 30d, or a date such as 2030-12-31. Never when absent.',
+    },
   },
   examples: [
     "keystile root-key create --name me --right '*'",
@@ -70,7 +73,7 @@ export const rootKeyCreate: Command = {
 
 /** Every right must be asked for: nobody gets it by leaving out a flag. */
 async function askRights({ ask }: Io): Promise<readonly string[]> {
-  const question = `Rights, separated by spaces, such as api.*.create_key api.*.read_key (${ALL_RIGHTS} is everything): `;
+  const question = `Rights, separated by spaces, such as api.*.create_key api.*.read_key (${ALL_RIGHTS} is every right): `;
   const typed = ask === undefined || ask === null ? '' : await ask(question);
   const rights = typed.split(/[\s,]+/).filter((right) => right !== '');
   if (rights.length > 0) return rights;

@@ -24,7 +24,7 @@ export const serve: Command = {
   summary: 'Run the service until SIGTERM or Ctrl-C stops it.',
   operands: [],
   flags: {
-    demo: { value: null, meaning: 'Fill a temporary database with sample data and traffic, to look around.' },
+    demo: { value: null, meaning: 'Run on a temporary database with sample data and traffic, to look around.' },
     'show-config': {
       value: null,
       meaning: 'Print the configuration and where each value comes from, with secrets as ***, and exit.',

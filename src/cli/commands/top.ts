@@ -19,10 +19,12 @@ const MAX_APIS = 20;
 
 export const top: Command = {
   name: 'top',
-  summary: 'Show what the service does, as it happens. Ctrl-C ends it.',
+  summary: 'Show what the service is doing, as it happens. Ctrl-C stops it.',
   operands: [],
   takesProfile: true,
-  flags: { once: { value: null, meaning: 'Show it once. So does output that is no terminal.' } },
+  flags: {
+    once: { value: null, meaning: 'Show it once and exit. Output that is not a terminal always shows it once.' },
+  },
   examples: ['keystile top', 'keystile top --once --json'],
   async run(call) {
     const { io, flags, isJson } = call;
@@ -62,7 +64,7 @@ async function shownLook(ask: Ask): Promise<string> {
 
 function shownFailure(error: unknown): string {
   if (!(error instanceof CliError)) throw error;
-  return `${error.lines.map(visible).join('\n')}\nTrying again. Ctrl-C ends it.\n`;
+  return `${error.lines.map(visible).join('\n')}\nTrying again. Ctrl-C stops it.\n`;
 }
 
 async function look(ask: Ask): Promise<Look> {

@@ -25,8 +25,8 @@ interface Query {
 
 const DEFAULT_SINCE_MS = 7 * DAY_MS;
 const DEFAULT_TOP = 10;
-const HOLDERS = ['identity', 'key', 'plan'] as const;
-const IDENTITY_ID = new RegExp(idPattern('id'));
+const HOLDERS = ['customer', 'key', 'plan'] as const;
+const CUSTOMER_ID = new RegExp(idPattern('id'));
 
 export const usage: Command = {
   name: 'usage',
@@ -34,26 +34,26 @@ export const usage: Command = {
   summary: 'Show what customers have spent: by day for one of them, or those who spent the most.',
   operands: [],
   flags: {
-    identity: { value: 'ID', meaning: 'By day, for the identity with this external id, or this id_...' },
-    key: { value: 'ID', meaning: 'By day, for the credits of this key.' },
-    plan: { value: 'ID', meaning: 'Only identities and keys on this plan.' },
-    top: { value: 'N', meaning: `How many of those who spent the most are shown. ${DEFAULT_TOP} when absent.` },
+    customer: { value: 'ID', meaning: 'Show the credits of this customer, by day: your own id, or its id_...' },
+    key: { value: 'ID', meaning: 'Show the credits of this key, by day.' },
+    plan: { value: 'ID', meaning: 'Only customers and keys on this plan.' },
+    top: { value: 'N', meaning: `How many of those who spent the most to show. ${DEFAULT_TOP} when absent.` },
     since: {
       value: 'TIME',
       meaning:
-        'From when on, in whole days (UTC): a time span such as 7d, or a date such as 2030-12-31. When absent, 7d before --until, or before now where that is later.',
+        'From this day on (UTC): a time span such as 7d, or a date such as 2030-12-31. When absent, 7d before --until, or 7d before now if --until is later.',
     },
-    until: { value: 'TIME', meaning: 'Only days that begin before this time. When absent, up to now.' },
+    until: { value: 'TIME', meaning: 'Only days that begin before this time. Now when absent.' },
     csv: { value: null, meaning: 'Print all rows of the statements as CSV.' },
   },
   examples: [
-    'keystile usage --identity user_1234 --since 30d',
+    'keystile usage --customer user_1234 --since 30d',
     'keystile usage --top 3',
     'keystile usage --csv > usage.csv',
   ],
   flagNames: {
-    identityId: '--identity',
-    externalId: '--identity',
+    identityId: '--customer',
+    externalId: '--customer',
     keyId: '--key',
     planId: '--plan',
     start: '--since',
@@ -86,10 +86,12 @@ export const usage: Command = {
 function topOf(flags: Flags): number | null {
   const top = countFlag(flags, 'top');
   if (top === 0) throw misused('--top must be at least 1, got "0".');
-  const isOne = flags.has('identity') || flags.has('key');
+  const isOne = flags.has('customer') || flags.has('key');
   if (!isOne) return top ?? DEFAULT_TOP;
   if (top !== undefined)
-    throw misused(`--top is for many. Leave it out, or leave out --${flags.has('key') ? 'key' : 'identity'}.`);
+    throw misused(
+      `--top is for many customers and keys. Leave out --top or --${flags.has('key') ? 'key' : 'customer'}.`,
+    );
   return null;
 }
 
@@ -99,7 +101,7 @@ function subjectOf(flags: Flags): object {
   const [name] = given;
   if (name === undefined) return { all: true };
   const id = flags.text(name) ?? '';
-  if (name === 'identity') return IDENTITY_ID.test(id) ? { identityId: id } : { externalId: id };
+  if (name === 'customer') return CUSTOMER_ID.test(id) ? { identityId: id } : { externalId: id };
   return name === 'key' ? { keyId: id } : { planId: id };
 }
 
@@ -141,7 +143,7 @@ export interface UsageRow {
   readonly held: number;
 }
 
-/** What one key or identity has spent. */
+/** What one key or customer has spent. */
 export interface UsedBy {
   readonly name: string;
   readonly spent: number;

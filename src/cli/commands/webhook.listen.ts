@@ -24,7 +24,7 @@ export const webhookListen: Command = {
   flags: {
     event: {
       value: 'TYPE',
-      meaning: 'Only events of this type, such as key.created (default: all).',
+      meaning: 'Only events of this type, such as key.created. All when absent.',
       isRepeatable: true,
     },
     count: { value: 'N', meaning: 'Stop after this many events.' },

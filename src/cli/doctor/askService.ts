@@ -26,9 +26,9 @@ export interface Running {
   readonly isElsewhere?: true;
 }
 
-const NO_SERVER = new NotKnown('no server runs');
+const NO_SERVER = new NotKnown('no server is running');
 const NOT_TOLD = new NotKnown('the running service does not know this check');
-const ONLY_THERE = new NotKnown('it is checked on the machine of the service');
+const ONLY_THERE = new NotKnown('this is checked only on the machine of the service');
 
 /** Finds the service: the one that KEYSTILE_URL names, or else the owner of the data folder, or the one at the configured address. */
 export async function findRunning(config: Config): Promise<Running> {
@@ -46,7 +46,7 @@ export async function findRunning(config: Config): Promise<Running> {
   if (told === null) return silent(config, owner);
   const readiness =
     owner.url === null
-      ? new NotKnown('the server starts or stops')
+      ? new NotKnown('the server is starting or stopping')
       : await askReadiness(owner.url, tryLocalTrust(owner.tlsCert, owner.url));
   return { url: owner.url, owner, readiness, ...toldOr(told) };
 }
@@ -65,7 +65,7 @@ async function findNamed(config: Config, url: string): Promise<Running> {
   const who = await whoIsAt(url, null);
   if (who === 'keystile')
     return reached(config, { url, trust: null, untold: config.databaseUrl === null ? ONLY_THERE : NOT_TOLD });
-  const reason = who === 'another' ? `Another program than Keystile answers at ${url}.` : `Nothing answers at ${url}.`;
+  const reason = who === 'another' ? `Another program answers at ${url}, not Keystile.` : `Nothing answers at ${url}.`;
   return {
     ...unreached(null, new NotKnown(`no Keystile answers at ${url}`)),
     readiness: { reasons: [reason], command: `curl -s ${quoted(`${url}/v1/readiness`)}` },
@@ -109,7 +109,7 @@ function elsewhere({ pid, host }: Owner): NotKnown {
 
 function silent({ data }: Config, owner: Owner): Running {
   // It listens on its control socket last, and names its address with it.
-  if (owner.url === null) return unreached(owner, new NotKnown(`process ${owner.pid} starts or stops`));
+  if (owner.url === null) return unreached(owner, new NotKnown(`process ${owner.pid} is starting or stopping`));
   const reason = `Process ${owner.pid} owns the data folder ${data}, and does not answer on its control socket.`;
   return {
     ...unreached(owner, new NotKnown('the server does not answer')),
@@ -118,7 +118,7 @@ function silent({ data }: Config, owner: Owner): Running {
 }
 
 function ownerOf(folder: string): Owner | NotKnown | null {
-  const hidden = new NotKnown(`this user cannot read ${folder}, and so not find out whether a server runs`);
+  const hidden = new NotKnown(`this user cannot read ${folder}, so it cannot find out whether a server is running`);
   if (existsSync(folder) && !isAccessible(folder, constants.R_OK | constants.X_OK)) return hidden;
   try {
     return peekOwner(folder);
@@ -136,7 +136,7 @@ class RefusedRootKey extends NotKnown {
   readonly outcome: Outcome;
 
   constructor(outcome: Outcome) {
-    super('the service tells it only for a valid root key');
+    super('the service tells this only to a valid root key');
     this.outcome = outcome;
   }
 }
@@ -158,16 +158,20 @@ async function askControl(control: string): Promise<Told | null> {
 async function askOverHttp(config: Config, url: string, trust: Trust | null): Promise<Told> {
   const { rootKey } = config;
   if (rootKey === null)
-    return new NotKnown('only the running service knows it, and tells it for a root key: set KEYSTILE_ROOT_KEY');
+    return new NotKnown(
+      'only the running service knows this, and it tells it only to a root key: set KEYSTILE_ROOT_KEY',
+    );
   const headers = { authorization: `Bearer ${rootKey}`, 'content-type': 'application/json' };
   const answer = await askJson(
     new Request(`${url}/v1/service.getStatus`, { method: 'POST', headers, body: JSON.stringify({}) }),
     trust,
   );
-  if (typeof answer === 'string') return new NotKnown(`this command cannot read what is answered at ${url}`);
+  if (typeof answer === 'string') return new NotKnown(`this command cannot read the answer at ${url}`);
   if (answer.status === 401) return new RefusedRootKey(refusedRootKey(url, config));
   if (answer.status === 403)
-    return new NotKnown('the running service does not tell its status for this root key (service.*.read_status)');
+    return new NotKnown(
+      'the running service does not tell its status to this root key, which lacks the right service.*.read_status',
+    );
   return answer.isOk ? toOutcomes(answer.body) : new NotKnown(`the running service answers ${answer.status}`);
 }
 
@@ -177,7 +181,7 @@ function refusedRootKey(address: string, { url }: Config): Outcome {
     name: 'root-key-here',
     meaning: 'The root key of this command is valid.',
     result: url === null ? 'advice' : 'problem',
-    text: `The root key is not valid at ${address}, so the service does not tell what it finds.`,
+    text: `The root key is not valid at ${address}, so the service does not tell what it found.`,
     fix: 'Set KEYSTILE_ROOT_KEY to a root key of that service with the right service.*.read_status.',
     command: 'unset KEYSTILE_ROOT_KEY && keystile doctor',
   };
@@ -189,7 +193,7 @@ async function askReadiness(url: string, trust: Trust | null): Promise<Facts['re
   const answer = await askJson(new Request(address), trust);
   if (answer === 'silent') return { reasons: [`It does not answer at ${url}.`], command };
   // Such as a certificate that this machine does not trust.
-  if (typeof answer === 'string') return new NotKnown(`this command cannot read what is answered at ${url}`);
+  if (typeof answer === 'string') return new NotKnown(`this command cannot read the answer at ${url}`);
   return Array.isArray(answer.body['reasons'])
     ? { reasons: answer.body['reasons'].map(String), command }
     : new NotKnown('the running service has another version');
@@ -201,7 +205,7 @@ type ToldCheck = Pick<CheckStatus, 'name' | 'isOk'> & { readonly meaning?: strin
 function toOutcomes(status: unknown): Told {
   const { checks, problems } = (status ?? {}) as { checks?: readonly ToldCheck[]; problems?: readonly Problem[] };
   if (!Array.isArray(checks) || !Array.isArray(problems))
-    return new NotKnown('the running service has another version, which does not tell it');
+    return new NotKnown('the running service has another version, which does not tell this');
   return (checks as readonly ToldCheck[]).map(({ name, isOk, meaning, text }): Outcome => {
     const check = { name, meaning: meaning ?? text ?? '' };
     const found = (problems as readonly Problem[]).find((each) => each.name === name);

@@ -1,5 +1,6 @@
 import { showDuration } from '../../config/kinds.ts';
 import { record, showTime, table, visible } from '../output/print.ts';
+import { inWords, userWord } from '../words.ts';
 import type { Endpoint, EndpointAnswer } from './endpoint.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -25,7 +26,7 @@ function listText(endpoint: Endpoint, answer: object, list: string | null): stri
   );
   const rows = records.map((each) => columns.map((name) => shown(endpoint.answer, name, valueAt(each, name))));
   const { total, cursor } = answer as { total?: unknown; cursor?: unknown };
-  const count = typeof total === 'number' && list !== null ? `${records.length} of ${total} ${list}. ` : '';
+  const count = typeof total === 'number' && list !== null ? `${records.length} of ${total} ${userWord(list)}. ` : '';
   const more = typeof cursor === 'string' ? `Next page: --cursor ${visible(cursor)}. All pages: --all.` : '';
   const end = `${count}${more}`.trim();
   const heading = columns.map((name) => labelOf(endpoint.answer, name).toUpperCase());
@@ -34,7 +35,17 @@ function listText(endpoint: Endpoint, answer: object, list: string | null): stri
 
 function recordText(answer: EndpointAnswer, fields: Fields): string {
   const present = { ...fields, ...missing(answer, fields) };
-  return record(Object.entries(present).flatMap(([name, value]) => linesOf(answer, name, value)));
+  return record(membersOf(present).flatMap(([name, value]) => linesOf(answer, name, value)));
+}
+
+/** What an answer repeats for older programs. */
+const REPEATED = new Set(['refillRate', 'refillInterval', 'ownerId']);
+
+/** What remains of a limit, or of a counter that a check took from, is no balance of credits: it is what is left. */
+function membersOf(fields: Fields): [name: string, value: unknown][] {
+  const isCounter = 'limit' in fields || 'taken' in fields;
+  const members = Object.entries(fields).filter(([name]) => !REPEATED.has(name));
+  return members.map(([name, value]) => [isCounter && name === 'remaining' ? 'left' : name, value]);
 }
 
 function missing({ absent = {} }: EndpointAnswer, fields: Fields): Fields {
@@ -86,12 +97,9 @@ function objectText(answer: EndpointAnswer, name: string, value: Fields): string
 }
 
 function membersText(answer: EndpointAnswer, value: Fields): string {
-  const members = Object.entries(value).filter(([, member]) => member !== undefined && member !== null);
+  const members = membersOf(value).filter(([, member]) => member !== undefined && member !== null);
   return members.map(([name, member]) => `${labelOf(answer, name)} ${shown(answer, name, member)}`).join(', ');
 }
-
-/** What an answer repeats for older programs. */
-const REPEATED = new Set(['refillRate', 'refillInterval']);
 
 /** What is told of a limit only where it is true. */
 const USUALLY_FALSE = new Set(['exceeded', 'notify', 'shared']);
@@ -150,10 +158,10 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `externalId` is `external id`, and `data.keyId` is `key id`. */
+/** `overlapMs` is `overlap`, and `data.keyId` is `key id`. */
 function labelOf({ labels = {} }: EndpointAnswer, name: string): string {
   const last = labels[name] ?? name.split('.').at(-1) ?? name;
-  return last.replace(/Ms$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return inWords(last.replace(/Ms$/, ''));
 }
 
 const DONE: Readonly<Record<string, string>> = {

@@ -8,6 +8,7 @@ import { MAX_COUNT, MAX_WINDOW_MS, MIN_WINDOW_MS } from '../../core/bounds.ts';
 import { repeatable } from '../../core/errors.ts';
 import { idPattern } from '../../core/ids.ts';
 import { nearestName } from '../../basics/nearestName.ts';
+import { FORMER_FLAGS, userWord } from '../words.ts';
 
 /** What one value of a flag or an argument means in the request. */
 function parseValue(field: EndpointField, text: string): unknown {
@@ -61,8 +62,10 @@ function parseCount(field: EndpointField, text: string): number {
 
 function parseChoice(field: EndpointField, text: string): string {
   const { choices = [] } = field;
-  if (choices.includes(text)) return text;
-  throw wrong(field, `one of ${choices.join(', ')}`, text);
+  const found = choices.find((choice) => userWord(choice) === text);
+  if (found !== undefined) return found;
+  const hint = choices.includes(text) ? ` Did you mean ${userWord(text)}?` : '';
+  throw misused(`${nameOf(field)} must be one of ${choices.map(userWord).join(', ')}, got ${repeatable(text)}.${hint}`);
 }
 
 function isJson(text: string): boolean {
@@ -237,15 +240,19 @@ function cleared({ fields }: Endpoint, flags: Flags, body: Body): Body {
   const entries = flags.list('clear').map((word) => {
     const field = clearable.find(({ flag }) => flag === word);
     if (field === undefined) {
-      const near = nearestName(word, words);
+      const near = words.find((each) => each === FORMER_FLAGS.get(word)) ?? nearestName(word, words);
       const hint = near === null ? '' : ` Did you mean ${near}?`;
       throw misused(`--clear must be one of ${words.join(', ')}, got ${repeatable(word)}.${hint}`);
     }
-    if (field.member in body)
+    if (isIn(body, field))
       throw misused(`--clear ${word} and ${nameOf(field)} exclude each other. Give only one of them.`);
     return [field.member, field.isEmptyable === true ? [] : null] as const;
   });
   return Object.fromEntries(entries);
+}
+
+function isIn(body: Body, { member, byId }: EndpointField): boolean {
+  return member in body || (byId !== undefined && byId.member in body);
 }
 
 export function isClearable({ isNullable, isEmptyable }: EndpointField): boolean {
@@ -253,7 +260,7 @@ export function isClearable({ isNullable, isEmptyable }: EndpointField): boolean
 }
 
 function requireField({ command }: Endpoint, field: EndpointField, body: Body): void {
-  if (field.isRequired !== true || field.member in body) return;
+  if (field.isRequired !== true || isIn(body, field)) return;
   const value = valueName(field);
   const flag = field.operand === undefined ? `${nameOf(field)}${value === null ? '' : ` ${value}`}` : nameOf(field);
   const clear = isClearable(field) ? `, or --clear ${field.flag}` : '';
@@ -262,7 +269,7 @@ function requireField({ command }: Endpoint, field: EndpointField, body: Body): 
 
 function requireChange({ command, fields }: Endpoint, body: Body): void {
   const isNaming = ({ operand }: EndpointField): boolean => operand !== undefined;
-  if (fields.some((field) => !isNaming(field) && field.member in body)) return;
+  if (fields.some((field) => !isNaming(field) && isIn(body, field))) return;
   throw misused(`${command} needs at least one flag that says what to change. See keystile ${command} --help.`);
 }
 
@@ -284,7 +291,8 @@ const VALUE_NAMES: Readonly<Record<EndpointField['kind'], string | null>> = {
 
 /** The name of the value in the help. Null: the flag is a switch. */
 export function valueName(field: EndpointField): string | null {
-  if (field.kind === 'choice') return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).join('|');
+  if (field.kind === 'choice')
+    return (field.choices ?? []).length > 6 ? 'WORD' : (field.choices ?? []).map(userWord).join('|');
   if (field.kind === 'text' && (field.byId !== undefined || field.member.endsWith('Id'))) return 'ID';
   return field.window === undefined ? VALUE_NAMES[field.kind] : 'N or N/TIME';
 }

@@ -60,8 +60,8 @@ export interface EndpointField {
   readonly choices?: readonly string[];
   readonly min?: number;
   readonly max?: number;
-  /** A value that is an id goes to this member instead. `pattern` is that of the id. */
-  readonly byId?: { readonly member: string; readonly pattern: string };
+  /** A value that is an id goes to this member instead. `pattern` is that of the id. `isLookedUp`: the request has no such member. */
+  readonly byId?: { readonly member: string; readonly pattern: string; readonly isLookedUp?: true };
   /** The flag that means false. */
   readonly off?: string;
   /** The flag of the window that belongs to this limit: `10/s` sets both. */

@@ -11,6 +11,7 @@ import { readClientSettings } from '../profiles.ts';
 import { confirm, serviceOf, YES_FLAG } from '../prompt.ts';
 import { isKeyPiped, loadKey, loadRootKey } from '../secrets.ts';
 import { KEY_VARIABLE, STDIN } from '../settings.ts';
+import { userWord } from '../words.ts';
 import { repeatable } from '../../core/errors.ts';
 import { looksLikeId } from '../../core/ids.ts';
 import { EXIT } from '../../serve/exit.ts';
@@ -68,7 +69,7 @@ async function runEndpoint(endpoint: Endpoint, call: Call): Promise<number> {
   const isAll = 'all' in flagsOf(endpoint) && flags.has('all');
   const answer = await usingService(await findService(config), rootKey, async (ask) => {
     if (rootKey === null) refuseNames(body);
-    const request = rootKey === null ? body : await withIds(ask, body);
+    const request = rootKey === null ? body : await withIds(ask, await withOwnId(ask, endpoint, body));
     return isAll ? askAll(ask, endpoint, request) : ask<object>(endpoint.path, request);
   });
   io.out(isJson ? jsonLine(answer) : answerText(endpoint, answer, operand));
@@ -147,7 +148,9 @@ function flagsOf({ fields, asksFirst: when }: Endpoint): FlagTable {
     const [meaning, offMeaning] = onAndOff(field);
     const required = isRequired === true && flag !== 'duration' ? ' (required)' : '';
     const words =
-      field.kind === 'choice' && (field.choices ?? []).length > 6 ? ` One of ${field.choices?.join(', ')}.` : '';
+      field.kind === 'choice' && (field.choices ?? []).length > 6
+        ? ` One of ${field.choices?.map(userWord).join(', ')}.`
+        : '';
     const rate = window === undefined ? '' : ` 10/s is --${flag} 10 --${window} 1s.`;
     table[flag] = {
       value: valueName(field),
@@ -198,6 +201,15 @@ async function withIds(ask: Ask, body: Readonly<Record<string, unknown>>): Promi
       found[member] = await Promise.all(given.map((each) => idOf(ask, String(each), list)));
   }
   return found;
+}
+
+/** A customer by its id, in a request that takes only your own id of it. */
+async function withOwnId(ask: Ask, { fields }: Endpoint, body: Record<string, unknown>): Promise<typeof body> {
+  const field = fields.find(({ byId }) => byId?.isLookedUp === true && byId.member in body);
+  if (field === undefined) return body;
+  const { identityId, ...rest } = body;
+  const { externalId } = await ask<{ readonly externalId: string }>('identities.getIdentity', { identityId });
+  return { ...rest, [field.member]: externalId };
 }
 
 /** Without a root key no name can be looked up. */

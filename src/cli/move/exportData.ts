@@ -153,8 +153,8 @@ function adviceAfter({ marked, wasMoved, mayBeWhole }: Moving, file: string | nu
     return 'The service may refuse to start. Run keystile data release before you start it, unless an earlier export with --move is used.';
   // Not an order: the error that follows may say to run the command again.
   if (!mayBeWhole)
-    return 'The service does not start until you run keystile data release, and the export is not whole.';
-  return `The service does not start again. Check whether ${what} is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.`;
+    return 'The export is not whole, and the service does not start until you run keystile data release.';
+  return `The service does not start again. Check whether ${what} is whole: only one of the two services may run. If it is not whole, run keystile data release to use this one again.`;
 }
 
 async function writeFrom(

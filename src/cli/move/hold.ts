@@ -114,7 +114,7 @@ function ownFolder(config: Config): DataFolder {
 function adviceOn({ control, url }: Owner): string {
   const isCommand = control === null && url === null;
   return isCommand
-    ? 'That process is another command: run this one again when it has ended.'
+    ? 'That process is another command. Run this one again when it has ended.'
     : 'That process is the service. Stop it first.';
 }
 
@@ -124,7 +124,7 @@ function orNotReleased<T>({ data }: Config, work: () => T): T {
   } catch (error) {
     if (error instanceof DataError) throw error;
     const { kind, message } = toWriteFailure(error);
-    const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and that this user may write there';
+    const advice = kind === 'full' ? 'Make space on its disk' : 'Check its disk, and whether this user may write there';
     throw failed(`The data folder ${data} was not released (${message}). ${advice}. Then run the command again.`);
   }
 }

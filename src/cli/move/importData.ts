@@ -82,7 +82,9 @@ async function importFrom(io: Io, call: ImportCall, { name, chunks, size }: Inpu
           proven.authenticity = provenExport(name, found, trustOf(call));
         } catch (error) {
           if (!(error instanceof DataError) || config.databaseUrl === null) throw error;
-          throw new DataError(`${error.message} The database has its rows, and no service takes them: drop it.`);
+          throw new DataError(
+            `${error.message} The database already has its rows, and no service will use them: drop the database.`,
+          );
         }
       };
       const trailer = await readImport(reader, target, { name, header, nowMs: wallClockMs, progress, prove });
@@ -173,7 +175,7 @@ export async function readImport(reader: DataReader, target: DataTarget, options
 
 function otherRows(name: string): DataError {
   return new DataError(
-    `The database has rows of another file with the number of this export: ${name} was changed since an import of it was stopped, or that file was. Drop the database, and begin again.`,
+    `The database has rows of another file with the number of this export: ${name} was changed since an import of it was stopped, or the other file was. Drop the database and start over.`,
   );
 }
 

@@ -6,7 +6,7 @@ export function dataRows(rows: Readonly<Record<string, number>>): [string, strin
   return [
     ['apis', of('apis')],
     ['keys', of('keys')],
-    ['identities', of('identities')],
+    ['customers', of('identities')],
     ['plans', of('plans')],
     ['root keys', of('root_keys')],
     ['accounts', of('accounts')],
@@ -27,7 +27,7 @@ export function backupRows({
   return [
     ['apis', String(apis)],
     ['keys', String(keys)],
-    ['identities', String(identities)],
+    ['customers', String(identities)],
     ['plans', String(plans)],
     ['root keys', String(rootKeys)],
     ['audit entries', String(auditEntries)],

@@ -16,7 +16,7 @@ const ALREADY =
   'An earlier export with --move has already moved the service. Run keystile data release only if that export is not used.\n';
 const MAYBE =
   'The service may refuse to start. Run keystile data release before you start it, unless an earlier export with --move is used.\n';
-const HELD = 'The service does not start until you run keystile data release, and the export is not whole.\n';
+const HELD = 'The export is not whole, and the service does not start until you run keystile data release.\n';
 
 type Stopped = Awaited<ReturnType<typeof stoppedDatabase>>;
 

@@ -13,7 +13,7 @@ import { stoppedDatabase } from './moved.ts';
 
 const message = (error: unknown): string => (error as Error).message;
 const noteOf = (exportId: string) => ({ exportId, atMs: 0 });
-const HELD = 'The service does not start until you run keystile data release, and the export is not whole.\n';
+const HELD = 'The export is not whole, and the service does not start until you run keystile data release.\n';
 
 test('while a move from PostgreSQL runs, a second one and a release are refused, and its note stays', async () => {
   using folder = new TempFolder();

@@ -61,12 +61,14 @@ describe('rows of a file that was changed', () => {
     const url = await server.createDatabase();
     const refused = await piped(url, forged, { KEYSTILE_COPY_KEY: KEY });
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('its signature does not fit')]);
-    expect(refused.err).toEndWith('The database has its rows, and no service takes them: drop it.\n');
+    expect(refused.err).toEndWith(
+      'The database already has its rows, and no service will use them: drop the database.\n',
+    );
     const environment = { ...onDatabase(url), KEYSTILE_COPY_KEY: KEY };
     const resumed = await keystile(['data', 'import', signed, '--accept'], { environment });
     expect([resumed.code, resumed.err]).toEqual([
       1,
-      `The database has rows of another file with the number of this export: ${signed} was changed since an import of it was stopped, or that file was. Drop the database, and begin again.\n`,
+      `The database has rows of another file with the number of this export: ${signed} was changed since an import of it was stopped, or the other file was. Drop the database and start over.\n`,
     ]);
     await server.dropDatabase(url);
   });

@@ -165,7 +165,7 @@ test('an empty database stays empty', async () => {
 });
 
 const RIGHTS_FIX =
-  'Let KEYSTILE_DATABASE_URL name the role that owns the tables, or give this role the right. The command shows the rights on schemas, tables and functions, and who owns them.';
+  'Set KEYSTILE_DATABASE_URL to the role that owns the tables, or grant this role the right. The command shows the rights on schemas, tables and functions, and their owners.';
 
 test('a running node tells what the database refuses for good', async () => {
   const { apiId } = (await node.call('/v1/apis.createApi', { name: 'refused' })).body as { apiId: string };
@@ -182,7 +182,7 @@ test('a running node tells what the database refuses for good', async () => {
       if (found?.result === 'ok') return false;
       expect(found).toMatchObject({
         text: expect.stringMatching(/^A node cannot use the database: .*accounts.*\[42P01\]/),
-        fix: expect.stringContaining('The tables are not those of Keystile'),
+        fix: expect.stringContaining('The tables do not belong to Keystile'),
       });
       return true;
     });
@@ -209,7 +209,7 @@ test('a role without rights on the tables, and tables of another program, have a
   expect(foreign.with('problem')).toEqual(['database']);
   expect(foreign.find('database')).toMatchObject({
     text: expect.stringMatching(/: The database refused \(.* \[42703\]\)\.$/),
-    fix: 'The tables are not those of Keystile: check KEYSTILE_DATABASE_URL. The command shows which tables there are.',
+    fix: 'The tables do not belong to Keystile: check KEYSTILE_DATABASE_URL. The command lists the tables.',
     command: String.raw`${psql} -c '\dt'`,
   });
   await postgres.dropDatabase(other);

@@ -78,7 +78,7 @@ describe('a backup', () => {
     ]);
     const text = (await keystile(['backup', 'verify', original.join('a.backup')])).out;
     expect(text).toStartWith(
-      `backup          sound: its checksum and its databases are right\norigin          not proved: it is not signed, so whoever could write the file can have changed it\nmade            ${shown(madeAtMs)}`,
+      `backup          sound: its checksum and databases are right\norigin          not proved: it is not signed, so whoever could write the file can have changed it\nmade            ${shown(madeAtMs)}`,
     );
   });
 });

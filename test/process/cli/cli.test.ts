@@ -109,7 +109,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('every flag of key create reaches the key', async () => {
       const given =
-        '--prefix demo --byte-length 32 --name first --owner user_1 --meta {"plan":"free"} --remaining 7 ' +
+        '--prefix demo --byte-length 32 --name first --customer user_1 --meta {"plan":"free"} --credits 7 ' +
         '--refill monthly:9,day=31,timezone=Europe/Berlin,mode=add,max=20 ' +
         '--limit 10/m,strict --expires 2100-01-01T12:00:00+02:00 --environment live ' +
         '--ip 127.0.0.1 --ip 10.0.0.0/8 --alerts {"expiresWithinMs":604800000} --disable';
@@ -136,7 +136,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(shown).toMatch(/^ip +127\.0\.0\.1, 10\.0\.0\.0\/8$/m);
       expect(shown).toMatch(/^meta +\{"plan":"free"\}$/m);
       expect(shown).toMatch(/^alerts +expires within 7d$/m);
-      expect(shown).toMatch(/^identity +user_1$/m);
+      expect(shown).toMatch(/^customer +user_1$/m);
       expect(shown).not.toContain(key);
     });
 
@@ -163,35 +163,61 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { keyId } = await createKey(
         '--name',
         'old',
-        '--remaining',
+        '--credits',
         '5',
-        '--owner',
+        '--customer',
         'user_3',
         '--environment',
         'live',
       );
       expect(
-        await here.ok('key', 'update', keyId, '--name', 'new', '--clear', 'remaining', '--clear', 'owner', '--disable'),
+        await here.ok(
+          'key',
+          'update',
+          keyId,
+          '--name',
+          'new',
+          '--clear',
+          'credits',
+          '--clear',
+          'customer',
+          '--disable',
+        ),
       ).toBe(`Updated ${keyId}.\n`);
       const updated = await here.json('key', 'get', keyId);
       expect(updated).toMatchObject({ name: 'new', environment: 'live', enabled: false });
       expect(Object.keys(updated)).not.toContain('remaining');
       expect(Object.keys(updated)).not.toContain('ownerId');
-      expect(await here.json('key', 'update', keyId, '--enable', '--remaining', '2')).toEqual({});
+      expect(await here.json('key', 'update', keyId, '--enable', '--credits', '2')).toEqual({});
       expect(await here.json('key', 'get', keyId)).toMatchObject({ name: 'new', enabled: true, remaining: 2 });
     });
 
     test('an owner that must exist is refused when it does not, and named as it was given', async () => {
-      const strict = ['key', 'create', '--api', apiId, '--must-exist', '--owner'];
-      await here.ok('identity', 'create', 'acme');
+      const strict = ['key', 'create', '--api', apiId, '--must-exist', '--customer'];
+      await here.ok('customer', 'create', 'acme');
       await here.ok(...strict, 'acme');
       const { code, err } = await here.run([...strict, 'acmee']);
-      expect([code, err]).toEqual([
-        1,
-        'There is no identity with the --owner "acmee". Did you mean "acme"? With --must-exist, a key creates no identity: identities.createIdentity does.\n',
-      ]);
+      expect(code).toBe(1);
+      expect(err).toContain(' with the id "acmee". Did you mean "acme"? With --must-exist, ');
+      expect(err).toEndWith(': keystile customer create does.\n');
       const { keyId } = await here.json('key', 'create', '--api', apiId);
-      expect((await here.run(['key', 'update', keyId as string, '--owner', 'acmee', '--must-exist'])).code).toBe(1);
+      expect((await here.run(['key', 'update', keyId as string, '--customer', 'acmee', '--must-exist'])).code).toBe(1);
+    });
+
+    test('--customer takes the id of a customer too, and makes no other one', async () => {
+      const { identityId } = await here.json('customer', 'create', 'looked-up');
+      const id = String(identityId);
+      const { keyId } = await here.json('key', 'create', '--api', apiId, '--customer', id);
+      const listed = await here.json('key', 'list', '--api', apiId, '--customer', id);
+      expect(listed['keys']).toMatchObject([{ id: keyId, ownerId: 'looked-up' }]);
+      expect(await here.json('customer', 'list', '--search', 'id_')).toMatchObject({ total: 0 });
+      const other = await here.json('key', 'create', '--api', apiId);
+      await here.ok('key', 'update', String(other['keyId']), '--customer', id);
+      expect(await here.json('customer', 'get', id)).toMatchObject({ externalId: 'looked-up', keys: 2 });
+      await here.ok('analytics', 'verifications', '--api', apiId, '--customer', id);
+      await here.ok('key', 'verifications', '--customer', id);
+      const { code } = await here.run(['key', 'update', String(keyId), '--customer', id, '--clear', 'customer']);
+      expect(code).toBe(2);
     });
 
     test('keys are listed by page, by owner, or all at once', async () => {
@@ -199,17 +225,17 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const made: string[] = [];
       for (const owner of ['a', 'b', 'a']) {
         made.push(
-          (await here.json('key', 'create', '--api', own, '--owner', owner, '--remaining', '4'))['keyId'] as string,
+          (await here.json('key', 'create', '--api', own, '--customer', owner, '--credits', '4'))['keyId'] as string,
         );
       }
       const first = await here.ok('key', 'list', '--api', own, '--limit', '2');
-      expect(first).toMatch(/^ID +START +NAME +OWNER ID +ENABLED +REMAINING +METERED +LIMIT +EXPIRES +CREATED AT\n/);
+      expect(first).toMatch(/^ID +START +NAME +CUSTOMER +ENABLED +CREDITS +METERED +LIMIT +EXPIRES +CREATED AT\n/);
       expect(first).toContain(`\n2 of 3 keys. Next page: --cursor ${made[1]}. All pages: --all.\n`);
       const second = await here.json('key', 'list', '--api', own, '--limit', '2', '--cursor', made[1] ?? '');
       expect(second).toEqual({ keys: [expect.objectContaining({ id: made[2] })], total: 3 });
       const all = (await here.json('key', 'list', '--api', own, '--limit', '1', '--all')) as { keys: { id: string }[] };
       expect(all.keys.map(({ id }) => id)).toEqual(made);
-      const owned = (await here.json('key', 'list', '--api', own, '--owner', 'a')) as { keys: { id: string }[] };
+      const owned = (await here.json('key', 'list', '--api', own, '--customer', 'a')) as { keys: { id: string }[] };
       expect(owned.keys.map(({ id }) => id)).toEqual([made[0] ?? '', made[2] ?? '']);
     });
 
@@ -223,10 +249,10 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     });
 
     test('verifying spends, and ends with 3 when the key is not valid', async () => {
-      const { keyId, key } = await createKey('--remaining', '3', '--name', 'counted');
+      const { keyId, key } = await createKey('--credits', '3', '--name', 'counted');
       const valid = await here.run(['key', 'verify'], { stdin: `${key}\n` });
       expect([valid.code, valid.err]).toEqual([0, '']);
-      for (const line of ['code +VALID', `key id +${keyId}`, 'name +counted', 'remaining +2'])
+      for (const line of ['code +VALID', `key id +${keyId}`, 'name +counted', 'credits +2'])
         expect(valid.out).toMatch(new RegExp(`^${line}$`, 'm'));
       const dear = await here.run(['key', 'verify', key, '--cost', '3', '--json']);
       expect([dear.code, JSON.parse(dear.out)]).toEqual([

@@ -39,7 +39,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         new RegExp(`^2.* UTC +rk_\\w+ +key\\.update +${keyId} +127\\.0\\.0\\.1 +enabled: true -> false$`),
       );
       expect(lines[2]).toMatch(
-        new RegExp(` +key\\.create +${keyId} +127\\.0\\.0\\.1 +apiId: "${apiId}", .*\\.\\.\\.$`),
+        new RegExp(` +key\\.create +${keyId} +127\\.0\\.0\\.1 +api id: "${apiId}", .*\\.\\.\\.$`),
       );
       expect(lines.length).toBe(4);
     });

@@ -41,7 +41,7 @@ describe('keystile doctor without a server', () => {
       const before = snapshot(data);
       const found = await examined({ ...CALM, KEYSTILE_DATA: data });
       expect([found.code, found.isOk, found.with('problem'), found.with('advice')]).toEqual([0, true, [], []]);
-      expect(found.find('queue')).toMatchObject({ result: 'not-checked', because: 'no server runs' });
+      expect(found.find('queue')).toMatchObject({ result: 'not-checked', because: 'no server is running' });
       expect(found.find('backups')).toMatchObject({ because: 'no backups are scheduled (KEYSTILE_BACKUP_FOLDER)' });
       expect(found.find('standby')).toMatchObject({ because: 'the database is embedded' });
       expect(found.find('certificate')).toMatchObject({
@@ -185,9 +185,9 @@ describe('keystile doctor without a server', () => {
       expect(out).toStartWith(
         'ok           configuration         Every setting is known and has a valid value, and none was removed.\n',
       );
-      expect(out).toContain('not checked  queue                 because no server runs\n');
+      expect(out).toContain('not checked  queue                 because no server is running\n');
       expect(out).toContain(
-        'problem      lost-commits          KEYSTILE_ACCEPT_LOST_COMMITS is on: a start accepts a restored or damaged database without a word.\n' +
+        'problem      lost-commits          KEYSTILE_ACCEPT_LOST_COMMITS is on: a start accepts a restored or damaged database without a warning.\n' +
           `${pad}Remove the setting. It is meant for the one start after a restore.\n` +
           `${pad}$ unset KEYSTILE_ACCEPT_LOST_COMMITS\n`,
       );

@@ -49,11 +49,11 @@ describe('keystile doctor beside a server', () => {
     const found = await examined({ ...far, KEYSTILE_URL: server.url });
     // Of the service: its own setting. Of this machine: that the port is taken.
     expect([found.with('problem'), found.find('port')?.result]).toEqual([['lost-commits'], 'not-checked']);
-    expect(found.find('port')).toMatchObject({ because: 'it is checked on the machine of the service' });
+    expect(found.find('port')).toMatchObject({ because: 'this is checked only on the machine of the service' });
     using taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('something else') });
     for (const [url, reason] of [
       ['http://127.0.0.1:1', 'Nothing answers at http://127.0.0.1:1.'],
-      [taken.url.origin, `Another program than Keystile answers at ${taken.url.origin}.`],
+      [taken.url.origin, `Another program answers at ${taken.url.origin}, not Keystile.`],
     ] as const) {
       // Also beside the data folder of a service that runs.
       for (const data of [other.path, folder.join('data')]) {
@@ -106,27 +106,30 @@ describe('keystile doctor beside a server', () => {
     expect(found.find('port')).toMatchObject({
       text: expect.stringContaining('another Keystile, on another database'),
     });
-    expect(found.find('queue')).toMatchObject({ because: 'no server runs' });
+    expect(found.find('queue')).toMatchObject({ because: 'no server is running' });
   });
 
   test('with its URL alone, its status needs a root key with the right', async () => {
     using other = new TempFolder();
     const far = { ...here, KEYSTILE_DATA: other.join('none'), KEYSTILE_URL: server.url };
     expect((await examined(far)).find('queue')).toMatchObject({
-      because: 'only the running service knows it, and tells it for a root key: set KEYSTILE_ROOT_KEY',
+      because: 'only the running service knows this, and it tells it only to a root key: set KEYSTILE_ROOT_KEY',
     });
     expect((await examined({ ...far, KEYSTILE_ROOT_KEY: ROOT_KEY })).find('queue')).toMatchObject({ result: 'ok' });
     const refused = await examined({ ...far, KEYSTILE_ROOT_KEY: 'root_that_nobody_knows_00000' });
     expect([refused.code, refused.with('problem')]).toEqual([1, ['root-key-here']]);
     expect(refused.find('root-key-here')).toMatchObject({
-      text: `The root key is not valid at ${server.url}, so the service does not tell what it finds.`,
+      text: `The root key is not valid at ${server.url}, so the service does not tell what it found.`,
     });
-    expect(refused.find('queue')).toMatchObject({ because: 'the service tells it only for a valid root key' });
+    expect(refused.find('queue')).toMatchObject({ because: 'the service tells this only to a valid root key' });
     const { key } = await server.ok('/v1/rootKeys.createRootKey', { name: 'weak', permissions: ['api.*.read_api'] });
     const weak = await examined({ ...far, KEYSTILE_ROOT_KEY: key as string });
     expect([weak.code, weak.find('queue')]).toMatchObject([
       0,
-      { because: 'the running service does not tell its status for this root key (service.*.read_status)' },
+      {
+        because:
+          'the running service does not tell its status to this root key, which lacks the right service.*.read_status',
+      },
     ]);
   });
 
@@ -160,7 +163,7 @@ test('after a crash, the log that was left is read, and no file is changed', asy
   const found = await examined({ KEYSTILE_DATA: data, KEYSTILE_PORT: '0', KEYSTILE_METRICS_PORT: '0' });
   expect([found.code, found.with('problem')]).toEqual([0, []]);
   expect([found.find('schema')?.result, found.find('working-root-key')?.result]).toEqual(['ok', 'ok']);
-  expect(found.find('readiness')).toMatchObject({ because: 'no server runs' });
+  expect(found.find('readiness')).toMatchObject({ because: 'no server is running' });
   expect(snapshot(data)).toEqual(before);
 });
 
@@ -189,7 +192,7 @@ describe('an owner of the folder that this program does not know', () => {
     const found = await owned({ status: 'ok' }, hostname());
     expect(found.with('problem')).toEqual([]);
     expect(found.find('queue')).toMatchObject({
-      because: 'the running service has another version, which does not tell it',
+      because: 'the running service has another version, which does not tell this',
     });
     expect(found.find('readiness')).toMatchObject({ because: 'the running service has another version' });
     expect(found.find('data-folder')?.result).toBe('ok');

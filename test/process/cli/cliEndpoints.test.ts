@@ -22,7 +22,7 @@ const createKey = (...flags: string[]): Promise<Record<string, unknown>> =>
 
 describe('commands that are made from endpoints', () => {
   test('an identity with limits, credits and a plan, from beginning to end', async () => {
-    const { planId } = await json('plan create pro --remaining 1000 --refill monthly:1000 --ratelimit requests=10/s');
+    const { planId } = await json('plan create pro --credits 1000 --refill monthly:1000 --ratelimit requests=10/s');
     expect(await json(`plan get ${String(planId)}`)).toMatchObject({
       name: 'pro',
       remaining: 1000,
@@ -30,36 +30,36 @@ describe('commands that are made from endpoints', () => {
       ratelimits: [{ name: 'requests', limit: 10, duration: 1000, async: true }],
     });
     const { identityId } = await json(
-      'identity create acme --name Acme --meta {"size":3} --ratelimit hits=5/2m,strict',
+      'customer create acme --name Acme --meta {"size":3} --ratelimit hits=5/2m,strict',
     );
-    expect(await json(`identity get ${String(identityId)}`)).toEqual(await json('identity get acme'));
-    expect(await json('identity get acme')).toMatchObject({
+    expect(await json(`customer get ${String(identityId)}`)).toEqual(await json('customer get acme'));
+    expect(await json('customer get acme')).toMatchObject({
       externalId: 'acme',
       name: 'Acme',
       meta: { size: 3 },
       ratelimits: [{ name: 'hits', limit: 5, duration: 120_000, async: false }],
     });
-    await line(`plan assign ${String(planId)} --identity acme`);
-    expect(await json('identity get acme')).toMatchObject({ planId, remaining: 1000 });
+    await line(`plan assign ${String(planId)} --customer acme`);
+    expect(await json('customer get acme')).toMatchObject({ planId, remaining: 1000 });
     expect(
-      await json('credit grant --identity acme --amount 5 --reason gift --idempotency-key gift_0001'),
+      await json('credit grant --customer acme --amount 5 --reason gift --idempotency-key gift_0001'),
     ).toMatchObject({
       remaining: 1005,
     });
-    expect(await json('credit adjust --identity acme --by -6 --reason back')).toMatchObject({ remaining: 999 });
-    await line('plan assign --identity acme --clear plan');
-    const changed = await json('identity update acme --clear name --clear meta --disable');
+    expect(await json('credit adjust --customer acme --by -6 --reason back')).toMatchObject({ remaining: 999 });
+    await line('plan assign --customer acme --clear plan');
+    const changed = await json('customer update acme --clear name --clear meta --disable');
     expect(changed).toMatchObject({ externalId: 'acme', meta: {}, enabled: false });
     expect(Object.keys(changed)).not.toContain('name');
-    expect(await line('identity list')).toMatch(
-      /^ID +EXTERNAL ID +NAME .*\nid_\w+ +acme +- +no .*\n1 of 1 identities\.\n$/,
+    expect(await line('customer list')).toMatch(
+      /^ID +CUSTOMER +NAME .*\nid_\w+ +acme +- +no .*\n1 of 1 customers\.\n$/,
     );
-    expect(await line('identity delete acme --yes')).toBe('Deleted acme.\n');
+    expect(await line('customer delete acme --yes')).toBe('Deleted acme.\n');
     expect(await line(`plan delete ${String(planId)} --yes`)).toBe(`Deleted ${String(planId)}.\n`);
   });
 
   test('a rotated key, its new secret shown once, a deleted and a restored key', async () => {
-    const { keyId, key } = await createKey('--remaining', '10');
+    const { keyId, key } = await createKey('--credits', '10');
     const rotated = await run(`key rotate ${String(keyId)} --overlap 1h`);
     const secret = /^key +(\S+)$/m.exec(rotated.out)?.[1] ?? '';
     expect([rotated.code, rotated.err]).toEqual([0, 'This secret is shown only once. Store it now.\n']);
@@ -68,8 +68,8 @@ describe('commands that are made from endpoints', () => {
     expect(JSON.parse(whoami.out)).toMatchObject({ id: keyId });
     await line(`key delete ${String(keyId)} --yes`);
     expect(await line(`key restore ${String(keyId)}`)).toBe(`Restored ${String(keyId)}.\n`);
-    expect(await json(`key update-remaining ${String(keyId)} --op increment --value 5`)).toEqual({ remaining: 15 });
-    expect(await json(`key update-remaining ${String(keyId)} --op set --clear value`)).toEqual({ remaining: null });
+    expect(await json(`key update-credits ${String(keyId)} --op increment --value 5`)).toEqual({ remaining: 15 });
+    expect(await json(`key update-credits ${String(keyId)} --op set --clear value`)).toEqual({ remaining: null });
   });
 
   test('key create and key update give limits, roles and permissions', async () => {
@@ -106,13 +106,13 @@ describe('commands that are made from endpoints', () => {
   });
 
   test('a reservation is created with the key from standard input, and settled', async () => {
-    const { key } = await createKey('--remaining', '100');
+    const { key } = await createKey('--credits', '100');
     const made = await here.run(['reservation', 'create', '--cost', '40', '--ttl', '5m', '--json'], {
       stdin: key as string,
     });
     const { reservationId } = JSON.parse(made.out) as { reservationId: string };
     expect(await line(`reservation settle ${reservationId} --cost 15`)).toBe(
-      'charged    15\nreturned   25\nremaining  85\n',
+      'charged   15\nreturned  25\ncredits   85\n',
     );
     const refused = await here.run(['reservation', 'create', '--cost', '86'], { stdin: key as string });
     expect([refused.code, refused.out.includes('USAGE_EXCEEDED')]).toEqual([3, true]);
@@ -180,10 +180,10 @@ describe('commands that are made from endpoints', () => {
     };
     expect(made.keys).toHaveLength(2);
     expect(await json(`key get ${made.keys[0]?.keyId}`)).toMatchObject({ name: 'first', remaining: 1 });
-    await line(`identity create from_file --meta @${folder.join('meta.json')}`);
-    expect(await json('identity get from_file')).toMatchObject({ meta: { size: 7 } });
+    await line(`customer create from_file --meta @${folder.join('meta.json')}`);
+    expect(await json('customer get from_file')).toMatchObject({ meta: { size: 7 } });
     const missing = folder.join('missing');
-    expect(await run(`identity update from_file --meta @${missing}`)).toEqual({
+    expect(await run(`customer update from_file --meta @${missing}`)).toEqual({
       code: 1,
       out: '',
       err: `The file ${missing} of --meta cannot be read (ENOENT).\n`,
@@ -191,18 +191,18 @@ describe('commands that are made from endpoints', () => {
   });
 
   test('a name cannot write to the terminal', async () => {
-    await here.ok('identity', 'create', 'escape', '--name', 'a\u001b[2Jb');
-    expect(await here.ok('identity', 'get', 'escape')).toContain('a\\u001b[2Jb');
+    await here.ok('customer', 'create', 'escape', '--name', 'a\u001b[2Jb');
+    expect(await here.ok('customer', 'get', 'escape')).toContain('a\\u001b[2Jb');
   });
 });
 
 describe('errors of the service name flags, not fields', () => {
   test.each([
     [
-      'credit grant --identity acme --amount 5 --reason x --idempotency-key short',
+      'credit grant --customer acme --amount 5 --reason x --idempotency-key short',
       '--idempotency-key must be 8 to 128 of the characters A-Z a-z 0-9 _ -, got "short".\n',
     ],
-    ['credit grant --amount 5 --reason x --idempotency-key long_enough', 'Give one of --key and --identity.\n'],
+    ['credit grant --amount 5 --reason x --idempotency-key long_enough', 'Give one of --key and --customer.\n'],
     ['limit get-override bob', 'Give --namespace.\n'],
     ['key create --api api_1 --limit {"limit":5}', '--limit (duration) is missing.\n'],
     ['api create x', 'NAME must be a string of 3 to 256 characters, got "x".\n'],
@@ -212,7 +212,7 @@ describe('errors of the service name flags, not fields', () => {
     ],
     ['plan create x --refill {"interval":"daily"}', '--refill (amount) is missing.\n'],
     [
-      'identity create acme2 --ratelimit {"name":"a","limit":0,"duration":1000}',
+      'customer create acme2 --ratelimit {"name":"a","limit":0,"duration":1000}',
       '--ratelimit (number 1, limit) must be a whole number from 1 to 9007199254740991, got 0.\n',
     ],
   ])('%s', async (words, err) => expect(await run(words)).toEqual({ code: 1, out: '', err }));
@@ -299,7 +299,7 @@ describe('what takes something away asks first', () => {
 
 describe('an api and a plan can be named by their names', () => {
   test('as an argument and in a flag; a name that nothing or several have is refused', async () => {
-    const { planId } = await json('plan create named-plan --remaining 5');
+    const { planId } = await json('plan create named-plan --credits 5');
     const { apiId: named } = await json('api create named-api');
     expect(await json('plan get named-plan')).toMatchObject({ id: planId });
     const { keyId } = await json('key create --api named-api');
@@ -321,7 +321,7 @@ describe('an api and a plan can be named by their names', () => {
 
   test('the audit log is asked by ids, and a name that finds nothing says so', async () => {
     const { out, err } = await run('audit --target acme');
-    expect([out.split('\n').length, err]).toEqual([2, expect.stringContaining('--target takes an id.')]);
+    expect([out.split('\n').length, err]).toEqual([2, expect.stringContaining('--target takes the id of a record.')]);
     expect((await run(`audit --target ${apiId}`)).err).toBe('');
   });
 });

@@ -145,7 +145,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
 
     test('with --must-exist, and with the column, a row with an unknown owner fails and makes no customer', async () => {
       const name = (i: number): string => `${title.replaceAll(/\W/g, '')}_${i}`;
-      await here.ok('identity', 'create', name(0));
+      await here.ok('customer', 'create', name(0));
       const lines = (...columns: string[]): string[] => [
         `plaintext,ownerId${columns.map((column) => `,${column}`).join('')}`,
         ...[0, 1].map((i) => `${title}-owned-${files}-${i},${name(i)}${columns.map(() => ',true').join('')}`),
@@ -159,7 +159,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         expect([code, JSON.parse(out)]).toMatchObject([1, { imported: 1, present: 0, failed: 1 }]);
         expect(reportOf(path)).toEqual([{ line: 3, reason: expect.stringContaining('There is no identity') }]);
       }
-      const unknown = await here.run(['identity', 'get', name(1)]);
+      const unknown = await here.run(['customer', 'get', name(1)]);
       expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('There is no')]);
     });
 

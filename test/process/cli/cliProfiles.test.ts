@@ -32,7 +32,7 @@ describe('profiles', () => {
   test('after a login, commands need no settings', async () => {
     expect(await login()).toEqual({ code: 0, out: `Logged in to ${url} as the profile default.\n`, err: '' });
     expect((await run('api list')).out).toContain('payments');
-    expect((await run('identity list')).code).toBe(0);
+    expect((await run('customer list')).code).toBe(0);
   });
 
   test('the file can be read by its user alone, and a file that others can read is refused', async () => {
@@ -137,7 +137,7 @@ describe('profiles', () => {
   );
 
   test.each([
-    ['api list --profile tow', '--profile names no profile, got "tow". Did you mean two?'],
+    ['api list --profile tow', 'There is no profile "tow", which --profile names. Did you mean two?'],
     [`api list --profile two --url ${SILENT_URL}`, '--profile and --url exclude each other. Give only one of them.'],
     ['api list --profile two --data /nowhere', '--profile and --data exclude each other. Give only one of them.'],
     ['api list --profile two --env-file x.env', '--profile and --env-file exclude each other. Give only one of them.'],
@@ -149,7 +149,7 @@ describe('profiles', () => {
     ['root-key list --profile two', 'root-key list takes no --profile: it does not talk to the service of a profile.'],
     [
       'login --url http://me:secret@127.0.0.1',
-      '--url must have no user and no password: the root key is what the service asks for.',
+      '--url must have no user and no password. The service asks for a root key only.',
     ],
     ['profile list --port abc', 'Unknown flag --port. --help lists them all.'],
     ['profile use two --env-file x', 'Unknown flag --env-file. --help lists them all.'],
@@ -162,7 +162,7 @@ describe('profiles', () => {
     ],
     [
       'profile use nobody',
-      'There is no profile "nobody". keystile profile list shows them all, keystile login makes one.',
+      'There is no profile "nobody". keystile profile list shows all profiles, and keystile login makes one.',
     ],
   ])('%s', async (text, line) => {
     await login('two');
@@ -175,7 +175,7 @@ describe('profiles', () => {
       'KEYSTILE_PROFILE and KEYSTILE_URL exclude each other. Unset one of them, or use --profile.\n',
     );
     expect((await run('logout')).err).toBe(
-      'logout needs NAME: no profile is the current one. keystile profile list shows them all.\n',
+      'logout needs NAME: there is no current profile. keystile profile list shows all profiles.\n',
     );
   });
 

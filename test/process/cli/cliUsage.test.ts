@@ -12,10 +12,10 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     beforeAll(async () => {
       here = await make();
       const apiId = (await here.json('api', 'create', 'used'))['apiId'] as string;
-      const made = await here.json('key', 'create', '--api', apiId, '--remaining', '100');
+      const made = await here.json('key', 'create', '--api', apiId, '--credits', '100');
       keyId = made['keyId'] as string;
       await here.ok('key', 'verify', made['key'] as string);
-      await here.ok('key', 'create', '--api', apiId, '--remaining', '5');
+      await here.ok('key', 'create', '--api', apiId, '--credits', '5');
     });
     afterAll(() => here[Symbol.asyncDispose]());
 
@@ -73,13 +73,13 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await wrong('--top', '0')).toEqual([2, '--top must be at least 1, got "0".']);
       expect(await wrong('--top', '3', '--key', keyId)).toEqual([
         2,
-        '--top is for many. Leave it out, or leave out --key.',
+        '--top is for many customers and keys. Leave out --top or --key.',
       ]);
-      expect(await wrong('--plan', 'a', '--identity', 'b')).toEqual([2, 'Give only one of --identity and --plan.']);
+      expect(await wrong('--plan', 'a', '--customer', 'b')).toEqual([2, 'Give only one of --customer and --plan.']);
       expect(await wrong('--csv', '--json')).toEqual([2, expect.stringContaining('Give --csv or --json, not both.')]);
-      expect(await wrong('--identity', 'nobody')).toEqual([
+      expect(await wrong('--customer', 'nobody')).toEqual([
         1,
-        'There is no identity with this external id, or this root key may not see it.',
+        'There is no identity with this id, or this root key may not see it.',
       ]);
     });
   });

@@ -49,7 +49,7 @@ const REFILL_TEXT = 'monthly on day 17 adds 5000 up to 9000 (Europe/Berlin), nex
 const ALERTS = '{"expiresWithinMs":3600000,"creditsBelow":77}';
 const ONCE = ['--idempotency-key', 'gift_0001'];
 const PLAN = [
-  ['plan', 'create', 'gold', '--remaining', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
+  ['plan', 'create', 'gold', '--credits', '6000', '--refill', REFILL, '--ratelimit', 'planned=13/63s,strict'],
   [
     '--role',
     'role_planned',
@@ -65,15 +65,15 @@ const PLAN = [
 ].flat();
 const KEY = [
   ['--prefix', 'every', '--byte-length', '24', '--name', 'Every field', '--meta', '{"colour":"blue"}'],
-  ['--environment', 'staging', '--disable', '--owner', 'owner_key', '--role', 'role_every'],
-  ['--permission', 'permission.every', '--expires', '2130-01-01', '--remaining', '4321', '--refill', REFILL],
+  ['--environment', 'staging', '--disable', '--customer', 'owner_key', '--role', 'role_every'],
+  ['--permission', 'permission.every', '--expires', '2130-01-01', '--credits', '4321', '--refill', REFILL],
   ['--limit', '{"limit":11,"duration":61000,"async":false,"notify":true}', '--ratelimit', 'burst=7/62s'],
   ['--ip', '192.0.2.0/24', '--alerts', ALERTS],
 ].flat();
 const IDENTITY = [
   ['--name', 'Every owner', '--meta', '{"tier":"high"}', '--disable', '--max-keys', '9', '--alerts', ALERTS],
   ['--ratelimit', '{"name":"shared","limit":17,"duration":64000,"async":false,"notify":true,"autoApply":false}'],
-  ['--remaining', '6543', '--refill', REFILL],
+  ['--credits', '6543', '--refill', REFILL],
 ].flat();
 
 /** The text of a record: its labels and values, with ids and times replaced. */
@@ -104,10 +104,9 @@ describe('every field of a record', () => {
       meta: '{"colour":"blue"}',
       environment: 'staging',
       enabled: 'no',
-      'owner id': 'owner_key',
       'created at': 'TIME',
       expires: 'TIME',
-      remaining: '4321',
+      credits: '4321',
       refill: REFILL_TEXT,
       limit: '11 in 61s, strict, notify, used 0, reset TIME',
       ratelimit: 'burst: 7 in 62s, used 0, reset TIME',
@@ -115,7 +114,7 @@ describe('every field of a record', () => {
       permissions: 'permission.every',
       ip: '192.0.2.0/24',
       alerts: 'expires within 1h, credits below 77',
-      identity: 'owner_key',
+      customer: 'owner_key',
       'direct permissions': 'permission.every',
     });
     // What is there only after something has happened.
@@ -143,7 +142,7 @@ describe('every field of a record', () => {
     await until('the key has a last use', async () => 'lastUsedAt' in (await here.json('key', 'get', onPlan)));
     const text = await shown('key', 'get', onPlan);
     expect(text).toMatchObject({
-      remaining: '6003',
+      credits: '6003',
       held: '2',
       'last used at': 'TIME',
       grants: 'left 3, expires at TIME',
@@ -157,30 +156,30 @@ describe('every field of a record', () => {
   });
 
   test('of an identity', async () => {
-    await here.ok('identity', 'create', 'owner_every', ...IDENTITY);
-    const used = await here.json('identity', 'get', 'owner_every');
-    expect(await shown('identity', 'get', 'owner_every')).toEqual({
+    await here.ok('customer', 'create', 'owner_every', ...IDENTITY);
+    const used = await here.json('customer', 'get', 'owner_every');
+    expect(await shown('customer', 'get', 'owner_every')).toEqual({
       id: 'id_ID',
-      'external id': 'owner_every',
+      customer: 'owner_every',
       name: 'Every owner',
       meta: '{"tier":"high"}',
       enabled: 'no',
       'max keys': '9',
       alerts: 'expires within 1h, credits below 77',
-      remaining: '6543',
+      credits: '6543',
       refill: REFILL_TEXT,
       keys: '0',
       ratelimits: 'shared: 17 in 64s, strict, only where it is named, notify, used 0, reset TIME',
     });
-    await here.ok('identity', 'create', 'owner_planned');
-    await here.ok('plan', 'assign', planId, '--identity', 'owner_planned');
-    await here.ok('plan', 'assign', '--identity', 'owner_planned', '--clear', 'plan', '--when', 'nextRefill');
-    await here.ok('credit', 'grant', '--identity', 'owner_planned', '--amount', '5', '--reason', 'gift', ...ONCE);
-    await here.ok('identity', 'create', 'owner_metered', '--metered');
-    const { key } = await here.json('key', 'create', '--api', apiId, '--owner', 'owner_planned');
+    await here.ok('customer', 'create', 'owner_planned');
+    await here.ok('plan', 'assign', planId, '--customer', 'owner_planned');
+    await here.ok('plan', 'assign', '--customer', 'owner_planned', '--clear', 'plan', '--when', 'nextRefill');
+    await here.ok('credit', 'grant', '--customer', 'owner_planned', '--amount', '5', '--reason', 'gift', ...ONCE);
+    await here.ok('customer', 'create', 'owner_metered', '--metered');
+    const { key } = await here.json('key', 'create', '--api', apiId, '--customer', 'owner_planned');
     await here.ok('reservation', 'create', String(key), '--cost', '2');
-    expect(await shown('identity', 'get', 'owner_planned')).toMatchObject({ remaining: '6003', held: '2' });
-    const answers = ['owner_planned', 'owner_metered'].map((name) => here.json('identity', 'get', name));
+    expect(await shown('customer', 'get', 'owner_planned')).toMatchObject({ credits: '6003', held: '2' });
+    const answers = ['owner_planned', 'owner_metered'].map((name) => here.json('customer', 'get', name));
     expectEvery('IdentityDetails', [used, ...(await Promise.all(answers))]);
   });
 
@@ -189,7 +188,7 @@ describe('every field of a record', () => {
     expect(await shown('plan', 'get', 'gold')).toMatchObject({
       name: 'gold',
       meta: '{"size":"large"}',
-      remaining: '6000',
+      credits: '6000',
       refill: expect.stringContaining('monthly on day 17 adds 5000 up to 9000 (Europe/Berlin)'),
       ratelimits: expect.stringContaining('planned: 13 in 63s, strict'),
       roles: 'role_ID',
@@ -331,11 +330,11 @@ describe('every column of an import', () => {
       meta: '{"colour":"red"}',
       environment: 'live',
       enabled: 'no',
-      'owner id': 'owner_import',
+      customer: 'owner_import',
       roles: 'role_import',
       permissions: 'permission.import',
       expires: 'TIME',
-      remaining: '1234',
+      credits: '1234',
       refill: expect.stringMatching(/^weekly on Wednesday adds 2345 up to 3456 \(Europe\/Paris\)/),
       limit: '29 in 67s, strict, notify, used 0, reset TIME',
       ratelimit: expect.stringContaining('more: 31 in 68s'),

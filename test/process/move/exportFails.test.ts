@@ -33,7 +33,7 @@ test('a move that fails after the source was marked says whether the export may 
     'The export was not written: standard output was closed (EPIPE).',
   );
   expect(shown).toEqual([
-    'The service does not start again. Check whether the import at the other end of the pipe is whole: only one of the two services may go on. If it is not whole, let this one go on with keystile data release.\n',
+    'The service does not start again. Check whether the import at the other end of the pipe is whole: only one of the two services may run. If it is not whole, run keystile data release to use this one again.\n',
   ]);
   expect((await release()).out).toBe('released\n');
 
@@ -46,7 +46,7 @@ test('a move that fails after the source was marked says whether the export may 
   const toFile = { err: removing, isTerminal: true } as unknown as Io;
   expect(await exportData(toFile, { ...call, file }).catch(failed)).toMatch(/^The export \S+ was not made \(ENOENT/);
   expect(shown).toContain(
-    'The service does not start until you run keystile data release, and the export is not whole.\n',
+    'The export is not whole, and the service does not start until you run keystile data release.\n',
   );
   expect((await release()).out).toBe('released\n');
 
@@ -108,6 +108,6 @@ test('a damaged database is told as such, also by an export to a pipe and by a r
   expect([toFile.stderr, toPipe.stderr, released.stderr]).toEqual([
     `The export ${own.join('export')} was not made (${damaged}). Nothing is left of it. Check the disk and the database.\n`,
     `The export was not written (${damaged}). Check the disk and the database.\n`,
-    `The data folder ${own.path} was not released (${damaged}). Check its disk, and that this user may write there. Then run the command again.\n`,
+    `The data folder ${own.path} was not released (${damaged}). Check its disk, and whether this user may write there. Then run the command again.\n`,
   ]);
 });

@@ -174,7 +174,7 @@ test('a folder that another command uses is waited for, and not stopped', async 
   const refused = {
     code: 1,
     out: '',
-    err: `The data folder ${folder.join('data')} is in use by process 4711 on ${hostname()}, started ${startedAt}. That process is another command: run this one again when it has ended.\n`,
+    err: `The data folder ${folder.join('data')} is in use by process 4711 on ${hostname()}, started ${startedAt}. That process is another command. Run this one again when it has ended.\n`,
   };
   expect(await moves(folder)).toEqual(refused);
   owned.lock.release();

@@ -39,8 +39,6 @@ const IpAllowlist = Type.Array(words(1, 64, 'address-block'), { maxItems: MAX_AL
 
 /** The flags of a key's fields, where another word reads better. Its answers have the same labels. */
 export const KEY_FLAGS = {
-  externalId: 'owner',
-  ownerId: null,
   ratelimit: 'limit',
   ratelimits: 'ratelimit',
   ipAllowlist: 'ip',
@@ -52,7 +50,6 @@ const REFILL_NOW =
 
 /** Until 0.1, a limit and a refill had a flag for each of their parts. */
 export const FORMER_KEY_FLAGS = {
-  'external-id': 'Write --owner.',
   duration: LIMIT_NOW,
   async: LIMIT_NOW,
   strict: LIMIT_NOW,
