@@ -1,11 +1,20 @@
 import { FAULTS, type Fault, Violation, World, type WorldOptions } from './world.ts';
 
 const seed = Number(process.argv[2] ?? 1);
-const options: WorldOptions = { seed, calls: Number(process.argv[3] ?? 3_000), nodes: 3, cases: 10, faults: (process.argv[4]?.split(',') as Fault[]) ?? FAULTS };
+const options: WorldOptions = {
+  seed,
+  calls: Number(process.argv[3] ?? 3_000),
+  nodes: 3,
+  cases: 10,
+  faults: (process.argv[4]?.split(',') as Fault[]) ?? FAULTS,
+};
 const started = performance.now();
 try {
   const world = await World.play(options);
-  console.log(`seed ${seed}: ${world.calls} calls, ${world.checks} checks in ${Math.round(performance.now() - started)} ms`, world.struck);
+  console.log(
+    `seed ${seed}: ${world.calls} calls, ${world.checks} checks in ${Math.round(performance.now() - started)} ms`,
+    world.struck,
+  );
 } catch (error) {
   if (!(error instanceof Violation)) throw error;
   console.log(error.story.join('\n'));

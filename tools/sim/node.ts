@@ -89,7 +89,7 @@ export class SimNode {
     const durability = new Durability(false);
     const options = { ...clocks, clock: this.#clock, durability, seenChange, staleMaxMs: STALE_MAX_MS, random };
     this.#freshness = new PostgresFreshness(({ onOpen }) => this.#session(onOpen) as never, options);
-    this.engine = this.#makeEngine();
+    this.engine = makeSimEngine(this.#storage(), context.random);
     const log = { info() {}, warn() {}, error() {} };
     const { tasks } = engineTasks({ ...clocks, engine: this.engine, syncIntervalMs: SYNC_EVERY_MS, log });
     this.#background = new Background({ tasks, log, random, spreads: true, monotonicMs: clocks.monotonicMs });
@@ -224,7 +224,10 @@ export class SimNode {
         const work = () => heard(ledger.spend(sent), (outcome) => ({ kind: 'spend', outcome }));
         return observed(this.#ask('spend', work));
       },
-      reserve: ({ note: _note, ...spend }: Parameters<Ledger['spend']>[0], wanted: Parameters<Ledger['reserve']>[1]) => {
+      reserve: (
+        { note: _note, ...spend }: Parameters<Ledger['spend']>[0],
+        wanted: Parameters<Ledger['reserve']>[1],
+      ) => {
         const sent = structuredClone([spend, wanted] as const);
         const work = () => heard(ledger.reserve(...sent), (outcome) => ({ kind: 'reserve', outcome }));
         return observed(this.#ask('reserve', work));
@@ -281,47 +284,49 @@ export class SimNode {
       close: async () => {},
     };
   }
+}
 
-  #makeEngine(): Engine {
-    const { random } = this.#context;
-    const storage = this.#storage();
-    return makeEngine({
-      storage,
-      system: {
-        nowMs: () => storage.ledger.nowMs(),
-        randomBytes: (length) => random.bytes(length),
-        digestSecret: (secret) => secret,
-        olderDigests: () => [],
-        digestOfSha256: (sha256) => sha256,
-        olderDigestsOfSha256: () => [],
-        sha256: sha256Of,
-        textReader,
-      },
-      turns: new Turns(() => 0, (work) => void setImmediate(work)),
-      defaultTimezone: 'UTC',
-      newIdentities: { mustExist: false, defaultPlan: null },
-      maxCachedKeys: 1_000,
-      maxLocalOwners: 1_000,
-      maxLimitsPerNamespace: 1_000,
-      maxTagLists: 100,
-      portal: { url: 'http://keys.test', returnOrigins: [] },
-      quotas: {
-        keys: null,
-        apis: null,
-        verificationsPerSecond: null,
-        managementCallsPerSecond: Infinity,
-        managementBytesPerSecond: Infinity,
-      },
-      countsVerifications: true,
-      eventRetentionMs: 90 * 86_400_000,
-      statementRetentionMs: 761 * 86_400_000,
-      auditRetentionMs: null,
-      outgoing: { refusal: async () => null, send: async () => ({ failure: 'Nothing is sent here.' }) },
-      secretBox: null,
-      readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),
-      retention: { minute: 0, hour: 0, day: 0 },
-    });
-  }
+/** The engine with randomness from the seed, and with secrets that are their own digests. */
+export function makeSimEngine(storage: Storage, random: Random): Engine {
+  return makeEngine({
+    storage,
+    system: {
+      nowMs: () => storage.ledger.nowMs(),
+      randomBytes: (length) => random.bytes(length),
+      digestSecret: (secret) => secret,
+      olderDigests: () => [],
+      digestOfSha256: (sha256) => sha256,
+      olderDigestsOfSha256: () => [],
+      sha256: sha256Of,
+      textReader,
+    },
+    turns: new Turns(
+      () => 0,
+      (work) => void setImmediate(work),
+    ),
+    defaultTimezone: 'UTC',
+    newIdentities: { mustExist: false, defaultPlan: null },
+    maxCachedKeys: 1_000,
+    maxLocalOwners: 1_000,
+    maxLimitsPerNamespace: 1_000,
+    maxTagLists: 100,
+    portal: { url: 'http://keys.test', returnOrigins: [] },
+    quotas: {
+      keys: null,
+      apis: null,
+      verificationsPerSecond: null,
+      managementCallsPerSecond: Infinity,
+      managementBytesPerSecond: Infinity,
+    },
+    countsVerifications: true,
+    eventRetentionMs: 90 * 86_400_000,
+    statementRetentionMs: 761 * 86_400_000,
+    auditRetentionMs: null,
+    outgoing: { refusal: async () => null, send: async () => ({ failure: 'Nothing is sent here.' }) },
+    secretBox: null,
+    readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),
+    retention: { minute: 0, hour: 0, day: 0 },
+  });
 }
 
 function isDated(outcome: unknown): outcome is { readonly nowMs: number } {

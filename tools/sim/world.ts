@@ -3,10 +3,9 @@ import { METERED_ZERO } from '../../src/core/accountBook.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import type { Verdict } from '../../src/engine/verify/verdict.ts';
 import type { Storage } from '../../src/storage/port/storage.ts';
-import { engineOn } from '../../test/postgres/conformance/engineOn.ts';
 import { QUESTION } from '../../test/support/analytics.ts';
-import { CreditModel, HOUR_MS, type ModelHolder, type Rule } from './creditModel.ts';
-import { type Effect, SimNode, STALE_MAX_MS, type Weather } from './node.ts';
+import { CreditModel, HOUR_MS, type ModelHolder, type ModelReservation, type Rule } from './creditModel.ts';
+import { type Effect, makeSimEngine, SimNode, STALE_MAX_MS, type Weather } from './node.ts';
 import { Primary } from './primary.ts';
 import { Random, running, VirtualTime } from './time.ts';
 
@@ -38,11 +37,49 @@ export class Violation extends Error {
   }
 }
 
-interface StrictWindow {
+/** A strict limit, told a second time. */
+class StrictWindow {
   readonly limit: number;
   readonly durationMs: number;
-  endMs: number;
-  count: number;
+  #endMs = 0;
+  #count = 0;
+  /** Reservations that count in the window. */
+  #reserved: ModelReservation[] = [];
+
+  constructor(limit: number, durationMs: number) {
+    this.limit = limit;
+    this.durationMs = durationMs;
+  }
+
+  turn(nowMs: number): void {
+    if (nowMs < this.#endMs) return;
+    this.#endMs = (Math.floor(nowMs / this.durationMs) + 1) * this.durationMs;
+    this.#count = 0;
+    this.#reserved = [];
+  }
+
+  /** What counts: a reservation that did not happen gives back its place. One that expired does so when somebody ends it. */
+  #used(isExpiredFree: boolean): number {
+    const free = this.#reserved.filter(
+      ({ state, onExpiry }) => state === 'released' || (isExpiredFree && state === 'expired' && onExpiry === 'release'),
+    );
+    return this.#count - free.length;
+  }
+
+  /** One more may be taken, if everything that is due has been done. */
+  get mayFit(): boolean {
+    return this.#used(true) < this.limit;
+  }
+
+  /** One more must be taken, also if not everything that is due has been done. */
+  get mustFit(): boolean {
+    return this.#used(false) < this.limit;
+  }
+
+  take(reservation: ModelReservation | undefined): void {
+    this.#count++;
+    if (reservation !== undefined) this.#reserved.push(reservation);
+  }
 }
 
 interface Key {
@@ -62,10 +99,21 @@ interface Key {
 interface Case {
   readonly number: number;
   readonly apiId: string;
-  readonly identity: { readonly externalId: string; readonly id: string; readonly holder: ModelHolder; isEnabled: boolean } | null;
+  readonly identity: {
+    readonly externalId: string;
+    readonly id: string;
+    readonly holder: ModelHolder;
+    isEnabled: boolean;
+  } | null;
   readonly keys: Key[];
   readonly reservations: string[];
   readonly story: string[];
+}
+
+interface Decision {
+  readonly cost: number;
+  readonly status: string;
+  readonly reservationId: string | null;
 }
 
 interface Expected {
@@ -146,7 +194,7 @@ export class World {
     this.#options = options;
     this.#primary = primary;
     this.#random = random;
-    this.#auditor = engineOn(this.#direct(primary), { countsVerifications: false });
+    this.#auditor = makeSimEngine(this.#direct(primary), random);
     primary.onChange = () => {
       for (const node of this.#nodes) node.notify();
     };
@@ -195,7 +243,7 @@ export class World {
     this.#time.install();
     for (let i = 0; i < nodes; i++) this.#startNode(`node ${i + 1}`);
     await this.#time.runTo(this.nowMs + 1_000);
-    for (const next = { audit: 300 }; this.calls < calls; ) {
+    for (const next = { audit: 300 }; this.calls < calls;) {
       this.#plan();
       await this.#time.runTo(this.nowMs + this.#step());
       this.#refuseFailures();
@@ -398,7 +446,7 @@ export class World {
       isEnabled: true,
       isGone: false,
       history: [{ atMs: START_MS, isUsable: true }],
-      strict: strict === null ? null : { ...strict, endMs: 0, count: 0 },
+      strict: strict === null ? null : new StrictWindow(strict.limit, strict.durationMs),
       local,
     };
   }
@@ -456,27 +504,23 @@ export class World {
   }
 
   /** What the model says to a spend that the database has decided. `take`: takes the credits, or answers false. */
-  #decided(of: Case, key: Key, cost: number, status: string, take: () => boolean): Expected {
+  #decided(of: Case, key: Key, { cost, status, reservationId }: Decision, take: () => boolean): Expected {
     const { strict } = key;
     const holders = this.#holdersOf(of, key);
     const isTaken = status === 'taken';
     if (isTaken && !this.#isUsable(of, key)) this.#fail(of, `${key.id} was charged although it may not be used`);
-    if (strict !== null && this.nowMs >= strict.endMs) {
-      strict.endMs = (Math.floor(this.nowMs / strict.durationMs) + 1) * strict.durationMs;
-      strict.count = 0;
-    }
-    const fits = strict === null || strict.count + 1 <= strict.limit;
+    strict?.turn(this.nowMs);
     if (!isTaken) {
-      if (!fits) return { code: 'RATE_LIMITED', remaining: null };
+      if (strict?.mustFit === false) return { code: 'RATE_LIMITED', remaining: null };
       const isEnough = holders.every(
         ({ account }) => account === null || account.isMetered || this.#model.value(account) >= cost,
       );
       if (isEnough) this.#fail(of, `${key.id} was refused although it has enough for ${cost}`);
       return { code: 'USAGE_EXCEEDED', remaining: this.#shownOf(holders) };
     }
-    if (!fits) this.#fail(of, `${key.id} exceeded its strict limit: ${JSON.stringify(strict)}`);
-    if (strict !== null) strict.count++;
+    if (strict?.mayFit === false) this.#fail(of, `${key.id} exceeded its strict limit of ${strict.limit}`);
     if (!take()) this.#fail(of, `${key.id} was charged ${cost} although it has not enough`);
+    strict?.take(reservationId === null ? undefined : this.#model.reservations.get(reservationId));
     return { code: 'VALID', remaining: this.#shownOf(holders) };
   }
 
@@ -490,7 +534,9 @@ export class World {
         if (effect.kind !== 'spend') return NOTHING;
         const { status } = effect.outcome;
         if (status !== 'taken' && status !== 'refused') return NOTHING;
-        const expected = this.#decided(of, key, cost, status, () => this.#model.spend(holders, cost));
+        const expected = this.#decided(of, key, { cost, status, reservationId: null }, () =>
+          this.#model.spend(holders, cost),
+        );
         return { counts: status === 'taken', expected };
       },
       answered: (call, answer, node) => this.#compareVerdict(call, key, answer as Verdict, node),
@@ -506,8 +552,10 @@ export class World {
       // A counter may have been opened after the verification was decided.
       this.#requireState(call, key, node, true);
     if (expected !== undefined && (code === 'VALID' || code === 'USAGE_EXCEEDED')) {
-      const isSame = code === expected.code && (expected.remaining === null || verdict.remaining === expected.remaining);
-      if (!isSame) this.#fail(of, `${call.what}: ${code} ${verdict.remaining}, the model says ${JSON.stringify(expected)}`);
+      const isSame =
+        code === expected.code && (expected.remaining === null || verdict.remaining === expected.remaining);
+      if (!isSame)
+        this.#fail(of, `${call.what}: ${code} ${verdict.remaining}, the model says ${JSON.stringify(expected)}`);
     }
     if (code !== 'VALID' && call.effects > 0) this.#fail(of, `${call.what}: charged, and answered with ${code}`);
     const isOfState = code === 'NOT_FOUND' || code === 'DISABLED';
@@ -521,9 +569,14 @@ export class World {
     const answeredMs = this.#answeredChanges.get(node)?.get(key.id) ?? -Infinity;
     const fromMs = Math.max(startMs - STALE_MAX_MS, answeredMs <= startMs ? answeredMs : -Infinity);
     const { history } = key;
-    const wasSo = history.some((state, i) => state.isUsable === isUsable && (history[i + 1]?.atMs ?? Infinity) >= fromMs);
+    const wasSo = history.some(
+      (state, i) => state.isUsable === isUsable && (history[i + 1]?.atMs ?? Infinity) >= fromMs,
+    );
     if (!wasSo)
-      this.#fail(of, `${what}: the key was ${isUsable ? 'not usable' : 'usable'} for longer than the node may be behind`);
+      this.#fail(
+        of,
+        `${what}: the key was ${isUsable ? 'not usable' : 'usable'} for longer than the node may be behind`,
+      );
   }
 
   #countLocal(call: Call, key: Key, verdict: Verdict, node: SimNode): void {
@@ -535,7 +588,10 @@ export class World {
     const count = (counts.get(id) ?? 0) + 1;
     counts.set(id, count);
     if (count > key.local.limit)
-      this.#fail(call.of, `${call.what}: ${count} of at most ${key.local.limit} in the window until ${report.resetAtMs}`);
+      this.#fail(
+        call.of,
+        `${call.what}: ${count} of at most ${key.local.limit} in the window until ${report.resetAtMs}`,
+      );
   }
 
   #reserves(of: Case): Act {
@@ -554,7 +610,8 @@ export class World {
         const { status } = effect.outcome.spend;
         if (status !== 'taken' && status !== 'refused') return NOTHING;
         const wanted = { cost, expiresAtMs: this.nowMs + ttlMs, onExpiry };
-        const expected = this.#decided(of, key, cost, status, () => this.#model.reserve(terms.id, holders, wanted));
+        const decision = { cost, status, reservationId: terms.id };
+        const expected = this.#decided(of, key, decision, () => this.#model.reserve(terms.id, holders, wanted));
         if (status === 'taken') of.reservations.push(terms.id);
         if (of.reservations.length > 8) of.reservations.shift();
         return { counts: status === 'taken', expected: { ...expected, remaining: null } };
@@ -572,9 +629,7 @@ export class World {
     return {
       what: isSettled ? `settle ${id} with ${cost}` : `release ${id}`,
       run: async (engine) =>
-        isSettled
-          ? engine.reservations.settle(ACTOR, id, cost, allowOverage)
-          : engine.reservations.release(ACTOR, id),
+        isSettled ? engine.reservations.settle(ACTOR, id, cost, allowOverage) : engine.reservations.release(ACTOR, id),
       affected: (effect) => {
         if (effect.kind !== 'end') return NOTHING;
         const before = this.#model.reservations.get(id)?.state;
@@ -688,7 +743,8 @@ export class World {
     const balance = random.pick(['keep', 'upgrade', 'reset'] as const);
     return this.#changes(
       `assign ${planId} to ${holder.name} (${balance})`,
-      async (engine) => engine.assignPlan.assign(ACTOR, { holder: reference, planId, when: 'now', balance, force: true }),
+      async (engine) =>
+        engine.assignPlan.assign(ACTOR, { holder: reference, planId, when: 'now', balance, force: true }),
       () => {
         this.#model.assign(holder, planId, balance);
         return undefined;
@@ -783,9 +839,14 @@ export class World {
       : await this.#auditor.identities.get(ACTOR, { id });
     const { account } = holder;
     const expected =
-      account === null ? [null, 0] : [account.isMetered ? null : this.#model.value(account), this.#model.heldOf(account)];
+      account === null
+        ? [null, 0]
+        : [account.isMetered ? null : this.#model.value(account), this.#model.heldOf(account)];
     if (JSON.stringify([shown.remaining, shown.held]) !== JSON.stringify(expected))
-      this.#fail(of, `${holder.name}: ${shown.remaining} and ${shown.held} held, the model says ${expected.join(' and ')}`);
+      this.#fail(
+        of,
+        `${holder.name}: ${shown.remaining} and ${shown.held} held, the model says ${expected.join(' and ')}`,
+      );
     const query = { per: 'day' as const, startMs: null, endMs: null, limit: 1_000, cursor: null };
     const subject = id.startsWith('key_') ? { keyId: id } : { identity: { id } };
     const { rows } = await this.#auditor.usage.getStatement(ACTOR, subject, query);
@@ -808,7 +869,11 @@ export class World {
     const told = new Map<string, number[]>();
     let last = 0;
     for (;;) {
-      const page = await this.#primary.storage.events.list({ after: last, types: ['reservation.expired'], limit: 1_000 });
+      const page = await this.#primary.storage.events.list({
+        after: last,
+        types: ['reservation.expired'],
+        limit: 1_000,
+      });
       for (const { data } of page) {
         const { reservationId, charged } = JSON.parse(data) as { reservationId: string; charged: number };
         told.set(reservationId, [...(told.get(reservationId) ?? []), charged]);
