@@ -1,3 +1,5 @@
+import type { NewReservation } from '../../src/core/reservation.ts';
+import type { Spend } from '../../src/core/spend.ts';
 import type { AuditEntry } from '../../src/storage/port/auditEntries.ts';
 import { type Engine, makeEngine } from '../../src/engine/engine.ts';
 import { engineTasks } from '../../src/engine/engineTasks.ts';
@@ -219,16 +221,13 @@ export class SimNode {
       peek: () => undefined,
       waiting: 0,
       commitFailure: null,
-      spend: ({ note: _note, ...spend }: Parameters<Ledger['spend']>[0]) => {
-        const sent = structuredClone(spend);
+      spend: (spend: Spend) => {
+        const sent = structuredClone(plain(spend));
         const work = () => heard(ledger.spend(sent), (outcome) => ({ kind: 'spend', outcome }));
         return observed(this.#ask('spend', work));
       },
-      reserve: (
-        { note: _note, ...spend }: Parameters<Ledger['spend']>[0],
-        wanted: Parameters<Ledger['reserve']>[1],
-      ) => {
-        const sent = structuredClone([spend, wanted] as const);
+      reserve: (spend: Spend, wanted: NewReservation) => {
+        const sent = structuredClone([plain(spend), wanted] as const);
         const work = () => heard(ledger.reserve(...sent), (outcome) => ({ kind: 'reserve', outcome }));
         return observed(this.#ask('reserve', work));
       },
@@ -327,6 +326,11 @@ export function makeSimEngine(storage: Storage, random: Random): Engine {
     readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),
     retention: { minute: 0, hour: 0, day: 0 },
   });
+}
+
+/** What is sent of a spend. A note about its records is for a ledger in the same process. */
+function plain({ charges, fences, idempotency }: Spend): Spend {
+  return { charges, fences, idempotency };
 }
 
 function isDated(outcome: unknown): outcome is { readonly nowMs: number } {

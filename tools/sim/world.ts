@@ -373,8 +373,9 @@ export class World {
     const text = answer instanceof Error ? codeOf(answer) : brief(answer);
     this.#tell(call.of.story, `${call.what} -> ${text}`);
     if (answer instanceof Error) {
-      if (!(answer instanceof AppError) && !isStorageError(answer))
-        this.#fail(call.of, `${call.what} failed: ${answer.stack}`);
+      const isExpected =
+        isStorageError(answer) || (answer instanceof AppError && answer.code !== 'INTERNAL_SERVER_ERROR');
+      if (!isExpected) this.#fail(call.of, `${call.what} failed: ${answer.stack}`);
       else if (NOTHING_DONE.has(codeOf(answer)) && call.effects > 0)
         this.#fail(call.of, `${call.what} was answered with ${codeOf(answer)}, but it has changed something`);
       return;
