@@ -43,7 +43,7 @@ export interface CopyTrust {
 /** Why a copy is refused, as a sentence without its subject; null = it is not. Without a key nothing is demanded. */
 export function refusalOf(authenticity: Authenticity, { keys, acceptsUnsigned }: CopyTrust): string | null {
   if (authenticity === 'forged')
-    return 'was changed, or was made with another key: its signature does not fit KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
+    return 'was changed, or was made with another key: its signature does not match KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
   if (authenticity === 'unsigned' && keys.length > 0 && !acceptsUnsigned)
     return 'is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.';
   return null;

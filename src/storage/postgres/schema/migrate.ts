@@ -275,7 +275,7 @@ function usableVersion(known: ReadonlyMap<string, string>, { migrations, upgrade
   if (tooOld !== null) throw tooOld;
   if (version > 0 && version < own && !upgrades) {
     throw new WrongServer(
-      `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which brings it there.`,
+      `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which migrates it.`,
     );
   }
   return version;
@@ -335,7 +335,7 @@ function notMigrated(error: unknown, from: number, to: number): Error {
   return failed(
     error,
     `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
-      'It is as it was before, and nodes of the older version go on.',
+      'It is unchanged, and nodes of the older version continue.',
   );
 }
 

@@ -180,7 +180,7 @@ export type ProvenExport = Exclude<Authenticity, 'forged'>;
 
 export function torn(name: string): DataError {
   return new DataError(
-    `${name} is torn or was changed: its checksum does not fit. Copy the file again from where it was made, or export the data again.`,
+    `${name} is incomplete or was changed: its checksum does not match. Copy the file again from where it was made, or export the data again.`,
   );
 }
 

@@ -239,7 +239,7 @@ function notMigrated({ path, version }: Aside, error: unknown, advice: string): 
   const { kind, message } = toWriteFailure(error);
   return new FolderError(
     `The analytics in ${path} could not be migrated from schema version ${version} to ${ANALYTICS_VERSION} (${message}). ` +
-      `The file is as it was before, with all its counts.${advice}`,
+      `The file is unchanged, with all its counts.${advice}`,
     kind === 'full',
   );
 }

@@ -272,7 +272,7 @@ async function eachChunk(
 
 function torn(path: string): BackupError {
   return new BackupError(
-    `${path} is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.`,
+    `${path} is incomplete or was changed: its checksum does not match. Use another backup, or copy the file again from where it was made.`,
   );
 }
 

@@ -39,7 +39,7 @@ export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }
   const partial = `${copy}.partial`;
   const bytes = sizeOf(db);
   removePartials(path);
-  tell('the database has an older schema version: a copy is put aside before it is migrated', { copy, bytes });
+  tell('the database has an older schema version: it is copied before it is migrated', { copy, bytes });
   try {
     refuseFullDisk(dirname(path), bytes);
     db.query('VACUUM INTO ?').run(partial);
@@ -51,7 +51,7 @@ export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }
     removePartials(path);
     const { kind, message } = toWriteFailure(error);
     throw new FolderError(
-      `No copy of ${path} could be put aside before its migration (${message}). Nothing was changed. ` +
+      `No copy of ${path} could be made before its migration (${message}). Nothing was changed. ` +
         `Make sure that its disk has ${Math.ceil(bytes / MIB)} MiB of space and that the folder can be written, then start again.`,
       kind === 'full',
     );

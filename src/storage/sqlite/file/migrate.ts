@@ -104,7 +104,7 @@ function upgradeFrom(version: number, db: Database, { path, nowMs, tell }: Upgra
     const { kind, message } = toWriteFailure(error);
     throw new FolderError(
       `The database ${path} could not be migrated from schema version ${version} to ${SCHEMA_VERSION} ` +
-        `(${message}). It is as it was before, and the older program can use it.${kept}`,
+        `(${message}). It is unchanged, and the older program can use it.${kept}`,
       kind === 'full',
     );
   }

@@ -115,7 +115,7 @@ export function refuseOtherVersion(db: Database, folder: string): void {
   if (version === SCHEMA_VERSION && !isBeforeFirstRelease(db)) return;
   throw new DataError(
     `The database in ${folder} has schema version ${version}, and this program exports version ${SCHEMA_VERSION}. ` +
-      'Use the program that wrote it, or start keystile serve once, which brings it to the newest version.',
+      'Use the program that wrote it, or start keystile serve once, which migrates it.',
   );
 }
 
