@@ -54,7 +54,7 @@ export function refusalOf(authenticity: Authenticity, { keys, acceptsUnsigned }:
 
 /** The text that people read. */
 export const AUTHENTICITY_WORDS: Readonly<Record<Exclude<Authenticity, 'forged'>, string>> = {
-  signed: 'proved: it was made with KEYSTILE_COPY_KEY, and is as it was made',
+  signed: 'proved: it was made with KEYSTILE_COPY_KEY and not changed since',
   unsigned: 'not proved: it is not signed, so whoever could write the file can have changed it',
-  unchecked: 'not proved: it is signed, and KEYSTILE_COPY_KEY is not set here',
+  unchecked: 'not proved: it is signed, but KEYSTILE_COPY_KEY is not set here',
 };

@@ -78,7 +78,7 @@ describe('a signed backup', () => {
     const { code, out } = await verify(signed(), key);
     expect([code, out]).toEqual([
       0,
-      expect.stringContaining('origin          proved: it was made with KEYSTILE_COPY_KEY, and is as it was made'),
+      expect.stringContaining('origin          proved: it was made with KEYSTILE_COPY_KEY and not changed since'),
     ]);
     expect(JSON.parse((await verify(signed(), key, '--json')).out)).toMatchObject({ isSound: true, authentic: true });
     const { code: ended, folder } = await restore(signed(), key);
@@ -89,7 +89,7 @@ describe('a signed backup', () => {
     const { code, out } = await verify(signed(), null);
     expect([code, out]).toEqual([
       0,
-      expect.stringContaining('origin          not proved: it is signed, and KEYSTILE_COPY_KEY is not set here'),
+      expect.stringContaining('origin          not proved: it is signed, but KEYSTILE_COPY_KEY is not set here'),
     ]);
     expect((await restore(signed(), null)).code).toBe(0);
   });
