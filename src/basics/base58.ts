@@ -1,7 +1,7 @@
 /** Bitcoin's alphabet: no 0, O, I or l, so that a person can read a key aloud. */
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
-/** Digits that are counted together: 58^5 x 2^16 < 2^53. Digit by digit, the longest secret would take ten times as long. */
+/** Digits that are computed together: 58^5 x 2^16 < 2^53. Digit by digit, the longest secret would take ten times as long. */
 const LIMB_DIGITS = 5;
 const LIMB = 58 ** LIMB_DIGITS;
 
@@ -12,7 +12,7 @@ const LIMB = 58 ** LIMB_DIGITS;
 export function base58(bytes: Uint8Array): string {
   const width = base58Length(bytes.length);
   const limbs = new Float64Array(Math.ceil(width / LIMB_DIGITS));
-  // Two bytes at a time; of an odd number, the first one alone.
+  // Two bytes at a time. If their number is odd, the first one is alone.
   for (let at = bytes.length % 2 === 0 ? 0 : -1; at < bytes.length; at += 2) {
     let carry = (bytes[at] ?? 0) * 256 + (bytes[at + 1] ?? 0);
     for (let i = limbs.length - 1; i >= 0; i--) {

@@ -4,15 +4,15 @@ export function csvLine(cells: readonly (string | number)[]): string {
 }
 
 /**
- * Where a spreadsheet would begin a formula: at the beginning of a text, and behind what separates cells in other languages than English. A
- * quotation mark in the middle of a line does not keep those from being split there, and blanks and quotation marks before a formula may be left
- * out. The signs of double width count in Asian languages.
+ * Where a spreadsheet would begin a formula: at the beginning of a text, and after the characters that separate cells in languages other
+ * than English. There a quotation mark in the middle of a line does not prevent a split, and spaces and quotation marks before a formula
+ * may be left out. The signs of double width count in Asian languages.
  */
 const FORMULA = /(^|[;|\t\r\n])([ "]*)([=+\-@\uff1d\uff0b\uff0d\uff20])/g;
-/** Some spreadsheets leave these out, and then see what comes behind. */
+/** Some spreadsheets leave these out and then read what follows. */
 const LEFT_OUT = /^[\t\r\n]/;
 
-/** An apostrophe before a formula makes it a text there too. */
+/** Puts an apostrophe before each formula, which makes it a text. */
 function withoutFormulas(text: string): string {
   const safe = text.replaceAll(FORMULA, "$1$2'$3");
   return LEFT_OUT.test(safe) ? `'${safe}` : safe;

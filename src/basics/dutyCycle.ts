@@ -1,6 +1,6 @@
-/** How much of the time background work may take. */
+/** The share of the time that background work may take. */
 export interface DutyRule {
-  /** Rest = `rest` x the time of the work. Not given: the rest fills the cycle. */
+  /** Rest = `rest` x the time of the work. Absent: the rest fills the cycle. */
   readonly rest?: number;
   /** Work and rest together take at most this long. `minRest` takes precedence over `cycleMs`. */
   readonly cycleMs: number;
@@ -8,7 +8,7 @@ export interface DutyRule {
   readonly minRest: number;
   /** Work that takes longer than this in total gets only the shortest rests from then on. */
   readonly patienceMs?: number;
-  /** Overrun that later rests may recover, in ms. Not given: none. */
+  /** Overrun that later rests may recover, in ms. Absent: none. */
   readonly makesUpMs?: number;
 }
 
@@ -16,7 +16,7 @@ interface Work {
   readonly tookMs: number;
   /** Overrun of earlier pieces that no rest has recovered yet. */
   readonly lateMs?: number;
-  /** Since the first piece of this work began. */
+  /** Time since the first piece of this work began. */
   readonly sinceMs: number;
 }
 

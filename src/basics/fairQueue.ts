@@ -1,6 +1,6 @@
 /**
- * Waiting items of many clients. Each client has a queue of its own, and the queues take turns: who has many items waiting does not come
- * more often. A queue that is empty is dropped.
+ * Waiting items of many clients. Each client has its own queue, and the queues take turns: a client with many waiting items does not get
+ * more turns. An empty queue is dropped.
  */
 export class FairQueue<T> {
   /** In the order of their turns. */
@@ -10,14 +10,14 @@ export class FairQueue<T> {
     return this.#queues.size === 0;
   }
 
-  /** Behind the other items of this client. */
+  /** Adds the item after the other items of this client. */
   add(client: string, item: T): void {
     const queue = this.#queues.get(client);
     if (queue === undefined) this.#queues.set(client, [item]);
     else queue.push(item);
   }
 
-  /** Before the other items of this client: it was begun already. */
+  /** Adds the item before the other items of this client, because it was already begun. */
   addFirst(client: string, item: T): void {
     const queue = this.#queues.get(client);
     if (queue === undefined) this.#queues.set(client, [item]);

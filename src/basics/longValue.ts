@@ -1,12 +1,15 @@
 const UTF8 = new TextEncoder();
 
-/** What the audit log keeps of a value that is too long for it: which one it was, and how long its JSON is. */
+/** What the audit log keeps instead of a value that is too long: its digest, and the length of its JSON. */
 interface LongValue {
   readonly sha256: string;
   readonly bytes: number;
 }
 
-/** null: its JSON has at most `maxBytes`. One that looks like a digest is never kept: nobody can make one up. */
+/**
+ * Null: the value is kept, because its JSON has at most `maxBytes`. A value that looks like a replacement is always replaced, so that
+ * nobody can forge one.
+ */
 export function longValueOf(value: unknown, maxBytes: number, sha256: (text: string) => string): LongValue | null {
   const json = JSON.stringify(value);
   const isKept = describeLongValue(value) === null;
@@ -16,7 +19,10 @@ export function longValueOf(value: unknown, maxBytes: number, sha256: (text: str
   return isKept && bytes <= maxBytes ? null : { sha256: sha256(json), bytes };
 }
 
-/** "(not kept: 16384 bytes, SHA-256 0f3a9c1b...)", for a value that an entry of the audit log has instead of a long one; null = it is another value. */
+/**
+ * Shows the replacement of a long value in an entry of the audit log: "(not kept: 16384 bytes, SHA-256 0f3a9c1b...)". Null: it is another
+ * value.
+ */
 export function describeLongValue(value: unknown): string | null {
   if (typeof value !== 'object' || value === null || Object.keys(value).join() !== 'sha256,bytes') return null;
   const { sha256, bytes } = value as Partial<LongValue>;

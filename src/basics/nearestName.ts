@@ -1,4 +1,4 @@
-/** Edits between the name that was written and the one that was meant. */
+/** The most edits between the name that was written and the one that was meant. */
 const MAX_EDITS = 3;
 
 function editDistance(a: string, b: string): number {
@@ -33,9 +33,7 @@ export function nearestName(
   return best;
 }
 
-/**
- * The same among short words, such as commands, of which most are near to some other: one mistake, or one for every four characters.
- */
+/** The same for short words, such as commands, most of which resemble another one: allows one mistake, or one for every four characters. */
 export function nearestWord(written: string, known: readonly string[]): string | null {
   const maxEdits = Math.min(MAX_EDITS, Math.floor(written.length / 4));
   return known.find((word) => isOneEditAway(written, word)) ?? nearestName(written, known, maxEdits);

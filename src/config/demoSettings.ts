@@ -2,8 +2,8 @@ import { readConfig } from './read.ts';
 import type { Config, Setting } from './variables.ts';
 
 /**
- * What a demo takes from the configuration: how this machine reaches it, and what it writes. All other settings are for a real installation,
- * such as its plans, quotas and secrets. A demo has their defaults, because it fills itself with what suits them.
+ * What a demo takes from the configuration: how this machine reaches it, and what it writes. All other settings, such as plans, quotas and
+ * secrets, are for a real installation. A demo uses their defaults, which its sample data fits.
  */
 export const DEMO_TAKES = [
   'host',
@@ -29,7 +29,7 @@ export const DEMO_TAKES = [
   'webhookAllowPrivate',
 ] as const satisfies readonly Setting[];
 
-/** The configuration of a demo, which puts its own folder and root key into it. */
+/** The configuration of a demo. The demo adds its own folder and root key. */
 export function demoSettings(given: Config): Config {
   const { config } = readConfig({ environment: {}, flags: {}, readFile: () => '' });
   if (config === null) throw new Error('the defaults of the settings contradict each other');

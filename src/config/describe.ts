@@ -15,7 +15,7 @@ export function showConfig(config: Config): Record<string, string> {
   return shown;
 }
 
-/** The same, each with where it comes from. */
+/** The same, each with its source. */
 export function showSources(
   config: Config,
   sources: Readonly<Record<Setting, string>>,
@@ -28,9 +28,9 @@ export function showSources(
 /** A setting in effect, for a person to read. */
 interface ShownSetting {
   readonly name: string;
-  /** As a user would write it. Of a secret: whether it is set. */
+  /** As a user would write it. For a secret: whether it is set. */
   readonly value: string;
-  /** A standard variable is one of the environment, too. */
+  /** A standard variable counts as `environment`. */
   readonly origin: Exclude<Origin, 'standard'>;
   readonly meaning: string;
 }
@@ -62,18 +62,18 @@ function withoutPassword(text: string): string {
   return text.replace(/^(\w+:\/\/)[^/@]+@/, '$1***@');
 }
 
-/** Whether keys that cross a network can be read by nobody, as far as the settings tell. */
+/** Whether nobody can read keys that cross a network, as far as the settings tell. */
 export function isEncrypted({ host, tlsCert, network, publicUrl, trustedProxies }: Config): boolean {
   if (isLoopback(host) || tlsCert !== null || network === 'private') return true;
   return publicUrl === null ? trustedProxies !== null : publicUrl.startsWith('https://');
 }
 
-/** Whether others than this machine and trusted ones can verify keys without a root key, as far as the settings tell. */
+/** Whether machines other than this one and trusted ones can verify keys without a root key, as far as the settings tell. */
 export function isOpenToAll({ host, network, verifyAuth }: Config): boolean {
   return verifyAuth === 'open' && !isLoopback(host) && network !== 'private';
 }
 
-/** What is risky about the address that the service listens on, each with what to do. */
+/** The risks of the address that the service listens on, each with what to do. */
 export function exposures(config: Config): string[] {
   const { host } = config;
   const found: string[] = [];

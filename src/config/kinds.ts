@@ -9,7 +9,7 @@ export interface Kind<T> {
   /** The name of this kind of value in the documentation. */
   readonly label: string;
   parse(text: string): Parsed<T>;
-  /** The value as a user would write it, where that is not its plain text. */
+  /** The value as a user would write it, if that is not its plain text. */
   show?(value: T): string;
 }
 
@@ -20,14 +20,14 @@ export const text: Kind<string> = {
   parse: (value) => (value === '' ? wrong('must not be empty') : { value }),
 };
 
-/** A file by its path. Whoever gives what it holds instead does not see that repeated: it may be a private key. */
+/** A file by its path. If its content is given instead, the message does not repeat it: it may be a private key. */
 export function fileOf(content: string): Kind<string> {
   return {
     label: 'file',
     parse(value) {
       if (value === '') return wrong('must not be empty');
       const isContent = value.includes('-----BEGIN') || value.includes('\n');
-      return isContent ? { problem: `must name a file, and holds the ${content} itself`, item: '' } : { value };
+      return isContent ? { problem: `must name a file, but holds the ${content} itself`, item: '' } : { value };
     },
   };
 }
@@ -88,7 +88,7 @@ export function duration(minMs: number, maxMs: number): Kind<number> {
 
 const EXAMPLES_MS = [250, 5_000, 3_600_000, 86_400_000, 30 * 86_400_000];
 
-/** Up to three that are in the range: `250ms, 5s or 1h`. */
+/** Up to three examples in the range: `250ms, 5s or 1h`. */
 function examplesOf(minMs: number, maxMs: number): string {
   const fitting = EXAMPLES_MS.filter((example) => example >= minMs && example <= maxMs).slice(0, 3);
   const shown = (fitting.length === 0 ? [minMs] : fitting).map(showDuration);
@@ -130,7 +130,7 @@ export const color: Kind<string> = {
     /^#[0-9a-fA-F]{6}$/.test(value) ? { value: value.toLowerCase() } : wrong('must be a colour such as #0b57d0'),
 };
 
-/** A picture by its file name. The extension says what it is. */
+/** A picture by its file name. The extension names its format. */
 export const pictureFile: Kind<string> = {
   label: 'file, .svg .png .jpg or .webp',
   parse: (value) =>
@@ -148,7 +148,7 @@ export const publicUrl: Kind<string> = {
   },
 };
 
-/** Kept as it was written: the adapter takes it apart. No part of it is repeated, because it may hold a password. */
+/** Kept as it was written: the adapter parses it. Messages repeat no part of it, because it may hold a password. */
 export const databaseUrl: Kind<string> = {
   label: 'postgres:// URL',
   parse(value) {

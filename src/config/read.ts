@@ -9,7 +9,7 @@ interface ConfigSources {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Settings given as flags. They take precedence over the environment. */
   readonly flags: Readonly<Partial<Record<Setting, string>>>;
-  /** Which of the variables a file completed, for a person who looks for a value. */
+  /** Which variables the file of `--env-file` gave, for a person who looks for the source of a value. */
   readonly envFile?: { readonly path: string; readonly names: ReadonlySet<string> };
   readFile(path: string): string;
 }
@@ -35,16 +35,16 @@ interface Given {
 
 const SETTINGS = Object.keys(VARIABLES) as Setting[];
 
-/** Settings that were removed, and why they have no effect. Each is ignored for one minor version, so that an upgrade does not fail. */
+/** Removed settings, and why they have no effect. Each is ignored for one minor version, so that an upgrade does not fail. */
 const REMOVED = new Map([['KEYSTILE_HTTP_SERVER', 'the service always uses its own HTTP server']]);
 
-/** What the service says of settings that were removed and are still set. */
+/** One sentence for each removed setting that is still set. */
 export function removedIn(environment: ConfigSources['environment']): string[] {
   const given = [...REMOVED].filter(([name]) => environment[name] !== undefined);
   return given.map(([name, reason]) => `${name} is ignored: ${reason}. Remove this variable.`);
 }
 
-/** Their flags, each with the reason. Who writes one is told. */
+/** The flags of removed settings, each with the reason that a user of the flag is told. */
 export const REMOVED_FLAGS: Readonly<Record<string, string>> = Object.fromEntries(
   [...REMOVED].map(([name, reason]) => [
     name.replace('KEYSTILE_', '').toLowerCase().replaceAll('_', '-'),
@@ -78,12 +78,12 @@ export function readConfig(sources: ConfigSources): ConfigReading {
     config.otlpEndpoint = null;
     notes.push('Nothing is sent to a collector: OTEL_SDK_DISABLED is true.');
   }
-  // They may hold the token of another collector: the one that the other standard variable names.
+  // The headers may hold the token of another collector: the one that OTEL_EXPORTER_OTLP_ENDPOINT names.
   if (origins.otlpHeaders === 'standard' && origins.otlpEndpoint !== 'standard') {
     config.otlpHeaders = null;
     origins.otlpHeaders = givenFrom.otlpHeaders = 'default';
     const reason = 'it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and KEYSTILE_OTLP_ENDPOINT names the collector';
-    const note = `OTEL_EXPORTER_OTLP_HEADERS is ignored: ${reason}. If it needs headers, set KEYSTILE_OTLP_HEADERS.`;
+    const note = `OTEL_EXPORTER_OTLP_HEADERS is ignored: ${reason}. If that collector needs headers, set KEYSTILE_OTLP_HEADERS.`;
     if (config.otlpEndpoint != null) notes.push(namedAsGiven(note, origins));
   }
   const contradicting = contradictions({ ...config, origins } as Partial<Config>);
@@ -97,7 +97,7 @@ function placeOf(name: string, { envFile }: ConfigSources): string {
   return envFile?.names.has(name) === true ? envFile.path : 'environment';
 }
 
-/** A setting that was given as a flag is named by the flag. */
+/** Replaces the variable of each setting that was given as a flag by that flag. */
 export function namedAsGiven(problem: string, origins: Partial<Record<Setting, Origin>>): string {
   return problem.replaceAll(/KEYSTILE_[A-Z_]+/g, (name) => {
     const setting = SETTINGS.find((each) => VARIABLES[each].name === name);
@@ -110,7 +110,7 @@ function gotOf(setting: Setting, text: string): string {
   return 'isSecret' in VARIABLES[setting] || text === '' ? '' : `, got ${repeatable(text)}`;
 }
 
-/** Reports unknown names. Ignores settings that were removed, and the variables that Kubernetes sets for a Service called keystile. */
+/** Reports unknown names. Ignores removed settings, and the variables that Kubernetes sets for a Service called keystile. */
 function usable(
   environment: ConfigSources['environment'],
   problems: string[],
@@ -171,15 +171,15 @@ function findText(
   }
 }
 
-/** What does not look like a path may be the secret itself, and is not repeated. */
+/** A text that does not look like a path may be the secret itself, so it is not repeated. */
 function unreadable(name: string, path: string, reason: string): string {
   if (/^\.{0,2}\/[^\n]*[^=\n]$/.test(path)) return `The file ${path} of ${name}_FILE cannot be read (${reason}).`;
-  return `${name}_FILE must name a file, and none with this name can be read (${reason}). To give the value itself, set ${name}.`;
+  return `${name}_FILE must name a file, but no file with this name can be read (${reason}). To give the value itself, set ${name}.`;
 }
 
 /**
- * The variable that other programs read, too. Empty means not set, as for them. A wrong value may be right for another program: it is
- * ignored, and told.
+ * The variable that other programs read too. Empty means not set, as for them. A wrong value may be right for another program, so it is
+ * ignored with a note.
  */
 function findStandard(setting: Setting, sources: ConfigSources, notes: string[]): Given | null {
   const { standard: name, kind }: Variable<unknown, string | null> = VARIABLES[setting];
@@ -199,7 +199,7 @@ function isTelemetryOff(environment: ConfigSources['environment']): boolean {
   return environment['OTEL_SDK_DISABLED']?.trim().toLowerCase() === 'true';
 }
 
-/** Problems of settings that are right by themselves. Settings with a problem of their own are absent here. */
+/** Problems of settings that are valid by themselves but contradict each other. Settings with a problem of their own are absent here. */
 function contradictions(config: Partial<Config>): string[] {
   const found: string[] = [];
   if (config.rootKey != null && (config.rootKey.length < MIN_ROOT_KEY_LENGTH || !isSecretShaped(config.rootKey))) {
@@ -217,7 +217,7 @@ function contradictions(config: Partial<Config>): string[] {
     (config.tlsCert === null) !== (config.tlsKey === null)
   ) {
     const [given, missing] = config.tlsKey === null ? ['CERT', 'KEY'] : ['KEY', 'CERT'];
-    found.push(`KEYSTILE_TLS_${given} is set without KEYSTILE_TLS_${missing}. Set both, or none.`);
+    found.push(`KEYSTILE_TLS_${given} is set without KEYSTILE_TLS_${missing}. Set both or neither.`);
   }
   return found;
 }

@@ -26,11 +26,11 @@ const DAY_MS = 24 * HOUR_MS;
 
 /**
  * Where a setting comes from: `environment` is its variable, `file` is the file that NAME_FILE names, `standard` is a variable that other
- * programs read, too.
+ * programs read too.
  */
 export type Origin = 'default' | 'environment' | 'file' | 'flag' | 'standard';
 
-/** A setting: its name, what it may be, and what it means. */
+/** A setting: its name, its kind of value, and its meaning. */
 export interface Variable<T, F extends string | null> {
   readonly name: string;
   readonly kind: Kind<T>;
@@ -39,7 +39,7 @@ export interface Variable<T, F extends string | null> {
   readonly meaning: string;
   /** Never printed. NAME_FILE can name a file that contains it. */
   readonly isSecret?: true;
-  /** A variable that other programs read, too. It counts where this one is not set; a wrong value of it is ignored. */
+  /** A variable that other programs read too. It counts if this one is not set. A wrong value of it is ignored. */
   readonly standard?: string;
 }
 
@@ -62,7 +62,7 @@ const BACKUP_VARIABLES = {
     'BACKUP_FOLDER',
     text,
     null,
-    'Folder for scheduled backups of the embedded database; created with mode 0700, but not the folders above it. None are made when absent.',
+    'Folder for scheduled backups of the embedded database. It is created with mode 0700, but not the folders above it. Without this setting, no backups are made.',
   ),
   backupEvery: variable(
     'BACKUP_EVERY',
@@ -74,12 +74,12 @@ const BACKUP_VARIABLES = {
     'BACKUP_KEEP',
     count(1, 10_000),
     '7',
-    'How many scheduled backups are kept. The oldest are removed after a new one is made.',
+    'How many scheduled backups are kept. After a new one is made, the oldest are removed.',
   ),
   copyKey: secret(
     'COPY_KEY',
     encryptionKeys,
-    'Signs backups and exports, so that a copy that somebody has changed is refused: `keystile backup verify`, `backup restore` and `data import` then accept only signed ones. Keep it apart from the copies. To change the key, set the new one before the old one, separated by a comma.',
+    'Signs backups and exports: `keystile backup verify`, `backup restore` and `data import` then refuse a copy that is not signed or was changed. Keep the key apart from the copies. To change the key, set the new one before the old one, separated by a comma.',
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 
@@ -97,7 +97,7 @@ const PORTAL_VARIABLES = {
     'PORTAL_RETURN_ORIGINS',
     origins,
     null,
-    "Origins that the customers' page may lead back to, separated by commas; `*` allows all. None when absent.",
+    "Origins that the customers' page may lead back to, separated by commas; `*` allows all. Default: none.",
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 
@@ -109,7 +109,10 @@ const fraction: Kind<number> = {
   },
 };
 
-/** It is logged, so it holds no credentials, and a wrong one that may hold some is not repeated. Paths are put behind it. */
+/**
+ * The URL is logged, so it must hold no credentials, and a message does not repeat a wrong one that may hold some. Paths are appended to
+ * it.
+ */
 const endpoint: Kind<string> = {
   label: 'URL',
   parse(value) {
@@ -120,7 +123,7 @@ const endpoint: Kind<string> = {
   },
 };
 
-/** Names and values of headers, as OpenTelemetry writes them: values are percent-encoded. */
+/** Names and values of headers in OpenTelemetry's format: values are percent-encoded. */
 const headers: Kind<Readonly<Record<string, string>>> = {
   label: 'name=value, separated by commas',
   parse(value) {
@@ -167,7 +170,7 @@ const TELEMETRY_VARIABLES = {
     'OTLP_TRACE_RATIO',
     fraction,
     '0.01',
-    'The part of verifications that are traced. Management calls are all traced.',
+    'The share of verifications that are traced. All management calls are traced.',
   ),
 } as const satisfies Record<string, Variable<unknown, string | null>>;
 
@@ -197,19 +200,19 @@ export const VARIABLES = {
     'HSTS',
     flag,
     'on',
-    'Tell browsers to use HTTPS only (Strict-Transport-Security, for a year), where the service is reached by https:// and by a name or address other than this machine. A browser then uses HTTPS for every port of that host.',
+    'Tell browsers to use HTTPS only (Strict-Transport-Security, for a year) if they reach the service by https:// and by a name or address other than this machine. A browser then uses HTTPS for every port of that host.',
   ),
   network: variable(
     'NETWORK',
     choice('public', 'private'),
     'public',
-    'Who can reach the port. `private`: only machines that you trust. It silences the warnings of a start about TLS and open verification.',
+    'Who can reach the port. `private`: only machines that you trust; a start then does not warn about TLS and open verification.',
   ),
   publicUrl: variable(
     'PUBLIC_URL',
     publicUrl,
     null,
-    'The URL of the service for clients; used in links. On a loopback address, the service answers to its host name and to names of this machine, and to no other Host.',
+    'The URL of the service for clients; used in links. A service on a loopback address answers only to the host name of this URL and to names of this machine.',
   ),
   dashboard: variable(
     'DASHBOARD',
@@ -223,12 +226,12 @@ export const VARIABLES = {
     'REQUIRE_DATA',
     flag,
     'off',
-    'Refuse to start where there is no database yet, instead of beginning a new installation: a disk that is not mounted, or a wrong address, is then an error. For every start but the first.',
+    'Refuse to start if there is no database yet, instead of beginning a new installation: a disk that is not mounted, or a wrong address, is then an error. Set it after the first start.',
   ),
   databaseUrl: secret(
     'DATABASE_URL',
     databaseUrl,
-    'postgres://user:password@host:5432/database. Runs this process as one of several nodes on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are copies; the node uses the one that accepts writes.',
+    'postgres://user:password@host:5432/database. Runs this process as one of several nodes on PostgreSQL, instead of the embedded database. Several hosts, separated by commas, are a primary and its standbys; the node uses the one that accepts writes.',
   ),
   databasePool: variable(
     'DATABASE_POOL',
@@ -272,7 +275,7 @@ export const VARIABLES = {
     'Address of the Prometheus metrics. An address other than loopback requires KEYSTILE_METRICS_TOKEN.',
   ),
   metricsPort: variable('METRICS_PORT', port, '7879', 'Port of the Prometheus metrics; 0 chooses a free port.'),
-  metricsToken: secret('METRICS_TOKEN', text, 'Bearer token that is required to read the metrics, when set.'),
+  metricsToken: secret('METRICS_TOKEN', text, 'If set, reading the metrics requires this bearer token.'),
   logLevel: variable(
     'LOG_LEVEL',
     choice('debug', 'info', 'warn', 'error'),
@@ -283,7 +286,7 @@ export const VARIABLES = {
     'LOG_FORMAT',
     choice('text', 'json'),
     null,
-    'Default: `text` on a terminal, `json` otherwise. With `json` set here, the log begins with the configuration.',
+    'The format of the log. Default: `text` on a terminal, `json` otherwise. With `json` set here, the log begins with the configuration.',
   ),
   corsOrigins: variable(
     'CORS_ORIGINS',
@@ -301,20 +304,20 @@ export const VARIABLES = {
     'STOP_DELAY',
     duration(0, HOUR_MS),
     null,
-    'How long the service goes on answering after SIGTERM, while `/v1/readiness` is 503 and every answer says `Connection: close`. Longer than a balancer takes to notice. A second signal ends it. Default: 5s with KEYSTILE_TRUSTED_PROXIES or on an address other than loopback, 0 otherwise.',
+    'How long the service keeps answering after SIGTERM, while `/v1/readiness` is 503 and every answer says `Connection: close`. Set it longer than your balancer takes to notice. A second signal ends the delay. Default: 5s with KEYSTILE_TRUSTED_PROXIES or on an address other than loopback, 0 otherwise.',
   ),
   timezone: variable('TIMEZONE', timezone, 'UTC', 'Time zone of refills that do not name one.'),
   identitiesMustExist: variable(
     'IDENTITIES_MUST_EXIST',
     flag,
     'off',
-    'Refuse a key whose `externalId` is unknown, with 404. Otherwise such a key creates the customer, and a typo makes a new one.',
+    'Refuse a key whose `externalId` is unknown, with 404. Otherwise such a key creates the customer, so a typo creates a new one.',
   ),
   defaultPlan: variable(
     'DEFAULT_PLAN',
     text,
     null,
-    'The plan of every new customer, by its name or id. While there is no such plan, creating a customer answers 412, and `keystile doctor` says so. Default: a new customer has no plan, and keys without bounds of their own are unlimited.',
+    'The plan of every new customer, by its name or id. While there is no such plan, creating a customer answers 412, and `keystile doctor` says so. Default: a new customer has no plan, and keys without their own bounds are unlimited.',
   ),
   ratelimitHeaders: variable(
     'RATELIMIT_HEADERS',
@@ -326,7 +329,7 @@ export const VARIABLES = {
     'SYNC_INTERVAL',
     duration(10, 60_000),
     '250ms',
-    'How often local counts are saved, or exchanged with other nodes, in the background. With the embedded database, saving takes at most a twentieth of the time.',
+    'How often local counts are saved or exchanged with other nodes in the background. With the embedded database, saving takes at most a twentieth of the time.',
   ),
   staleMax: variable(
     'STALE_MAX',
@@ -338,13 +341,13 @@ export const VARIABLES = {
     'MAX_CONNECTIONS',
     count(1, 1_000_000),
     '20000',
-    'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start says how many, and warns when this setting was given.',
+    'Client connections at one time. A further connection is answered with 503 and closed. A low limit of open files allows fewer; the start says how many, and warns if this setting is given.',
   ),
   maxConnectionsPerAddress: variable(
     'MAX_CONNECTIONS_PER_ADDRESS',
     count(1, 1_000_000),
     null,
-    'Connections of one address at one time; of IPv6, of one /64 block. A further connection is answered with 503 and closed. This machine and KEYSTILE_TRUSTED_PROXIES are exempt. Default: a quarter of all connections, at least 100.',
+    'Connections of one address (for IPv6, of one /64 block) at one time. A further connection is answered with 503 and closed. This machine and KEYSTILE_TRUSTED_PROXIES are exempt. Default: a quarter of all connections, at least 100.',
   ),
   maxWaiting: variable(
     'MAX_WAITING',
@@ -387,19 +390,19 @@ export const VARIABLES = {
     'MAX_VERIFICATIONS_PER_SECOND',
     count(1, 1_000_000),
     null,
-    'Keys that one root key may verify in a second on one node or, where verifying needs none, one address; of IPv6, one /64 block. Behind KEYSTILE_TRUSTED_PROXIES, the address of the client counts. Default: no quota.',
+    'Keys that one root key may verify in a second on one node. If verifying needs no root key, the quota is that of one address (for IPv6, of one /64 block). Behind KEYSTILE_TRUSTED_PROXIES, the address of the client counts. Default: no quota.',
   ),
   maxManagementCallsPerSecond: variable(
     'MAX_MANAGEMENT_CALLS_PER_SECOND',
     count(1, 1_000_000),
     '5000',
-    'Calls of management that one root key may make in a second on one node; the sessions of the dashboard count for their root key. Taking standalone limits and ending reservations is no management. A further call is answered with 429.',
+    'Management calls that one root key may make in a second on one node. Sessions of the dashboard count for their root key. Taking standalone limits and ending reservations do not count. A further call is answered with 429.',
   ),
   maxManagementBytesPerSecond: variable(
     'MAX_MANAGEMENT_BYTES_PER_SECOND',
     count(MAX_IMPORT_BODY_BYTES, 1_000_000_000_000),
     '67108864',
-    'Bytes of the bodies of those calls. The least is the longest body.',
+    'Bytes in the bodies of the management calls that one root key may make in a second on one node. The minimum is the size of the longest body.',
   ),
   analytics: variable('ANALYTICS', flag, 'on', 'Count verifications, and keep `lastUsedAt` of keys.'),
   analyticsMinutes: variable(
@@ -429,7 +432,7 @@ export const VARIABLES = {
   encryptionKey: secret(
     'ENCRYPTION_KEY',
     encryptionKeys,
-    'Encrypts the signing secrets of webhooks in the database. On PostgreSQL, webhooks need it, the same on every node. The embedded database makes a key of its own in the data folder, the file `encryption-key`, when there is none here. To change the key, set the new one before the old one, separated by a comma.',
+    'Encrypts the signing secrets of webhooks in the database. On PostgreSQL, webhooks need it, the same on every node. Without it, the embedded database creates its own key in the data folder, the file `encryption-key`. To change the key, set the new one before the old one, separated by a comma.',
   ),
   webhookAllowPrivate: variable(
     'WEBHOOK_ALLOW_PRIVATE',
@@ -453,7 +456,7 @@ export const VARIABLES = {
     'AUDIT_RETENTION',
     duration(DAY_MS, 3650 * DAY_MS),
     null,
-    'How long entries of the audit log are kept. Default: for ever. `keystile audit export` writes them down before they go.',
+    'How long entries of the audit log are kept. Default: for ever. `keystile audit export` writes them to a file before they are removed.',
   ),
   ...BACKUP_VARIABLES,
   ...TELEMETRY_VARIABLES,

@@ -9,9 +9,9 @@ import { signatures } from './signature.ts';
 import { RefusedTarget, resolveTarget, type Target, type TargetRules } from './target.ts';
 
 interface OutgoingOptions extends TargetRules {
-  /** For the whole request, from the lookup of the name to the answer. */
+  /** The limit for the whole request, from the lookup of the name to the answer. */
   readonly timeoutMs: number;
-  /** For tests: when a request takes too long. */
+  /** For tests: makes the signal of the time limit. */
   readonly timeout?: (milliseconds: number) => AbortSignal;
   readonly version: string;
   /** Certificates that are trusted instead of those of the machine. */
@@ -36,7 +36,7 @@ export class HttpOutgoing implements Outgoing {
     }
   }
 
-  /** The name is looked up and checked again at each try: what it leads to can change after the webhook was made. */
+  /** The name is looked up and checked again at each try: its addresses can change after the webhook was created. */
   async send(request: OutgoingRequest, signal: AbortSignal): Promise<SendOutcome> {
     const { timeoutMs, timeout = (milliseconds) => AbortSignal.timeout(milliseconds) } = this.#options;
     const ends = AbortSignal.any([signal, timeout(timeoutMs)]);
@@ -50,7 +50,10 @@ export class HttpOutgoing implements Outgoing {
     }
   }
 
-  /** A name can have addresses that this machine does not reach, such as those of IPv6. Nothing was sent to an address that refused. */
+  /**
+   * Tries the addresses in turn: this machine may not reach some of them, such as those of IPv6. An address that refuses the connection has
+   * received nothing.
+   */
   async #post(target: Target, request: OutgoingRequest, signal: AbortSignal): Promise<number> {
     const posting = { target, headers: this.#headers(request), body: request.body, signal, ca: this.#options.ca };
     const addresses = target.addresses.slice(0, MAX_ADDRESSES);
@@ -76,7 +79,7 @@ export class HttpOutgoing implements Outgoing {
   }
 }
 
-/** A lookup cannot be stopped; nobody waits for it any longer. */
+/** A lookup cannot be stopped, but the caller stops waiting for it. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(new Error('stopped'));
@@ -86,7 +89,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Addresses of a target that are tried. */
+/** How many addresses of a target are tried. */
 const MAX_ADDRESSES = 4;
 const UNREACHED = ['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'EADDRNOTAVAIL', 'EAFNOSUPPORT'];
 
@@ -113,8 +116,8 @@ interface Posting {
 }
 
 /**
- * Sends one request to the address of the target and answers the status. It follows no redirect, uses no proxy and reads no body: a
- * client library does some of this in ways that would go around the check of the address.
+ * Sends one request to the address of the target and resolves with the status. It follows no redirect, uses no proxy and reads no body: a
+ * client library does some of this in ways that would bypass the check of the address.
  */
 function post({ target, address, headers, body, signal, ca }: Posting): Promise<number> {
   return new Promise<number>((resolve, reject) => {
@@ -133,13 +136,13 @@ function post({ target, address, headers, body, signal, ca }: Posting): Promise<
     socket.on(target.isTls ? 'secureConnect' : 'connect', () => socket.write(requestText(target, headers, body)));
     socket.on('data', (bytes: Buffer) => {
       const status = readStatus(bytes);
-      if (status === 'no HTTP') end(() => reject(new Error('the answer is no HTTP')));
+      if (status === 'not HTTP') end(() => reject(new Error('the answer is not HTTP')));
       else if (status !== null) end(() => resolve(status));
     });
   });
 }
 
-/** The certificate must be for the name, although the connection goes to an address. */
+/** The connection goes to an address, but the certificate must be valid for the name. */
 function open({ port, isTls, name }: Target, address: string, ca: string | undefined): Socket {
   if (!isTls) return connectPlain({ host: address, port });
   const isAddress = parseAddress(name) !== null;
@@ -163,10 +166,10 @@ function requestText({ path, host }: Target, headers: Posting['headers'], body: 
 }
 
 /**
- * Tells the status of the answer, once its first line is there. Answers of the kind 1xx come before the answer itself. Each is cut off when
- * it is whole, and the bound counts all of them: a target that sends them without end is cut off too.
+ * Returns the status of the answer once its first line has arrived. Answers with a status 1xx come before the answer itself: each is
+ * skipped when it is complete. The bound counts all of them, so a target that sends them without end is cut off too.
  */
-function statusReader(): (bytes: Buffer) => number | null | 'no HTTP' {
+function statusReader(): (bytes: Buffer) => number | null | 'not HTTP' {
   let room = MAX_TARGET_ANSWER_BYTES;
   let received = '';
   return (bytes) => {
@@ -174,13 +177,13 @@ function statusReader(): (bytes: Buffer) => number | null | 'no HTTP' {
     room -= bytes.length;
     for (let lineEnd = received.indexOf('\r\n'); lineEnd !== -1; lineEnd = received.indexOf('\r\n')) {
       const status = /^HTTP\/1\.[01] ([1-9]\d\d)(?: |$)/.exec(received.slice(0, lineEnd))?.[1];
-      if (status === undefined) return 'no HTTP';
+      if (status === undefined) return 'not HTTP';
       if (Number(status) >= 200) return Number(status);
       const headEnd = received.indexOf('\r\n\r\n');
       if (headEnd === -1) break;
       received = received.slice(headEnd + 4);
     }
-    return room < 0 ? 'no HTTP' : null;
+    return room < 0 ? 'not HTTP' : null;
   };
 }
 

@@ -1,7 +1,7 @@
-/** The secret without its prefix is the key of the HMAC, in base64. */
+/** Without this prefix, the secret is the key of the HMAC in base64. */
 const SECRET_PREFIX = 'whsec_';
 
-/** One signature for each secret, as the header `webhook-signature` holds them. */
+/** One signature for each secret, in the format of the header `webhook-signature`. */
 export function signatures(
   { id, seconds, body }: { readonly id: string; readonly seconds: number; readonly body: string },
   secrets: readonly string[],

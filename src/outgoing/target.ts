@@ -1,18 +1,18 @@
 import { type Address, inBlock, parseAddress, parseBlock } from '../core/address.ts';
 import { MAX_WEBHOOK_URL_LENGTH } from '../core/bounds.ts';
 
-/** Answers the addresses of a name. */
+/** Finds the addresses of a name. */
 export type Resolve = (name: string) => Promise<readonly string[]>;
 
 export interface TargetRules {
-  /** Also targets that are not on the public internet, and plain HTTP. */
+  /** Whether targets that are not on the public internet, and plain HTTP, are allowed. */
   readonly allowsPrivate: boolean;
   readonly resolve: Resolve;
 }
 
-/** Where a request goes: the addresses were checked, and the name goes into the request and the TLS handshake. */
+/** Where a request goes. The addresses were checked; the name is used in the request and the TLS handshake. */
 export interface Target {
-  /** All of them lead to the target. */
+  /** Each of them leads to the target. */
   readonly addresses: readonly string[];
   readonly port: number;
   readonly isTls: boolean;
@@ -23,12 +23,12 @@ export interface Target {
   readonly path: string;
 }
 
-/** Why a URL cannot be a target. The message is the end of a sentence that begins with `url`. */
+/** Why a URL cannot be a target. The message continues a sentence that begins with `url`. */
 export class RefusedTarget extends Error {}
 
 const ALLOWED_BY = 'KEYSTILE_WEBHOOK_ALLOW_PRIVATE';
 
-/** What can be told from the URL alone. */
+/** Checks what the URL alone shows. */
 function parseTarget(text: string, allowsPrivate: boolean): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || text.length > MAX_WEBHOOK_URL_LENGTH || !/^https?:$/.test(url.protocol)) {
@@ -42,8 +42,8 @@ function parseTarget(text: string, allowsPrivate: boolean): URL {
 }
 
 /**
- * The addresses to connect to, looked up now. A name that has a private address among others is refused as a whole: which of them is
- * used must not be up to whoever answers for the name.
+ * Looks up the addresses to connect to. A name with a private address among others is refused as a whole: otherwise whoever answers for the
+ * name could choose which address is used.
  */
 export async function resolveTarget(text: string, { allowsPrivate, resolve }: TargetRules): Promise<Target> {
   const url = parseTarget(text, allowsPrivate);
@@ -69,18 +69,18 @@ async function resolved(name: string, resolve: Resolve): Promise<readonly string
   return addresses;
 }
 
-/** What is no address in the form that is known is not trusted either. */
+/** A text that cannot be parsed as an address is not trusted either. */
 function isPublic(text: string): boolean {
   const address = parseAddress(text);
   return address !== null && isPublicAddress(address);
 }
 
-/** The IPv4 addresses, in their mapped form, and all that is assigned of IPv6 (RFC 4291). Nothing else is public. */
+/** All IPv4 addresses, in their mapped form, and the assigned part of IPv6 (RFC 4291). Nothing else is public. */
 const ASSIGNED = ['0.0.0.0/0', '2000::/3'].map((text) => block(text));
 
 /**
- * Blocks of them that are not on the public internet: the special-purpose registries of IANA (RFC 6890), and addresses at which clouds
- * hand out credentials. IPv4 and IPv6 stand side by side: an IPv4 address has its mapped form.
+ * Blocks of ASSIGNED that are not on the public internet: the special-purpose registries of IANA (RFC 6890), and addresses at which clouds
+ * hand out credentials. One list holds IPv4 and IPv6, because an IPv4 address has its mapped form.
  */
 const NOT_PUBLIC = [
   '0.0.0.0/8',

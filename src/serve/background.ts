@@ -1,6 +1,6 @@
 import type { Task, TaskLog, Turn } from '../storage/port/tasks.ts';
 
-/** A part of a period. A timer may fire a little early; such a run belongs to the next period. */
+/** As a part of a period: a timer may fire this much early, and its run then belongs to the next period. */
 const EARLY = 0.1;
 
 interface BackgroundOptions {
@@ -10,13 +10,13 @@ interface BackgroundOptions {
   /** From 0 to 1. */
   readonly random: () => number;
   /**
-   * True: each run is moved by up to a tenth of its period, so that nodes that were started together do not ask the database
-   * at the same time. False: all tasks run in step, so that an idle process is woken less often.
+   * True: each run is shifted by up to a tenth of its period, so that nodes that were started together do not ask the database at the same
+   * time. False: all tasks run in step, so that an idle process wakes less often.
    */
   readonly spreads: boolean;
 }
 
-/** Runs tasks until the process stops, each by itself. */
+/** Runs tasks until the process stops, each independently of the others. */
 export class Background {
   readonly #options: BackgroundOptions;
   readonly #timers = new Map<Task, ReturnType<typeof setTimeout>>();

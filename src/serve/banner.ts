@@ -8,9 +8,9 @@ export interface BannerFacts {
   readonly url: string;
   /** Where the data is stored, for a person. */
   readonly where: string;
-  /** That the database came from a backup; null = it did not. */
+  /** The note that the database came from a backup. Null: it did not. */
   readonly restored: RestoredNote | null;
-  /** The root key of a demo, which has made-up data in a folder that goes with it; null = this is none. */
+  /** The root key of a demo, whose sample data and folder are temporary. Null: this is no demo. */
   readonly demoRootKey: string | null;
   readonly metrics: string | null;
   /** The root key that this start created. Its secret is printed here and nowhere else, or it is saved in a file. */
@@ -18,11 +18,11 @@ export interface BannerFacts {
   readonly activeRootKeys: number;
   /** How the user can call the command line. */
   readonly program: string;
-  /** What is risky about the address, each with what to do. */
+  /** The risks of the address, each with what to do. */
   readonly warnings: readonly string[];
-  /** What is good to know, and needs nothing to be done; null = nothing. */
+  /** Information that needs no action. Null: none. */
   readonly note: string | null;
-  /** The token signs in once; null = there is none to show. null: the dashboard is off. */
+  /** A null object: the dashboard is off. The token signs in once; a null token: there is none to show. */
   readonly dashboard: { readonly token: string | null } | null;
 }
 
@@ -40,7 +40,7 @@ export function banner(facts: BannerFacts): string {
     rootKeyLine(facts),
     ...(facts.newRootKey === null ? [] : pasteLines(url, facts.newRootKey, config.verifyAuth)),
     ...facts.warnings.map((warning) => `Warning: ${warning}`),
-    facts.demoRootKey !== null ? 'Ctrl-C stops it, and its data is gone then.' : 'Ctrl-C stops it; nothing is lost.',
+    facts.demoRootKey !== null ? 'Ctrl-C stops it and removes its data.' : 'Ctrl-C stops it; nothing is lost.',
     ...(facts.note === null ? [] : [facts.note]),
   ];
   return lines.join('\n');

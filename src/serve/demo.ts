@@ -22,7 +22,7 @@ interface DemoContext {
   readonly program: string;
 }
 
-/** A service with something to look at: records of a small business, a month of counts, and a trickle of verifications. */
+/** Fills a service with sample data: records of a small business, a month of counts, and a trickle of verifications. */
 export class Demo {
   readonly #timer: ReturnType<typeof setInterval>;
   readonly #records: DemoRecords;
@@ -52,7 +52,7 @@ export class Demo {
       return `  ${code.padEnd(24)} ${key}${asks === undefined ? '' : `  with ${JSON.stringify(asks)}`}`;
     });
     return `This is a demo. Its customers, and the counts of the last 30 days, are made up.
-Statements begin today, with all that was spent since the last refill. Analytics have it by day.
+Statements begin today with everything spent since the last refill; analytics show it by day.
 A key for each verdict:
 ${lines.join('\n')}
 Try one, or watch what happens:
@@ -65,7 +65,7 @@ Try one, or watch what happens:
   }
 }
 
-/** Makes the records and a month of counts, and takes from each balance what was used since its last refill. */
+/** Makes the records and a month of counts, and takes the credits that were used since its last refill from each balance. */
 export async function fillDemo(ask: DemoAsk, storage: Storage): Promise<DemoRecords> {
   const { analytics, ledger } = storage;
   const records = await makeDemoRecords(ask, () => ledger.nowMs());
@@ -85,7 +85,7 @@ export async function fillDemo(ask: DemoAsk, storage: Storage): Promise<DemoReco
 
 type Taken = Pick<VerificationCount, 'identityId' | 'minuteMs' | 'credits'>;
 
-/** The statement then tells of the same credits as the counts. */
+/** Spends the credits of the counts, so that statements and counts agree. */
 async function spendPast({ records, ledger }: Storage, identityId: string, past: readonly Taken[]): Promise<void> {
   const identity = await records.findIdentityById(identityId);
   const credits = identity === null ? null : heldCredits(identity.credits, await planOf(records, identity));
@@ -107,7 +107,7 @@ async function spendPast({ records, ledger }: Storage, identityId: string, past:
     throw new Error(`The credits of ${identity.externalId} do not suffice for its history: ${status}.`);
 }
 
-/** Requests of the demo go the way of all others, inside of this process. */
+/** Requests of the demo take the same way as all others, but inside this process. */
 function asClient({ service, rootKey, url }: DemoContext): DemoAsk {
   const handle = makeHandler(service);
   return async <T extends object>(method: string, body: object): Promise<T> => {
@@ -135,14 +135,14 @@ async function readIdentityIds(ask: DemoAsk): Promise<Map<string, string>> {
   return found;
 }
 
-/** Busy keys more often than others, and now and then one that is refused. */
+/** Verifies busy keys more often than others, and sometimes a key that is refused. */
 async function verifySome(ask: DemoAsk, { keys, shown }: DemoRecords, dice: Dice): Promise<void> {
   const count = 1 + Math.floor(dice.next() * MAX_AT_ONCE);
   for (let i = 0; i < count; i++) {
     const isRefused = dice.next() < 0.08;
     const place = Math.floor(dice.next() ** 3 * keys.length);
     const chosen = isRefused ? shown[Math.floor(dice.next() * shown.length)] : keys[place];
-    // A service that stops or has trouble says so itself.
+    // Failures need no message here: a service that stops or has trouble logs that itself.
     if (chosen !== undefined) await ask('keys.verifyKey', { key: chosen.key }).catch(() => {});
   }
 }
@@ -150,9 +150,9 @@ async function verifySome(ask: DemoAsk, { keys, shown }: DemoRecords, dice: Dice
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAYS = 30;
-/** Older days have a count every three hours, the last hour one every minute. */
+/** The history has a count every three hours; the last hour has one every minute. */
 const STEP_MS = 3 * HOUR_MS;
-/** Verifications of a key of weight 1 in a step, at its height: in a month, every customer stays within the credits of its plan. */
+/** Verifications of a key of weight 1 in a step, at most: in a month, every customer stays within the credits of its plan. */
 const PER_STEP = 4;
 const PER_MINUTE = 0.3;
 /** The part of a customer's verifications that its limit refuses. */
@@ -205,7 +205,7 @@ function countsOf(keys: readonly DemoKey[], identityIds: ReadonlyMap<string, str
   return CountColumns.of(rows);
 }
 
-/** More in the afternoon than at night, and less at weekends. */
+/** More traffic in the afternoon than at night, and less on weekends. */
 function dayShape(atMs: number): number {
   const hour = (atMs / HOUR_MS) % 24;
   const isWeekend = [0, 6].includes(new Date(atMs).getUTCDay());

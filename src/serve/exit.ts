@@ -15,7 +15,10 @@ export const EXIT = {
   DISK_FAILED: 74,
   /** The service cannot start for now: the database is away, the disk is full, or another process owns the folder (EX_TEMPFAIL). */
   TRY_LATER: 75,
-  /** The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). Or the database was migrated past it. */
+  /**
+   * The service cannot start: a setting is wrong, or a port, folder or database cannot be used (EX_CONFIG). Or it stops because the
+   * database was migrated to a version that it does not know.
+   */
   CANNOT_START: 78,
 } as const;
 

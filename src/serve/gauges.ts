@@ -33,8 +33,8 @@ export async function readGauges(service: Service, outer: () => OuterGauges | Pr
 }
 
 /**
- * The health of the service, or null when the database does not tell in time. A reading that hangs is not started a second time: the
- * next ones wait for it, too.
+ * The health of the service, or null if the database does not answer in time. A reading that hangs is not started a second time: later
+ * callers wait for it too.
  */
 export function boundedHealth(
   read: () => Promise<HealthGauges>,

@@ -13,21 +13,21 @@ import { boundsWithoutLimit, openCLibrary } from './openFiles.ts';
 import { type OuterGauges, readGauges } from './gauges.ts';
 import { stopDelayOf } from './stopSignals.ts';
 
-/** One address may have this part of all connections. */
+/** One address may have 1/ADDRESS_SHARE of all connections. */
 const ADDRESS_SHARE = 4;
-/** A proxy that is not listed as trusted works with so many, also where a low limit of open files allows few. */
+/** With this many, a proxy that is not listed as trusted still works, even if a low limit of open files allows few connections in all. */
 const MIN_PER_ADDRESS = 100;
 const METRICS_PATH = /^(?:http:\/\/[^/]*)?\/metrics(?:\?|$)/;
 const DRAIN_POLL_MS = 10;
-/** So long a connection may take to be made that was asked for before newcomers are ignored. */
+/** Time for connections to complete that clients asked for before newcomers were ignored. */
 const HANDSHAKE_MS = 200;
-/** Requests that are still not answered then (a body that never ends) are cut off. */
+/** Requests that are not answered after this time (a body that never ends) are cut off. */
 export const DRAIN_MAX_MS = 10_000;
 
-/** A server that listens; `port` is the real one where 0 was asked for. */
+/** A server that listens. `port` is the real port, also if 0 was configured. */
 export interface Listening {
   readonly port: number;
-  /** No new connections; what is in flight is answered; then the port is free. */
+  /** Takes no new connections, answers what is in flight, then frees the port. */
   stop(): Promise<void>;
 }
 
@@ -35,11 +35,11 @@ export interface ListeningApi extends Listening {
   connections(): number;
   /** Connections that were refused since the start, because there were too many. */
   refusals(): number;
-  /** When the certificate in use expires; null: plain HTTP. */
+  /** When the certificate in use expires. Null: plain HTTP. */
   certificateExpiresAtMs(): number | null;
 }
 
-/** `certificates`: the service speaks TLS, and only TLS. */
+/** With `certificates`, the service speaks only TLS. */
 export function listenApi(
   service: Service,
   size = boundsWithoutLimit(service.config.maxConnections),
@@ -54,7 +54,7 @@ export function listenApi(
     refusals: () => limit.refused,
     certificateExpiresAtMs: () => certificates?.inUse.expiresAtMs ?? null,
     async stop() {
-      // With nobody else to ask, clients would wait for nothing.
+      // Without a stop delay there is no other node to ask, so clients would wait in vain.
       if (stopDelayOf(service.config) > 0 && ignoreNewcomers(front.descriptor)) await Bun.sleep(HANDSHAKE_MS);
       front.stopListening();
       await drained(() => front.inFlight);
@@ -63,7 +63,7 @@ export function listenApi(
   };
 }
 
-/** This machine and trusted proxies bring the connections of many clients. */
+/** This machine and trusted proxies are exempt: they carry the connections of many clients. */
 function addressLimit(
   { maxConnectionsPerAddress, trustedProxies }: Config,
   { connections }: ConnectionBounds,
@@ -74,8 +74,8 @@ function addressLimit(
 }
 
 /**
- * Waits until two checks in a row find nothing in flight: after the first one, a request may have arrived that is not read yet. Gives up
- * after DRAIN_MAX_MS.
+ * Waits until two checks in a row find nothing in flight: at the first one, a request may have arrived that is not read yet. Gives up after
+ * DRAIN_MAX_MS.
  */
 async function drained(inFlight: () => number): Promise<void> {
   let calmLooks = 0;
@@ -117,7 +117,7 @@ export function listenMetrics(service: Service, gauges: () => OuterGauges | Prom
   };
 }
 
-/** Why the metrics may not be asked for by this name; null = they may. */
+/** Why the metrics may not be requested under this Host. Null: they may. */
 function wrongHost({ headers }: Request, mayBeCalled: HostCheck): string | null {
   try {
     mayBeCalled(headers.get('host') ?? 'localhost');
@@ -132,16 +132,16 @@ function isToken(authorization: string | null, token: string): boolean {
   return Bun.SHA256.hash(authorization ?? '', 'hex') === Bun.SHA256.hash(`Bearer ${token}`, 'hex');
 }
 
-/** Of Linux. */
+/** Constants of Linux. */
 const [SOL_SOCKET, SO_ATTACH_FILTER] = [1, 26];
 
-/** Instructions of a packet filter, which reads a packet from its TCP header on: code, two jumps, a number. */
+/** Instructions of a packet filter, which sees each packet from its TCP header on: code, two jumps, a number. */
 const WITHOUT_SYN: readonly (readonly [code: number, ifSo: number, ifNot: number, number: number])[] = [
-  // The flags.
+  // Load the flags.
   [0x30, 0, 0, 13],
-  // SYN is one of them: the next instruction, otherwise the one behind it.
+  // If SYN is set, go to the next instruction, otherwise to the one after it.
   [0x45, 0, 1, 0x02],
-  // Nothing of the packet is kept.
+  // Drop the packet.
   [0x06, 0, 0, 0],
   [0x06, 0, 0, 0xffff_ffff],
 ];
@@ -149,17 +149,18 @@ const WITHOUT_SYN: readonly (readonly [code: number, ifSo: number, ifNot: number
 const [POINTER_AT, HEAD_BYTES, INSTRUCTION_BYTES] = [8, 16, 8];
 
 /**
- * From now on the system drops packets that ask this listener for a connection. Connections that are made already can still be taken: closing the
- * listener would reset those that wait, with the requests in them. Whoever asks meanwhile asks again after a second, and is refused then.
+ * From now on the system drops packets that ask this listener for a connection. Connections that are already made can still be taken:
+ * closing the listener would reset the waiting ones, with the requests in them. A client that asks meanwhile asks again after a second, and
+ * is then refused.
  *
- * False: this system cannot do that.
+ * Returns false if this system cannot do that.
  */
 export function ignoreNewcomers(descriptor: number): boolean {
   if (process.platform !== 'linux' || descriptor < 0) return false;
   const { i32, u32, ptr: pointer } = FFIType;
   const library = openCLibrary({ setsockopt: { args: [i32, i32, i32, pointer, u32], returns: i32 } });
   if (library === null) return false;
-  // How many instructions there are, where they are, and then the instructions themselves.
+  // The number of instructions, their address, and then the instructions themselves.
   const program = Buffer.alloc(HEAD_BYTES + INSTRUCTION_BYTES * WITHOUT_SYN.length);
   program.writeUInt16LE(WITHOUT_SYN.length);
   program.writeBigUInt64LE(BigInt(ptr(program, HEAD_BYTES)), POINTER_AT);

@@ -5,7 +5,7 @@ import { CannotStart } from './exit.ts';
 import { CertificateProblem } from './tls/certificate.ts';
 import { CertificateFiles } from './tls/certificateFiles.ts';
 
-/** The certificate that the configuration names; null: the service speaks plain HTTP. Refuses to start when it cannot be used. */
+/** The certificate that the configuration names. Null: the service speaks plain HTTP. A start with an unusable certificate is refused. */
 export function openCertificates({ tlsCert, tlsKey }: Config, log: Log): CertificateFiles | null {
   if (tlsCert === null || tlsKey === null) return null;
   try {

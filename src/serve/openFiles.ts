@@ -94,7 +94,7 @@ function toLimit(soft: unknown): number | null {
 /** Names of the C library on the supported systems: glibc, musl, macOS. */
 const C_LIBRARIES = ['libc.so.6', 'libc.so', 'libSystem.B.dylib'];
 
-/** These functions of the C library; null where there is none of these names. */
+/** These functions of the C library. Null: no library of these names exists. */
 export function openCLibrary<const Fns extends Record<string, FFIFunction>>(functions: Fns) {
   for (const library of C_LIBRARIES) {
     try {

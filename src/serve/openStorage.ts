@@ -25,13 +25,13 @@ export interface OpenStorage {
   readonly composed: Composed;
   /** The database that the nodes share. Null: the database is embedded. */
   readonly cluster: PostgresStorage | null;
-  /** What the database needs to be done behind the requests, and what the metrics show of it. */
+  /** The background work of the database, and its metrics. */
   watch(syncLagMs: () => number | null): { readonly tasks: readonly Task[]; readonly gauges: () => BackgroundGauges };
   /** Where the data is stored. */
   readonly where: string;
   /** The data folder was made by this start. */
   readonly isNew: boolean;
-  /** That the database came from a backup; null = it did not, or its tools do not tell. */
+  /** The note that the database came from a backup. Null: it did not, or its tools leave no note (PostgreSQL). */
   readonly restored: RestoredNote | null;
   /** The socket of the command line; null = it needs none. */
   readonly control: string | null;
@@ -55,7 +55,7 @@ export function openStorage(context: StorageContext, onBroken: (error: Error) =>
   return databaseUrl === null ? openFolder(context, onBroken) : joinNodes(context, databaseUrl, onBroken);
 }
 
-/** How the status learns of the certificate. */
+/** Gives the status access to the certificate. */
 function certificateOf(certificates: CertificateFiles | null): Pick<Surroundings, 'readCertificate'> {
   return certificates === null ? {} : { readCertificate: () => certificates.readState() };
 }
@@ -203,8 +203,8 @@ interface ControlPlace {
 }
 
 /**
- * The socket is in the data folder. Where its path would be too long, it is in a new folder for this user alone, with a name that nobody
- * else can know before: in a temporary folder that all users share, somebody else could be at a name that can be foretold.
+ * The socket is in the data folder. If its path would be too long, it is in a new private folder with an unpredictable name: in a temporary
+ * folder that all users share, somebody else could take a predictable name first.
  */
 export function placeControl(dataFolder: string): ControlPlace {
   const path = join(resolve(dataFolder), SOCKET);
@@ -224,7 +224,7 @@ function makePrivate(): string {
   }
 }
 
-/** Removes the folder that a killed process has left, by the path of its socket. Folders of others stay. */
+/** Removes the folder that a killed process has left behind, found by the path of its socket. Folders of other users stay. */
 function removeFormerControl(path: string | null): void {
   const folder = path === null ? '' : dirname(path);
   if (!folder.startsWith(join(tmpdir(), PRIVATE_FOLDER)) || dirname(folder) !== tmpdir()) return;

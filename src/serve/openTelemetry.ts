@@ -8,14 +8,14 @@ import type { Telemetry } from '../telemetry/telemetry.ts';
 import { VERSION } from '../version.ts';
 import { CannotStart } from './exit.ts';
 
-/** Loaded only where the configuration names a collector: the libraries are larger than the rest of the program. */
+/** Loaded only if the configuration names a collector: the libraries are larger than the rest of the program. */
 const LOAD_TELEMETRY = () => import('../telemetry/telemetry.ts');
 
 const NOT_INSTALLED = 'needs the packages of OpenTelemetry, and they are not installed';
 
 /**
- * Tracing and the sending of metrics, as configured; null: there is no collector. Without the libraries, it refuses to start, unless only the
- * standard variable names a collector: that one may be meant for other programs.
+ * Sends traces and metrics, as configured. Null: there is no collector. Without the libraries a start is refused, unless only the standard
+ * variable names a collector: that may be meant for other programs.
  */
 export async function openTelemetry(
   config: Config,

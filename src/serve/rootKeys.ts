@@ -75,7 +75,10 @@ function saveSecret(path: string, secret: string): string {
   );
 }
 
-/** A command of the command line for the owner of the data folder, most of them about root keys. The running server executes it, or the command itself when no server runs. */
+/**
+ * A command of the command line for the owner of the data folder; most are about root keys. The running server executes it. If no server
+ * runs, the command line itself does.
+ */
 export type RootKeyCommand =
   | { readonly command: 'create'; readonly input: NewRootKey }
   | { readonly command: 'list' }

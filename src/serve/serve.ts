@@ -70,7 +70,7 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
     if (!stop.signal()) return;
     if (stopDelayMs === 0) return note('the service stops', { reason });
     const fields = { reason, milliseconds: stopDelayMs, version: VERSION };
-    log.info('the service is told to stop and goes on answering: a second signal ends that', fields);
+    log.info('the service was told to stop and keeps answering: a second signal ends the delay', fields);
   };
   // Signal handlers come before the banner: a person who has seen the banner may send a signal.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal));
@@ -88,7 +88,7 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   };
   const onBroken = (error: Error): void =>
     error instanceof WrongServer
-      ? fail('the database was migrated past this program', EXIT.CANNOT_START, error)
+      ? fail('the database was migrated to a version that this program does not know', EXIT.CANNOT_START, error)
       : fail('the database has failed', EXIT.DISK_FAILED, error);
   const telemetry = config.otlpEndpoint === null ? null : await openTelemetry(config, log);
   const running = await start({ config, output, log, note, size, certificates, telemetry, isDemo }, onBroken);
@@ -288,8 +288,8 @@ export interface ReloadContext {
 }
 
 /**
- * What SIGHUP asks for: the files of the certificate are read now, and the settings again. Of those, the level of the log is the one that a
- * running service can change without harm; the log names the others that were changed, because they need a restart.
+ * Does what SIGHUP asks for: reads the files of the certificate and the settings again. Of the settings, a running service can safely
+ * change only the log level. The log names the other changed settings, because they need a restart.
  */
 export function reload({ config, readConfig, certificates, log }: ReloadContext): void {
   certificates?.look();
@@ -298,7 +298,7 @@ export function reload({ config, readConfig, certificates, log }: ReloadContext)
     now = readConfig();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return log.error('the settings cannot be read again; those of before stay in use', { reason });
+    return log.error('the settings cannot be read again; the previous ones stay in use', { reason });
   }
   log.level = now.logLevel;
   const waiting = changed(config, now).filter((setting) => setting !== 'logLevel');
@@ -314,13 +314,13 @@ function changed(before: Config, now: Config): Setting[] {
   return settings.filter((setting) => !Bun.deepEquals(before[setting], now[setting]));
 }
 
-/** Answers later whether the terminal that the process was started on has gone. Its end sends SIGHUP too. */
+/** Returns a function that says whether the terminal that the process was started on has closed: that sends SIGHUP too. */
 export function watchTerminal(): () => boolean {
   const wasOnTerminal = STREAMS.some((stream) => isatty(stream));
   return () => wasOnTerminal && !STREAMS.some((stream) => isatty(stream));
 }
 
-/** Listens, or tells the operator which port to use instead. */
+/** Listens, or fails with a message that names another port. */
 export function orPortTaken(config: Config, listen: () => ListeningApi): ListeningApi {
   try {
     return listen();
@@ -364,13 +364,13 @@ export function toCannotStart(error: unknown): unknown {
 }
 
 export interface FittingConnections extends ConnectionBounds {
-  /** What the banner says about the limit of open files; null = nothing, because it is high enough, or the log has a warning. */
+  /** What the banner says about the limit of open files. Null: nothing, because the limit is high enough or the log has a warning. */
   readonly note: string | null;
 }
 
 /**
- * How many client connections fit under the process's limit of open files. Refuses to start when too few do. Only whoever has asked for
- * more is warned: most machines allow fewer files than the default would need, and few need so many connections.
+ * How many client connections fit under the process's limit of open files. A start is refused if too few fit. There is a warning only if
+ * the setting was given: most machines allow fewer files than the default needs, and few need so many connections.
  */
 export function connectionsThatFit(config: Config, log: Log): FittingConnections {
   const { maxConnections: connections, databasePool, origins } = config;

@@ -2,12 +2,12 @@ import type { Config } from '../config/variables.ts';
 import { isLoopback } from '../core/address.ts';
 import { EXIT } from './exit.ts';
 
-/** How long a balancer may take to notice that a node is not ready any more. */
+/** How long a balancer may take to notice that a node is no longer ready. */
 export const DEFAULT_STOP_DELAY_MS = 5_000;
-/** Ctrl-C reaches a process from its terminal and from the launcher, which got it too. Both are one signal. */
+/** Ctrl-C reaches a process twice: from its terminal, and from the launcher, which also gets it. Both count as one signal. */
 export const SAME_SIGNAL_WITHIN_MS = 200;
 
-/** How long the service goes on answering after it was told to stop. */
+/** How long the service keeps answering after it was told to stop. */
 export function stopDelayOf({ stopDelay, trustedProxies, host }: Config): number {
   if (stopDelay !== null) return stopDelay;
   return trustedProxies === null && isLoopback(host) ? 0 : DEFAULT_STOP_DELAY_MS;
@@ -21,9 +21,9 @@ interface StopContext {
 }
 
 /**
- * What becomes of a process that is told to stop:
+ * The states of a process that is told to stop:
  *
- *   running --a signal--> leaving: it goes on answering, and says that it is not ready
+ *   running --a signal--> leaving: it keeps answering, and says that it is not ready
  *   leaving --the delay has passed, or another signal--> over
  *   running, leaving --a failure--> over, with the code of that failure
  *
@@ -39,7 +39,7 @@ export class StopSignals {
     this.#context = context;
   }
 
-  /** SIGTERM and its like. True: it is the first. */
+  /** Notes SIGTERM or a similar signal. Returns whether it is the first one. */
   signal(): boolean {
     const { delayMs, monotonicMs, after } = this.#context;
     const nowMs = monotonicMs();
@@ -59,7 +59,10 @@ export class StopSignals {
     this.#over.resolve(code);
   }
 
-  /** Resolves with the exit code when the service has to close. `leave` is called when it is told to stop, which may have been during its start. */
+  /**
+   * Resolves with the exit code when the service must close. `leave` is called when the service is told to stop, or at once if that was
+   * during its start.
+   */
   followed(leave: () => void): Promise<number> {
     if (this.#signalledAtMs === null) this.#onLeaving = leave;
     else leave();

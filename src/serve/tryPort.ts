@@ -1,7 +1,7 @@
-/** How many ports are looked at for a free one. */
+/** How many ports are tried. */
 const NEAR = 20;
 
-/** Listens there for an instant. Null: the port is free. Otherwise the code of the failure, such as EADDRINUSE. */
+/** Listens on the port for an instant. Null: the port is free. Otherwise the code of the failure, such as EADDRINUSE. */
 export function tryPort(host: string, port: number): string | null {
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true);

@@ -43,10 +43,10 @@ export interface TelemetryOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
   readonly intervalMs: number;
-  /** The part of verifications that are traced. */
+  /** The share of verifications that are traced. */
   readonly traceRatio: number;
   readonly version: string;
-  /** Another one for each process. */
+  /** Different in each process. */
   readonly instance: string;
   readonly location: string;
   readonly log: Log;
@@ -55,7 +55,7 @@ export interface TelemetryOptions {
   readonly rest: (milliseconds: number) => Promise<void>;
 }
 
-/** Sends traces and metrics to a collector of OpenTelemetry. Nothing of the service waits for it. */
+/** Sends traces and metrics to an OpenTelemetry collector. Nothing in the service waits for it, except a stop for STOP_MAX_MS. */
 export class Telemetry {
   readonly tracer: Tracer;
   readonly #options: TelemetryOptions;
@@ -71,7 +71,7 @@ export class Telemetry {
     const exporter = watched(new OTLPTraceExporter(this.#exportTo('v1/traces')), 'traces', this.#watch);
     this.#traces = new TracerProvider({
       resource: this.#resource(),
-      // What is traced is decided before a span begins.
+      // `Spans` decides what is traced before a span begins.
       sampler: new AlwaysOnSampler(),
       spanProcessors: [
         new BatchSpanProcessor({
@@ -86,7 +86,7 @@ export class Telemetry {
     this.tracer = new Spans(this.#traces.getTracer('keystile', options.version), options.traceRatio);
   }
 
-  /** Begins to send what `read` answers, from time to time. */
+  /** Begins to send the metrics that `read` returns, at each interval. */
   sendMetrics(read: () => Promise<readonly Family[]>): void {
     const { nowMs, version, intervalMs } = this.#options;
     const exporter = watched(new OTLPMetricExporter(this.#exportTo('v1/metrics')), 'metrics', this.#watch);
@@ -129,7 +129,7 @@ export interface ProducerContext {
   readonly version: string;
 }
 
-/** Gives OpenTelemetry the same metrics that Prometheus reads, under the same names, when they are to be sent. */
+/** Gives OpenTelemetry the metrics that Prometheus reads, under the same names. */
 export class FamilyProducer implements MetricProducer {
   readonly #context: ProducerContext;
 
@@ -144,7 +144,7 @@ export class FamilyProducer implements MetricProducer {
     const endTime = millisToHrTime(nowMs());
     const metrics = families.map((family) => toMetric(family, startTime, endTime));
     return {
-      // The reader puts its own resource in its place.
+      // The reader replaces this by its own resource.
       resourceMetrics: { resource: emptyResource(), scopeMetrics: [{ scope: { name: 'keystile', version }, metrics }] },
       errors: [],
     };
@@ -167,7 +167,7 @@ function toMetric(family: Family, startTime: HrTime, endTime: HrTime): MetricDat
     return { descriptor, aggregationTemporality, dataPointType: DataPointType.HISTOGRAM, dataPoints };
   }
   const dataPoints = family.samples
-    // JSON has no NaN: a value that is not there yet is left out.
+    // JSON has no NaN, so a value that is not known yet is left out.
     .filter(({ value }) => Number.isFinite(value))
     .map(({ labels, value }) => ({ ...times, attributes: { ...labels }, value }));
   return family.type === 'counter'
@@ -182,7 +182,7 @@ function unitOf(name: string): string {
 }
 
 const TRACE_HEADERS = ['traceparent', 'tracestate'];
-/** A longer one is not a trace of a sound caller, and would be kept with the span. */
+/** A longer header does not come from a correct caller, and would be kept with the span. */
 const MAX_HEADER_LENGTH = 512;
 
 const propagator = new W3CTraceContextPropagator();
@@ -201,7 +201,7 @@ function contextOf(headers: TraceHeaders): Context | null {
   return parent !== undefined && (parent.traceFlags & TraceFlags.SAMPLED) === 0 ? null : context;
 }
 
-/** Spans of OpenTelemetry: one for each management call, and for every so many verifications. */
+/** Makes OpenTelemetry spans: one for each management call, and one for a share of verifications. */
 export class Spans implements Tracer {
   readonly #tracer: OtelTracer;
   readonly #ratio: number;
@@ -238,14 +238,14 @@ function toCallSpan(span: Span): CallSpan {
       if (status !== undefined) span.setAttribute('http.response.status_code', status);
       if (verdict !== undefined) span.setAttribute('keystile.verdict', verdict);
       if (error !== null) span.setAttribute('error.type', error);
-      // Only what the service itself did wrong is an error of its span: a refused request is not.
+      // Only a failure of the service is an error of the span; a refused request is not.
       if ((status ?? 0) >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
     },
   };
 }
 
-/** Logs that the collector does not take something when that begins and when it ends, not each time. */
+/** Logs when the collector begins to refuse something and when that ends, not each refusal. */
 export class CollectorWatch {
   readonly #log: Log;
   readonly #endpoint: string;
@@ -262,7 +262,7 @@ export class CollectorWatch {
     const collector = this.#endpoint;
     if (isFailing) {
       this.#failing.add(what);
-      this.#log.warn(`${what} cannot be sent to the collector; they are dropped, and the service goes on without`, {
+      this.#log.warn(`${what} cannot be sent to the collector and are dropped; the service continues`, {
         collector,
         reason: error?.message ?? 'it gave no reason',
       });

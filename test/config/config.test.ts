@@ -110,13 +110,13 @@ describe('reading the configuration', () => {
   test('a private key or a secret in the place of a path is refused, and not repeated', () => {
     const pem = '-----BEGIN PRIVATE KEY-----\nMIIB+s3cret\n-----END PRIVATE KEY-----';
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: pem })).toEqual([
-      'KEYSTILE_TLS_KEY must name a file, and holds the key itself.',
+      'KEYSTILE_TLS_KEY must name a file, but holds the key itself.',
     ]);
     expect(problems({ KEYSTILE_TLS_CERT: 'a\nb', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
-      'KEYSTILE_TLS_CERT must name a file, and holds the certificate itself.',
+      'KEYSTILE_TLS_CERT must name a file, but holds the certificate itself.',
     ]);
     const absent = (name: string): string =>
-      `${name}_FILE must name a file, and none with this name can be read (ENOENT). To give the value itself, set ${name}.`;
+      `${name}_FILE must name a file, but no file with this name can be read (ENOENT). To give the value itself, set ${name}.`;
     const readFile = (): string => {
       throw Object.assign(new Error(), { code: 'ENOENT' });
     };
@@ -134,16 +134,16 @@ describe('reading the configuration', () => {
 
   test('a setting that was given as a flag is named by the flag', () => {
     expect(readConfig({ environment: {}, flags: { tlsCert: 'cert.pem' }, readFile: () => '' }).problems).toEqual([
-      '--tls-cert is set without KEYSTILE_TLS_KEY. Set both, or none.',
+      '--tls-cert is set without KEYSTILE_TLS_KEY. Set both or neither.',
     ]);
   });
 
   test('a certificate needs its key, and a key its certificate', () => {
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem' })).toEqual([
-      'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both, or none.',
+      'KEYSTILE_TLS_CERT is set without KEYSTILE_TLS_KEY. Set both or neither.',
     ]);
     expect(problems({ KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([
-      'KEYSTILE_TLS_KEY is set without KEYSTILE_TLS_CERT. Set both, or none.',
+      'KEYSTILE_TLS_KEY is set without KEYSTILE_TLS_CERT. Set both or neither.',
     ]);
     expect(problems({ KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([]);
     expect(problems({ KEYSTILE_TLS_CERT: '', KEYSTILE_TLS_KEY: 'key.pem' })).toEqual([

@@ -66,7 +66,7 @@ describe('the settings of OpenTelemetry', () => {
       OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20of%20the%20vendor',
     };
     const note = (given: string): string =>
-      `OTEL_EXPORTER_OTLP_HEADERS is ignored: it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and ${given} names the collector. If it needs headers, set KEYSTILE_OTLP_HEADERS.`;
+      `OTEL_EXPORTER_OTLP_HEADERS is ignored: it belongs to OTEL_EXPORTER_OTLP_ENDPOINT, and ${given} names the collector. If that collector needs headers, set KEYSTILE_OTLP_HEADERS.`;
     const own = { KEYSTILE_OTLP_ENDPOINT: 'https://own' };
     const headersOf = (environment: Record<string, string>, flags: { otlpEndpoint?: string } = {}) => {
       const { config, notes } = readConfig({ environment, flags, readFile: () => '' });

@@ -181,7 +181,9 @@ test('a node that slept through such a migration answers nothing more, says why 
   older.resume();
   const sentence = `The database has schema version ${SCHEMA_VERSION + 2}, which needs a program for version ${SCHEMA_VERSION + 2} or newer; this one is for ${SCHEMA_VERSION}. Start the newer program that migrated it.`;
   expect(await older.child.exited()).toBe(78);
-  expect(older.child.stderr).toContain('the database was migrated past this program: the service stops');
+  expect(older.child.stderr).toContain(
+    'the database was migrated to a version that this program does not know: the service stops',
+  );
   expect(older.child.stderr).toContain(sentence);
   const refused = await runToEnd({ settings: { KEYSTILE_DATABASE_URL: postgres.url() } });
   expect(refused).toEqual({ code: 78, stdout: '', stderr: `${sentence}\n` });

@@ -43,7 +43,7 @@ test('serve --demo has customers, a month of counts, traffic, and a key for each
   const ignored = Object.keys(real).filter((name) => !/_(ROOT_KEY|BACKUP_FOLDER|OTLP_ENDPOINT|DATA)$/.test(name));
   const told = /takes only settings that are about this machine\. Ignored: ([A-Z_, ]+)\./.exec(child.stderr)?.[1] ?? '';
   expect(told.split(', ').toSorted()).toEqual(ignored.toSorted());
-  expect(child.stdout).toContain('\nStatements begin today, with all that was spent since the last refill. ');
+  expect(child.stdout).toContain('\nStatements begin today with everything spent since the last refill; ');
   // The banner names no command that would make a root key somewhere else.
   expect(child.stdout).not.toContain('root-key create');
 

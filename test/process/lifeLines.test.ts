@@ -149,7 +149,7 @@ describe('a running service', () => {
     server.child.signal('SIGHUP');
     expect((await logged(server, 'cannot be read again')).at(-1)).toEqual({
       level: 'error',
-      message: 'the settings cannot be read again; those of before stay in use',
+      message: 'the settings cannot be read again; the previous ones stay in use',
       reason: 'KEYSTILE_LOG_LEVEL must be one of debug, info, warn, error, got "loud".',
     });
     write('KEYSTILE_LOG_LEVEL=error');
@@ -158,7 +158,7 @@ describe('a running service', () => {
     expect(await server.stop()).toBe(0);
     // Neither the last reload nor the stop is an error.
     expect(linesOf(server.child.stderr).at(-1)?.message).toBe(
-      'the settings cannot be read again; those of before stay in use',
+      'the settings cannot be read again; the previous ones stay in use',
     );
   });
 

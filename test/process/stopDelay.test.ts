@@ -28,7 +28,7 @@ test.concurrent.each(['SIGTERM', 'SIGINT'] as const)(
     expect(await readinessOf(server)).toContain('\r\nConnection: close\r\n');
     for (let left = 4; left > 1; left--)
       expect(await server.verify(key)).toMatchObject({ valid: true, remaining: left });
-    expect(server.child.stderr).toContain('the service is told to stop and goes on answering');
+    expect(server.child.stderr).toContain('the service was told to stop and keeps answering');
     // What follows at once is the same signal. So it is sent until one counts.
     const exited = server.child.exited();
     let isOver = false;
@@ -47,5 +47,5 @@ test.concurrent('it ends by itself when the delay is over', async () => {
   await using server = await start(folder, '1s');
   server.child.signal('SIGTERM');
   expect(await server.child.exited()).toBe(0);
-  expect(server.child.stderr).toContain('goes on answering');
+  expect(server.child.stderr).toContain('keeps answering');
 });

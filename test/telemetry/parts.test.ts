@@ -46,11 +46,11 @@ test('a collector that fails is logged once when it begins and once when it ends
   expect(heard.length).toBe(8);
   expect(lines.map((line) => JSON.parse(line) as { message: string; reason?: string })).toMatchObject([
     {
-      message: 'traces cannot be sent to the collector; they are dropped, and the service goes on without',
+      message: 'traces cannot be sent to the collector and are dropped; the service continues',
       reason: 'away',
     },
     { message: 'traces reach the collector again' },
-    { message: 'metrics cannot be sent to the collector; they are dropped, and the service goes on without' },
+    { message: 'metrics cannot be sent to the collector and are dropped; the service continues' },
   ]);
 });
 

@@ -5,15 +5,18 @@ import { Dice } from './dice.ts';
 export type DemoAsk = <T extends object>(method: string, body: object) => Promise<T>;
 
 const CUSTOMERS = 200;
-/** Requests that are under way at a time: changes that come together share a commit. */
+/** Requests at the same time: simultaneous changes share a commit. */
 const AT_A_TIME = 25;
 const FIRST = ['Blue', 'North', 'Bright', 'Silver', 'Quiet', 'Red', 'Swift', 'Green', 'Old', 'Little'] as const;
 const SECOND = ['Fjord', 'Harbour', 'Lantern', 'Orchard', 'Bridge', 'Meadow', 'Compass', 'Anchor', 'Willow'] as const;
 const THIRD = ['Labs', 'Logistics', 'Games', 'Media', 'Robotics', 'Health', 'Studio'] as const;
 const HOUR_MS = 3_600_000;
-/** A key cannot be made expired. */
+/** A key cannot be created expired, so it expires soon. */
 const SOON_MS = 2_000;
-/** The plans, with their credits a month and requests a second. The largest customers are the first; `upTo` is where those of a plan end. */
+/**
+ * The plans, with their credits a month and requests a second. Customers are sorted by size, largest first; `upTo` is where those of a plan
+ * end.
+ */
 const PLANS = [
   { name: 'Business', credits: 1_000_000, perSecond: 200, upTo: 5 },
   { name: 'Pro', credits: 50_000, perSecond: 20, upTo: 60 },
@@ -27,7 +30,7 @@ export interface DemoKey {
   readonly externalId: string | null;
   /** How often it is used, compared with the others. */
   readonly weight: number;
-  /** What each of its verifications in the history was answered. Absent: most of them were valid. */
+  /** The answer to each of its verifications in the history. Absent: most were valid. */
   readonly answers?: VerdictCode;
 }
 
@@ -35,7 +38,7 @@ export interface DemoKey {
 interface ShownKey {
   readonly code: VerdictCode;
   readonly key: string;
-  /** It could have had this answer all month. */
+  /** The same key in the history, if it could have had this answer all month. */
   readonly past?: DemoKey;
   /** What the verification has to ask for, to get this code. */
   readonly asks?: object;
@@ -46,7 +49,7 @@ export interface DemoRecords {
   readonly shown: readonly ShownKey[];
 }
 
-/** What a key that is made now can have answered all month, and how often. */
+/** The answers that a key of now could have given all month, and how often. */
 const PAST_REFUSALS: readonly VerdictCode[] = ['DISABLED', 'FORBIDDEN', 'INSUFFICIENT_PERMISSIONS', 'USAGE_EXCEEDED'];
 const PAST_WEIGHT = 1;
 
@@ -84,7 +87,7 @@ async function makeCustomers(ask: DemoAsk, apiIds: readonly string[], planIds: r
     externalId: `customer_${String(i + 1).padStart(3, '0')}`,
     name: `${dice.pick(FIRST)} ${dice.pick(SECOND)} ${dice.pick(THIRD)}`,
     planId: planIds[PLANS.findIndex(({ upTo }) => i < upTo)],
-    // A few customers are most of the traffic.
+    // A few customers cause most of the traffic.
     weight: 60 / (i + 1) + 0.5,
   }));
   await inParallel(customers, async ({ externalId, name, planId }) => {
@@ -113,7 +116,7 @@ async function makeCustomers(ask: DemoAsk, apiIds: readonly string[], planIds: r
   });
 }
 
-/** One key for each code of a verdict. Each gives that code to whoever tries it, and again. */
+/** One key for each verdict code. Each try of a key gives its code. */
 async function makeShownKeys(ask: DemoAsk, apiId: string, nowMs: () => number): Promise<ShownKey[]> {
   const limited = { ratelimits: [{ name: 'hourly', limit: 1, duration: 24 * HOUR_MS, async: false }] };
   const kinds: readonly (readonly [VerdictCode, NewKey, object?])[] = [

@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls';
 
 import { CIPHERS, type ServerCertificate } from '../../http/front/secureHandlers.ts';
 
-/** No chain of certificates is longer. Bounds what is read from a path that leads to something else. */
+/** No certificate chain is longer. This bounds what is read if the path names something else. */
 const MAX_FILE_BYTES = 1 << 20;
 
 /** The files that KEYSTILE_TLS_CERT and KEYSTILE_TLS_KEY name. */
@@ -19,9 +19,9 @@ export interface CertificateTexts {
   readonly key: string;
 }
 
-/** How a certificate is doing. */
+/** The state of a certificate. */
 export interface CertificateState {
-  /** When the one in use expires; null = none is in use, because the files cannot be used. */
+  /** When the certificate in use expires. Null: none is in use, because the files cannot be used. */
   readonly expiresAtMs: number | null;
   /** Why the files cannot be used, and what to do; null = they can. */
   readonly problem: string | null;
@@ -61,7 +61,7 @@ export function checkCertificate(
     return { cert, key, expiresAtMs, context: createSecureContext({ cert, key, ciphers: CIPHERS }).context as object };
   } catch (error) {
     throw new CertificateProblem(
-      `${file} cannot be used (${reasonOf(error)}). Check that the file is whole, with every certificate behind the first.`,
+      `${file} cannot be used (${reasonOf(error)}). Check that the file is complete, with every certificate after the first.`,
     );
   }
 }
@@ -86,7 +86,7 @@ export function keyModeOf({ keyPath }: CertificatePaths): number | null {
   }
 }
 
-/** The instant as it stands in messages. */
+/** The instant as messages show it. */
 export function instant(atMs: number): string {
   return new Date(atMs).toISOString().replace('.000Z', 'Z');
 }

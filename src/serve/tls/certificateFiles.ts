@@ -12,7 +12,7 @@ import {
   readTexts,
 } from './certificate.ts';
 
-/** How often the files are looked at. */
+/** How often the files are read. */
 const LOOK_EVERY_MS = 10_000;
 
 interface CertificateFilesContext {
@@ -22,15 +22,15 @@ interface CertificateFilesContext {
 }
 
 /**
- * The certificate in use. New files are used for new connections. While the files cannot be used, the certificate that was read last stays:
- * a program that renews writes one file after the other.
+ * The certificate in use. New files are used for new connections. While the files cannot be used, the previous certificate stays in use: a
+ * program that renews it writes one file after the other.
  */
 export class CertificateFiles {
   readonly #context: CertificateFilesContext;
   #inUse: ServerCertificate;
-  /** The problem that was told last; null = the files are in use. */
+  /** The problem that was logged last. Null: the files are in use. */
   #problem: string | null = null;
-  /** The certificate of which was told that it expires soon. */
+  /** The certificate whose near expiry was logged. */
   #told: ServerCertificate | null = null;
 
   /** Throws a CertificateProblem when the files cannot be used. */
@@ -44,7 +44,7 @@ export class CertificateFiles {
     return this.#inUse;
   }
 
-  /** Looks at the files first: what the status tells is not as old as the last look. */
+  /** Reads the files first, so that the status is not older than this call. */
   readState(): CertificateState {
     this.look();
     const keyMode = keyModeOf(this.#context.paths);
@@ -57,7 +57,7 @@ export class CertificateFiles {
     run: async () => this.look(),
   };
 
-  /** Uses what the files hold now. */
+  /** Reads the files and uses them from now on. */
   look(): void {
     const { paths, nowMs, log } = this.#context;
     try {
@@ -74,11 +74,11 @@ export class CertificateFiles {
     this.#tellExpiry();
   }
 
-  /** A problem is told once, until there is another. */
+  /** A problem is logged once, until there is another one. */
   #tellProblem(problem: string): void {
     if (problem === this.#problem) return;
     this.#problem = problem;
-    this.#context.log.warn('the new certificate cannot be used; the one before stays in use', { reason: problem });
+    this.#context.log.warn('the new certificate cannot be used; the previous one stays in use', { reason: problem });
   }
 
   #tellExpiry(): void {

@@ -5,7 +5,7 @@ export const SPANS = ['minute', 'hour', 'day'] as const;
 export type Span = (typeof SPANS)[number];
 export const SPAN_MS: Readonly<Record<Span, number>> = { minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-/** When the minute, hour or day of this time began. */
+/** When the minute, hour or day that contains this time began. */
 export function startOfSpan(span: Span, timeMs: number): number {
   return Math.floor(timeMs / SPAN_MS[span]) * SPAN_MS[span];
 }
@@ -18,11 +18,11 @@ export interface AnalyticsQuery {
   readonly identityIds: readonly string[] | null;
   readonly fromMs: number;
   readonly untilMs: number;
-  /** Rows that differ only in what is not named here are added up. */
+  /** Rows that differ only in other columns are added up. */
   readonly groupBy: readonly ('time' | 'key' | 'identity' | 'tags')[];
-  /** When not given: by the columns of `groupBy`. */
+  /** Absent: by the columns of `groupBy`. */
   readonly order?: AnalyticsOrder;
-  /** The largest number of rows; all of them when not given. */
+  /** The largest number of rows. Absent: all. */
   readonly limit?: number;
 }
 
@@ -47,25 +47,22 @@ export interface AnalyticsRow {
 
 /**
  * Counts of verifications, and the credits that they took, by minute, hour and day (UTC). Adding appends to a log, which is quick however
- * many keys there are. Folding brings the log into the sums.
+ * many keys there are. Folding adds the log to the sums.
  */
 export interface Analytics {
   /** Adds all counts or none. After StorageOutcomeUnknown the same call with the same `batch` may be repeated. */
   add(counts: CountColumns, batch: number): Promise<void>;
   /** Sums everything that was added, folded or not. */
   sum(query: AnalyticsQuery): Promise<readonly AnalyticsRow[]>;
-  /**
-   * Brings a bounded part of the log into the sums and the last uses of keys. True at the end of a round, and while another
-   * node folds.
-   */
+  /** Adds a bounded part of the log to the sums and the last uses of keys. True at the end of a round, and while another node folds. */
   fold(): Promise<boolean>;
   /** Tag lists (JSON) that an api has in the sums of one day (UTC); at most `limit`. */
   tagLists(apiId: string, dayMs: number, limit: number): Promise<readonly string[]>;
   /** Removes a bounded number of rows of a span that are older than `untilMs`. True when none is left. */
   prune(span: Span, untilMs: number): Promise<boolean>;
   /**
-   * Looks at a bounded number of last uses in the order of key ids, and removes those of deleted keys. Answers the last id,
-   * to go on from there; null at the end.
+   * Checks a bounded number of last uses in the order of key ids, and removes those of deleted keys. Returns the last id, from which the
+   * next call continues; null at the end.
    */
   pruneUses(after: string | null): Promise<string | null>;
 }

@@ -6,7 +6,7 @@ export interface AuditEntry {
   readonly action: string;
   /** Id of the changed record. */
   readonly target: string;
-  /** JSON of an object. null in `before` = the record is new; null in `after` = it is gone. */
+  /** JSON of an object. `before` is null for a new record, `after` is null for a removed one. */
   readonly before: string | null;
   readonly after: string | null;
   /** Index of an account of the change. The ledger adds its balance before and after as `remaining`. */
@@ -26,7 +26,7 @@ export interface StoredEntry extends AuditEntry {
 }
 
 export interface AuditEntries {
-  /** Removes some of the entries that were written up to `untilMs`, the oldest first. True: none of them is left. */
+  /** Removes some of the entries that were written up to `untilMs`, oldest first. True: none of them is left. */
   prune(untilMs: number): Promise<boolean>;
 }
 

@@ -6,7 +6,7 @@ import type { CreditCall, CreditsRecord } from '../../core/records.ts';
 import type { Reservation, ReservationState } from '../../core/reservation.ts';
 import { joinedLine, type StatementLine } from '../../core/statement.ts';
 
-/** What is stored of credits beside their accounts. */
+/** The stored facts about credits besides their accounts. */
 export interface StoredCredits {
   pockets(account: number): Pockets | null;
   reservation(id: string): Reservation | undefined;
@@ -15,14 +15,14 @@ export interface StoredCredits {
 }
 
 /**
- * A grant that expires would be one more than an account may have. Whoever asks for it has counted before, but others grant at the same
- * time; here the account is held.
+ * The account would have one expiring grant too many. The caller has counted before, but others grant at the same time; only here is the
+ * account locked.
  */
 export function exceedsGrants({ grant }: AccountChange, { pockets }: ChangedAccount): boolean {
   return grant != null && grant.expiresAtMs !== null && (pockets?.grants.length ?? 0) > MAX_LIVE_GRANTS;
 }
 
-/** What a batch or a transaction has decided of credits, on top of what is stored. */
+/** What a batch or a transaction has decided about credits, on top of what is stored. */
 export class BatchCredits implements StoredCredits {
   readonly #stored: StoredCredits;
   readonly #lines = new Map<string, AccountLine>();
@@ -30,7 +30,7 @@ export class BatchCredits implements StoredCredits {
   readonly #reservations = new Map<string, Reservation>();
   /** By key and idempotency key. */
   readonly #underIdempotency = new Map<string, Reservation>();
-  /** How many reservations of a key are held, of those that were asked for. */
+  /** How many reservations are held, for the keys that were asked for. */
   readonly #live = new Map<string, number>();
   /** Accounts whose balance has risen, and to what. */
   readonly #risen = new Map<number, number>();
@@ -75,23 +75,23 @@ export class BatchCredits implements StoredCredits {
     }
   }
 
-  /** The balance is higher than it was. What was told of it holds no longer. */
+  /** The balance has risen, so what was told of it no longer holds. */
   #rose(account: number, value: number): void {
     this.#risen.set(account, Math.max(value, this.#risen.get(account) ?? 0));
   }
 
-  /** A reservation has ended. What it gave back is in the balances. */
+  /** A reservation has ended. The balances include what it gave back. */
   released({ parts, returned }: Reservation, valueOf: (account: number) => number): void {
     if (returned === 0) return;
     for (const { account, taken } of parts) if (taken !== null) this.#rose(account, valueOf(account));
   }
 
-  /** What a management change of an account has brought. */
+  /** The effect of a management change on an account. */
   adopt(change: AccountChange, before: AccountState | undefined, { state, pockets, lines }: ChangedAccount): void {
     if ((state ?? before)?.kind !== 'credits') return;
     if (before !== undefined || pockets !== null) this.putPockets(change.account, pockets);
     this.addLines(change.account, lines);
-    // Nothing was told of an account before it is opened.
+    // Nothing was told of an account before it was opened.
     if (before === undefined) this.#risen.delete(change.account);
     if (state !== null) return;
     this.#closed.push({ account: change.account, owner: change.owner ?? '', metered: change.metered === true });
@@ -111,7 +111,7 @@ export class BatchCredits implements StoredCredits {
     if (known !== undefined) return known;
     let live = this.#stored.liveReservations(keyId);
     for (const each of this.#reservations.values()) {
-      // The stored number includes those that this batch has ended. Those that it has made are still held.
+      // The stored number includes reservations that this batch has ended. Those that it has made are still held.
       if (each.keyId === keyId && each.state !== 'held') live--;
     }
     this.#live.set(keyId, live);
@@ -127,13 +127,13 @@ export class BatchCredits implements StoredCredits {
   }
 }
 
-/** What a commit of the ledger writes beside its accounts. */
+/** What a commit of the ledger writes besides its accounts. */
 export interface CreditWrites {
   readonly lines: readonly AccountLine[];
   /** null = the account has none any more. */
   readonly pockets: readonly { readonly account: number; readonly pockets: Pockets | null }[];
   readonly reservations: readonly Reservation[];
-  /** Accounts whose balance has risen, and to what. What was told of a lower balance is forgotten. */
+  /** Accounts whose balance has risen, with the new balance. What was told of a lower balance is forgotten. */
   readonly risen: readonly { readonly account: number; readonly value: number }[];
   /** Accounts of credits that were closed. Their lines stay in the statement of their owner. */
   readonly closed: readonly ClosedAccount[];
@@ -153,7 +153,7 @@ export interface AccountLine {
 
 export interface ReservationQuery {
   readonly keyId: string;
-  /** null = all. One whose time is over at `nowMs` has expired. */
+  /** null = all. A reservation whose time is over at `nowMs` has expired. */
   readonly state: ReservationState | null;
   readonly nowMs: number;
   /** Only those after this id. Ids are in the order of their creation. */
@@ -165,11 +165,14 @@ export interface ReservationQuery {
 export interface Reservations {
   find(id: string): Promise<Reservation | null>;
   list(query: ReservationQuery): Promise<readonly Reservation[]>;
-  /** Those that are held and have expired, soonest first, after one of them. */
+  /** Held reservations that have expired, soonest first, after a cursor. */
   listExpired(untilMs: number, after: Reservation | null, limit: number): Promise<readonly Reservation[]>;
-  /** Those of a key or identity that are held, soonest expiry first. */
+  /** Held reservations of a key or identity, soonest expiry first. */
   listHeld(owner: string, limit: number): Promise<readonly Reservation[]>;
-  /** Removes a bounded number that ended before then, and of those that held nothing before another time. True when none is left. */
+  /**
+   * Removes a bounded number of reservations that ended before a time, and of those without held credits that ended before another time.
+   * True when none is left.
+   */
   prune(endedBeforeMs: number, emptyBeforeMs: number): Promise<boolean>;
 }
 
@@ -205,7 +208,7 @@ export interface Holder {
   readonly planId: string | null;
   /** When it moves to another plan; null = it does not. */
   readonly movesAtMs: number | null;
-  /** It is deleted: nothing refills its credits. */
+  /** It is deleted, so nothing refills its credits. */
   readonly isDeleted: boolean;
 }
 
@@ -227,7 +230,7 @@ export interface Statements {
   ): Promise<readonly { readonly account: number; readonly periodMs: number }[]>;
   /** Accounts of credits that a key or identity had before. */
   closedAccountsOf(owners: readonly string[]): Promise<readonly ClosedAccount[]>;
-  /** Those of these keys and identities that have credits or had some, by id. */
+  /** Which of these keys and identities have or had credits, by id. */
   findHolders(ids: readonly string[]): Promise<readonly Holder[]>;
   /** By id, also those that were deleted for good. */
   listHolders(query: HolderQuery): Promise<readonly Holder[]>;

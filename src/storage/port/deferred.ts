@@ -1,9 +1,9 @@
 type Handler<In, Out> = ((value: In) => Out | PromiseLike<Out>) | null | undefined;
 
 /**
- * A result that comes later, for one waiter. It can be awaited like a promise. Unlike a promise, it calls its waiter at once when
- * the result comes, before `know` or `fail` returns. A promise calls back in a later microtask and serves any number of waiters: the
- * four promises between a verification and its answer were measured to cost 5 % of a counted verification.
+ * A result that is known later, for one waiter. It can be awaited like a promise. Unlike a promise, it calls its waiter at once when the
+ * result is known, before `know` or `fail` returns. A promise calls back in a later microtask and serves any number of waiters: the four
+ * promises between a verification and its answer cost 5 % of a counted verification (measured).
  */
 export class Deferred<T> implements PromiseLike<T> {
   #state: 'waiting' | 'known' | 'failed' = 'waiting';

@@ -14,7 +14,7 @@ export interface NewEvent {
 }
 
 export interface StoredEvent {
-  /** Follows the order of commits: an event that becomes visible later has a higher number. Numbers may be left out. */
+  /** Follows the order of commits: an event that becomes visible later has a higher number. There may be gaps. */
   readonly sequence: number;
   readonly id: string;
   /** A later version of the program may have written types that this one does not know. */
@@ -47,7 +47,7 @@ export interface ToldCredits {
   readonly below: number;
 }
 
-/** A refill that no event has told of, and who has the credits; null = nobody any more. */
+/** A refill that no event has told of, and the holder of the credits; null = there is none any more. */
 export interface UntoldRefill extends AccountLine {
   readonly owner: string | null;
   /** Of a key: its api, and the external id of its identity. Of an identity: its own external id. */
@@ -57,18 +57,18 @@ export interface UntoldRefill extends AccountLine {
 }
 
 export interface RecheckedCredits {
-  /** Keys and identities whose credits may have to be told of. */
+  /** Keys and identities with credits of which an event may have to tell. */
   readonly owners: readonly string[];
-  /** The last account that was looked at; null = it was the end. */
+  /** The last account that was checked; null = the end was reached. */
   readonly last: number | null;
 }
 
-/** What events have told of credits. The ledger writes it, with the events. */
+/** What events have told of credits. The ledger writes it together with the events. */
 export interface Told {
   credits(accounts: readonly number[]): Promise<readonly ToldCredits[]>;
   /**
-   * Looks at the next accounts after a number, at most `count`. Finds balances below a threshold or at 0 that no event has told of.
-   * `credits.exhausted` is only for balances spent to 0, not set to 0.
+   * Checks the next accounts after a number, at most `count`. Finds balances below a threshold or at 0 that no event has told of.
+   * `credits.exhausted` is only for balances that were spent to 0, not set to 0.
    */
   recheck(after: number, count: number): Promise<RecheckedCredits>;
   untoldRefills(limit: number): Promise<readonly UntoldRefill[]>;
@@ -76,11 +76,11 @@ export interface Told {
   pruneLimits(endedBeforeMs: number): Promise<boolean>;
 }
 
-/** Tells an operator what a start does that may take long: a constant text and its values. */
+/** Tells an operator about a step of the start that may take long: a constant text and its values. */
 export type Tell = (message: string, fields: Readonly<Record<string, string | number>>) => void;
 
 /**
- * What became of an event for a webhook:
+ * The states of the delivery of an event to a webhook:
  *
  *   waiting    it is sent when it is due. The node that sends it moves the due time to the end of a lease; if it dies, another takes over.
  *   delivered  the target has taken it
@@ -96,13 +96,13 @@ export interface Delivery {
   readonly eventId: string;
   readonly type: string;
   readonly state: DeliveryState;
-  /** When it is sent next; while it is leased, when another node may take it; of no meaning when it is finished. */
+  /** When it is sent next; while it is leased, when another node may take it. Without meaning when it is finished. */
   readonly dueAtMs: number;
-  /** A node sends it until then, or has died meanwhile. */
+  /** A node is sending it until then, unless the node has died. */
   readonly isLeased: boolean;
   readonly attempts: number;
   readonly queuedAtMs: number;
-  /** When the present row of failed tries began; null = the last try did not fail. */
+  /** When the present series of failed tries began; null = the last try did not fail. */
   readonly failingSinceMs: number | null;
   readonly lastAtMs: number | null;
   /** The HTTP status of the last answer; null = there was none. */
@@ -115,7 +115,7 @@ export interface ClaimedDelivery extends Delivery {
   readonly event: StoredEvent;
 }
 
-/** A webhook that is neither disabled nor paused, and what there is to do for it. */
+/** A webhook that is neither disabled nor paused, and its pending work. */
 export interface WebhookWork {
   readonly webhook: WebhookRecord;
   /** The last event that it was asked about. */
@@ -126,12 +126,12 @@ export interface WebhookWork {
 
 export interface QueueStep {
   readonly webhookId: string;
-  /** Of the webhook that the events were chosen for. */
+  /** The revision of the webhook that the events were chosen for. */
   readonly revision: number;
-  /** What `queuedTo` was, and what it becomes. */
+  /** The former and the new value of `queuedTo`. */
   readonly from: number;
   readonly to: number;
-  /** Those in between that the webhook gets. */
+  /** The events in between that the webhook gets. */
   readonly events: readonly StoredEvent[];
   readonly nowMs: number;
 }
@@ -141,7 +141,7 @@ export interface Claim {
   readonly limit: number;
   /** A name that no other claim has. */
   readonly lease: string;
-  /** Those that are due until then. */
+  /** Deliveries that are due by then. */
   readonly nowMs: number;
   readonly leaseMs: number;
 }
@@ -171,23 +171,23 @@ export interface Webhooks {
   /** Sorted by id. */
   list(): Promise<readonly WebhookRecord[]>;
   countWaiting(webhookId: string, upTo: number): Promise<number>;
-  /** By id, since when the target of a webhook has refused what waits for it now. Others are left out. */
+  /** By id of the webhook: since when its target has refused the deliveries that wait now. Other webhooks are left out. */
   listFailing(): Promise<ReadonlyMap<string, number>>;
   /** Newest event first. */
   listDeliveries(query: DeliveryQuery): Promise<readonly Delivery[]>;
-  /** What there is to do. */
+  /** The pending work of all webhooks. */
   findWork(): Promise<readonly WebhookWork[]>;
   /** The same for one webhook; null when it is disabled, paused or gone. */
   findWorkOf(webhookId: string): Promise<WebhookWork | null>;
   /**
-   * Lets these events wait for the webhook, and moves `queuedTo` on. False: nothing was done, because another node moved it first or the
-   * webhook was changed. Finished deliveries beyond the bound of the log are removed.
+   * Makes deliveries of these events, and moves `queuedTo` on. False: nothing was done, because another node moved it first or the webhook
+   * was changed. Finished deliveries beyond the bound of the log are removed.
    */
   enqueue(step: QueueStep): Promise<boolean>;
   /** Takes deliveries that are due. No other node gets them until the lease ends. */
   claim(claim: Claim): Promise<readonly ClaimedDelivery[]>;
   /** Has no effect when the lease has ended and another node has taken the delivery. */
   finish(delivery: Delivery, lease: string, outcome: TryOutcome): Promise<void>;
-  /** Gives back what was claimed and not finished: it is due at this time. */
+  /** Gives back claimed deliveries that were not finished: they are due at this time. */
   release(webhookId: string, lease: string, nowMs: number): Promise<void>;
 }

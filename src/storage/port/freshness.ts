@@ -11,11 +11,11 @@ export interface RecordChange {
   readonly rootKeys: boolean;
 }
 
-/** Tells whether the cache may still be used, and which records other nodes change. */
+/** Says whether the cache may still be used, and which records other nodes change. */
 export interface Freshness {
   /** False when this node may have missed a change for longer than allowed. Then nothing cached may be used. */
   mayUseCache(): boolean;
-  /** Asks the database, once for all callers that wait. Then the node is fresh. Rejects when that takes too long. */
+  /** Asks the database, once for all waiting callers. Then the node is fresh. Rejects if that takes too long. */
   confirm(): Promise<void>;
   onChange(listener: (change: RecordChange) => void): void;
 }

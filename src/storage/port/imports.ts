@@ -1,4 +1,4 @@
-/** Keys of one call that wait to be imported. */
+/** Keys of one call that wait for their import. */
 export interface ImportBatch {
   readonly id: string;
   readonly migrationId: string;
@@ -31,6 +31,6 @@ export interface ImportProgress {
 /** The import queue. An enqueued key is still there after a restart. */
 export interface Imports {
   findProgress(migrationId: string): Promise<ImportProgress | null>;
-  /** The oldest batches that wait. */
+  /** The oldest waiting batches. */
   listWaiting(limit: number): Promise<readonly ImportBatch[]>;
 }

@@ -4,9 +4,9 @@ import type { RecordWrite } from './writes.ts';
 type LockRank = readonly [kind: number, name: string];
 
 /**
- * The writes that can share a commit with other changes. Each of them locks one row or claims one name. Commits that lock in this
- * order cannot end in a deadlock with one another. A join counts the keys of an identity, so it comes after the writes of keys. What counts
- * records of the installation comes after all of them.
+ * The writes that can share a commit with other changes. Each locks one row or claims one name. Commits that lock in this order cannot
+ * deadlock with one another. A join counts the keys of an identity, so it comes after the writes of keys. Writes that count records of the
+ * installation come last.
  */
 const RANKS: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite, { kind: K }>) => LockRank } = {
   insertApi: ({ api }) => [0, api.id],
@@ -15,7 +15,7 @@ const RANKS: { readonly [K in RecordWrite['kind']]?: (write: Extract<RecordWrite
   removeKey: ({ key }) => [2, key.id],
   insertKey: ({ key }) => [3, key.secretDigest],
   insertCreditCall: ({ call }) => [4, call.id],
-  // Former secrets change together with their key, whose row is locked. They keep their order.
+  // Former secrets change together with their key, whose row is locked. So they keep their order.
   endSecrets: () => [4, ''],
   insertSecret: () => [4, ''],
   updateIdentity: ({ identity }) => [5, identity.id],
@@ -30,7 +30,7 @@ export function canShareCommit(writes: readonly RecordWrite[]): boolean {
   return writes.every(({ kind }) => RANKS[kind] !== undefined);
 }
 
-/** The writes in the order of their locks. Of writes that cannot share a commit, only those that count are moved. */
+/** The writes in the order of their locks. If they cannot share a commit, only the writes that count are moved. */
 export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrite[] {
   const counting = new Map<string, RecordWrite>();
   const others: RecordWrite[] = [];
@@ -43,7 +43,7 @@ export function inLockOrder(writes: readonly RecordWrite[]): readonly RecordWrit
   return [...others, ...sorted([...counting.values()])];
 }
 
-/** Writes that count the same are one; null: it counts nothing. */
+/** Writes with the same key count the same and are merged. Null: the write counts nothing. */
 function nameOfCount(write: RecordWrite): string | null {
   if (write.kind === 'joinIdentity') return `identity ${write.identityId} ${write.expect} ${write.maxKeys}`;
   if (write.kind === 'requireAtMost') return `${write.what} ${write.of} ${write.most}`;

@@ -15,7 +15,7 @@ export interface KeyWithIdentity {
   readonly identity: IdentityRecord | null;
   /** Roles and permissions of the key that still exist; null = none. */
   readonly permissions: KeyPermissions | null;
-  /** Until when a former secret is valid that the key was found by; null = it was found by its present secret. */
+  /** If the key was found by a former secret: until when that is valid. null = it was found by its present secret. */
   readonly secretUntilMs: number | null;
 }
 
@@ -65,7 +65,7 @@ export interface FormerSecret {
 
 export interface FoundRootKey {
   readonly rootKey: RootKeyRecord;
-  /** Until when a former secret is valid that the root key was found by; null = it was found by its present secret. */
+  /** If the root key was found by a former secret: until when that is valid. null = it was found by its present secret. */
   readonly secretUntilMs: number | null;
 }
 
@@ -108,7 +108,7 @@ export interface KeyQuery {
   readonly after: string | null;
 }
 
-/** Whether verifications accept the key itself. A disabled key is disabled, also when it has expired. */
+/** Whether verifications accept the key itself. A disabled key counts as disabled even if it has expired. */
 export type KeyState = 'active' | 'disabled' | 'expired';
 
 export interface FilteredKeyQuery extends KeyQuery {
@@ -119,7 +119,7 @@ export interface FilteredKeyQuery extends KeyQuery {
   readonly nowMs: number;
 }
 
-/** Without a total, it can have fewer items than asked for, or none, and still a cursor. */
+/** A page without a total can have fewer items than asked for, or none, and still a cursor. */
 export interface FilteredPage<T> extends Omit<Page<T>, 'total'> {
   /** null = not counted: counting would read all keys. */
   readonly total: number | null;
@@ -150,9 +150,9 @@ export interface Records {
   /** One lookup for many waiting verifications. The answers are in the order of the digests. */
   findKeysByDigest(digests: readonly string[]): Promise<readonly (KeyWithIdentity | PoisonedKey | null)[]>;
   findKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  /** Finds a deleted key too, while its api exists. */
+  /** Also finds a deleted key, while its api exists. */
   findAnyKey(keyId: string): Promise<KeyWithIdentity | PoisonedKey | null>;
-  /** Those of the digests that are in use: by a key or root key, also a deleted or revoked one, or by a former secret not yet pruned. */
+  /** Which of the digests are in use: by a key or root key, even a deleted or revoked one, or by a former secret that is not pruned yet. */
   findTakenDigests(digests: readonly string[]): Promise<readonly string[]>;
   /** Former secrets of these keys or root keys that are not pruned yet. */
   listFormerSecrets(owners: readonly string[]): Promise<readonly FormerSecret[]>;
@@ -160,7 +160,7 @@ export interface Records {
   listKeysLeftBehind(apiId: string, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
   /** Apis, also deleted ones, that have such keys. */
   listApisWithKeysLeftBehind(): Promise<readonly Pick<ApiRecord, 'id' | 'purgesBelow'>[]>;
-  /** Keys that are about to expire, as early as their alerts say, and of which `key.expiring` has not told; at most `limit`. */
+  /** Keys that expire within the time of their alerts and of which `key.expiring` has not told yet; at most `limit`. */
   listExpiringKeys(nowMs: number, limit: number): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
   /** Counts keys that are not deleted, up to `upTo`. */
   countKeys(upTo: number): Promise<number>;
@@ -170,25 +170,25 @@ export interface Records {
   listFilteredKeys(query: FilteredKeyQuery): Promise<FilteredPage<KeyWithIdentity | PoisonedKey>>;
 
   findApi(apiId: string): Promise<ApiRecord | null>;
-  /** Those of these apis that exist, in any order. */
+  /** Which of these apis exist, in any order. */
   findApis(apiIds: readonly string[]): Promise<readonly ApiRecord[]>;
   listApis(query: ApiQuery): Promise<Page<ApiRecord>>;
 
   findIdentity(externalId: string): Promise<IdentityRecord | null>;
-  /** Those of these identities that exist, in any order. */
+  /** Which of these identities exist, in any order. */
   findIdentities(externalIds: readonly string[]): Promise<readonly IdentityRecord[]>;
   findIdentityById(id: string): Promise<IdentityRecord | null>;
-  /** Those whose `externalId` comes right before and right after this one, at most `count` on each side. */
+  /** The identities whose `externalId` comes right before and right after this one, at most `count` on each side. */
   listNeighbours(externalId: string, count: number): Promise<readonly IdentityRecord[]>;
   listIdentities(query: IdentityQuery): Promise<Page<IdentityRecord>>;
-  /** How many keys each of these identities has that are not deleted, in their order. */
+  /** The number of keys of each of these identities that are not deleted, in the order of the identities. */
   countKeysOfIdentities(identityIds: readonly string[]): Promise<readonly number[]>;
   /** Keys of an identity, of all apis, at most `limit`, after a key id. */
   listKeysOfIdentity(identityId: string, query: PageQuery): Promise<readonly (KeyWithIdentity | PoisonedKey)[]>;
 
   findPlan(planId: string): Promise<PlanRecord | null>;
   findPlanByName(name: string): Promise<PlanRecord | null>;
-  /** Those of the plans that exist, each once, in no particular order. */
+  /** Which of the plans exist, each once, in any order. */
   findPlans(planIds: readonly string[]): Promise<readonly PlanWithPermissions[]>;
   listPlans(query: PageQuery): Promise<Page<PlanRecord>>;
   countPlans(upTo: number): Promise<number>;
@@ -199,7 +199,7 @@ export interface Records {
   listPermissions(): Promise<readonly PermissionRecord[]>;
   /** Sorted by name, without roles that cannot be read. */
   listRoles(): Promise<readonly RoleRecord[]>;
-  /** The permissions that exist, each once, in no particular order. */
+  /** Which of the permissions exist, each once, in any order. */
   findPermissions(named: NamedQuery): Promise<readonly PermissionRecord[]>;
   findRoles(named: NamedQuery): Promise<readonly FoundRole[]>;
   /** Counts permissions, up to `upTo`. */
@@ -217,14 +217,14 @@ export interface Records {
   findRootKeyByDigest(digest: string, nowMs: number): Promise<FoundRootKey | null>;
   findRootKey(rootKeyId: string): Promise<RootKeyRecord | null>;
   listRootKeys(): Promise<readonly RootKeyRecord[]>;
-  /** Finds a session by its secret, also one that has ended. */
+  /** Finds a session by its secret, even an ended one. */
   findSession(digest: string): Promise<FoundSession | null>;
   findSessionById(sessionId: string): Promise<SessionRecord | null>;
-  /** Sessions of these root keys (null = of all) that have not ended, the newest first. */
+  /** Sessions of these root keys (null = of all) that have not ended, newest first. */
   listSessions(rootKeyIds: readonly string[] | null, nowMs: number, limit: number): Promise<readonly SessionRecord[]>;
-  /** Finds a session of the customers' page by the token of its link, or by the secret of the browser; also one that has ended. */
+  /** Finds a session of the customers' page by the token of its link or by the secret of the browser, even an ended one. */
   findPortalSession(digest: string): Promise<FoundPortalSession | null>;
-  /** The ids of those of an identity that have not ended, the newest first. */
+  /** The ids of an identity's sessions that have not ended, newest first. */
   listPortalSessions(identityId: string, nowMs: number): Promise<readonly string[]>;
 
   /** When these keys were last verified; null = never. */

@@ -13,8 +13,8 @@ import type { Analytics } from './analytics.ts';
 import type { Reservations, Statements } from './credits.ts';
 
 /**
- * What the engine needs of a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another
- * process or a remote node. Every adapter passes test/postgres/conformance with nothing skipped.
+ * What the engine needs from a database. Arguments and answers are plain data, so that an adapter can use a worker thread, another process
+ * or a remote node. Every adapter passes test/postgres/conformance with nothing skipped.
  */
 export interface Storage {
   readonly records: Records;
@@ -31,11 +31,11 @@ export interface Storage {
   readonly told: Told;
   /** One id per installation, created with the database. */
   readonly workspaceId: string;
-  /** Settings of the database that weaken a promise and may be intended. They are shown; nothing is refused because of them. */
+  /** Settings of the database that weaken a promise but may be intended. They are only shown; nothing is refused because of them. */
   readonly warnings: readonly string[];
-  /** What has been found damaged of the database so far; null = nothing. */
+  /** The damage of the database that was found so far; null = none. */
   readonly damage: DamageFound | null;
-  /** Why nothing may be answered, not even from memory; null while it may. */
+  /** Why nothing may be answered, not even from memory; null = requests may be answered. */
   readonly outage: string | null;
   /** Every answered request is durable when this returns. */
   close(): Promise<void>;
@@ -77,7 +77,7 @@ export interface WindowName {
 export type WindowCursor = Omit<WindowName, 'owner'>;
 
 export interface ClosedWindows {
-  /** Windows that were checked. */
+  /** The number of windows that were checked. */
   readonly looked: number;
   readonly closed: number;
   /** Where the next call continues; null = the end was reached. */
@@ -94,8 +94,8 @@ export interface Ledger {
   reserve(spend: Spend, wanted: NewReservation): Promise<ReserveOutcome>;
   endReservation(id: string, ending: UserEnding): Promise<EndOutcome>;
   /**
-   * Ends reservations that have expired, each with its event, in one commit. Those that have ended already are left out, and those whose
-   * accounts have other marks. Answers those that it has ended.
+   * Ends expired reservations, each with its event, in one commit. Leaves out those that have already ended and those whose accounts have
+   * other marks. Returns the reservations that it has ended.
    */
   expireReservations(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]>;
   /** The remembered answer under this idempotency key, after all spends that were queued before; null = none. */
@@ -108,18 +108,16 @@ export interface Ledger {
   /** Numbers for new accounts. No number is given twice. */
   reserveAccounts(count: number): Promise<readonly number[]>;
   /**
-   * The account of an ad-hoc strict window, opened on first use. Answers null when the owner has `max` windows that have not ended.
-   * `max` null = no bound; 0 = finds an existing window and opens none. An ended window may be removed at any time; a spend on it then
-   * answers `stale`.
+   * The account of an ad-hoc strict window, opened on first use. Returns null if the owner has `max` windows that have not ended. `max`
+   * null = no bound; 0 = finds an existing window but opens none. An ended window may be removed at any time; a spend on it then answers
+   * `stale`.
    */
   openWindow(window: WindowName, max: number | null): Promise<number | null>;
   /** Counts the windows of an owner, up to `upTo`. An ended window counts until it is removed. */
   countWindows(owner: string, upTo: number): Promise<number>;
-  /** Checks at most `count` windows of an owner, after a cursor, and removes those that have ended. */
+  /** Checks at most `count` windows of an owner after a cursor, and removes ended ones. */
   closeEndedWindows(owner: string, count: number, after: WindowCursor | null): Promise<ClosedWindows>;
-  /**
-   * Keys and identities with a refill or an expiry that is due and not yet written, sorted by due time, after a cursor, at most `limit`.
-   */
+  /** Keys and identities with a due refill or expiry that is not written yet, sorted by due time, after a cursor, at most `limit`. */
   listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]>;
   /** Removes idempotency keys past their retention, and windows and local counts that ended PRUNE_GRACE_MS ago. */
   prune(): Promise<void>;
@@ -127,22 +125,22 @@ export interface Ledger {
   readonly waiting: number;
   /** Why the last commit failed; null while commits succeed. */
   readonly commitFailure: string | null;
-  /** What the database refused that commit for; null = something else, which may go away. Absent: the database has no roles. */
+  /** Why the database refused that commit; null = another reason, which may go away. Absent: the database has no roles. */
   readonly commitRefusedFor?: RefusalCause | null;
   /** The ledger's clock. */
   nowMs(): number;
 }
 
-/** An account, with what a reader of its balance needs besides. */
+/** An account, with what else a reader of its balance needs. */
 export interface ReadAccount extends AccountState {
   readonly pockets?: Pockets;
 }
 
 export interface ExpiredReservation {
   readonly reservation: Reservation;
-  /** The marks of its accounts when nothing else is to be applied before. An account that is not named must be closed. */
+  /** The expected marks of its accounts, if nothing else is to be applied before. An account that is not named must be closed. */
   readonly marks: readonly AccountMark[];
-  /** The ledger adds to its data what was `charged`. null = nobody is told. */
+  /** The event to write; the ledger adds what was `charged` to its data. null = no event. */
   readonly event: NewEvent | null;
 }
 
@@ -161,7 +159,7 @@ export interface LocalCount extends WindowName {
   readonly resetAtMs: number;
 }
 
-/** A local window when its owner is loaded: the count that this node has saved, and the sum of the other nodes. */
+/** A local window as it is loaded with its owner: the count that this node has saved, and the sum of the other nodes. */
 export interface LoadedCount extends LocalCount {
   readonly others: number;
 }
@@ -172,19 +170,19 @@ export interface LocalCounts {
   readonly isShared: boolean;
   load(owner: string): Promise<readonly LoadedCount[]>;
   /**
-   * Saves the counts that this node has admitted, as absolute numbers: saving twice changes nothing. Answers the sums of the other
-   * nodes, for windows in which one of them has admitted more since the last exchange. With `isLast` false, more counts of the same
-   * exchange follow, and the answer is empty.
+   * Saves the counts that this node has admitted, as absolute numbers: saving twice changes nothing. Returns the sums of the other nodes
+   * for windows in which one of them has admitted more since the last exchange. With `isLast` false, more counts of the same exchange
+   * follow, and the answer is empty.
    */
   sync(counts: readonly LocalCount[], isLast: boolean): Promise<readonly LocalCount[]>;
-  /** Hears that what was saved may be gone: everything has to be saved again. */
+  /** Registers a listener that is called when saved counts may be lost and everything must be saved again. */
   onForgotten(listener: () => void): void;
 }
 
 /** The database is not available. Nothing was done. */
 export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
-  /** null = it may be able to again. */
+  /** null = it may be available again later. */
   readonly refusedFor: RefusalCause | null;
 
   constructor(message: string, refusedFor: RefusalCause | null = null) {
@@ -193,20 +191,19 @@ export class StorageUnavailable extends Error {
   }
 }
 
-/** What is asked for is on a damaged page. Nothing was done. What is on other pages can be read. */
+/** The request needs a damaged page. Nothing was done. Other pages can be read. */
 export class StorageDamaged extends StorageUnavailable {}
 
-/** Damage of the database that a read has met, or that was looked for and found. */
+/** Damage of the database that a read or a check has found. */
 export interface DamageFound {
-  /** What is damaged, and where it is written what to do. */
+  /** What is damaged, and which page says what to do. */
   readonly text: string;
-  /** Counts of verifications are missing, and no record or balance: every request can still be decided. */
+  /** Only counts of verifications are missing, no record or balance: every request can still be decided. */
   readonly ofCountsOnly: boolean;
 }
 
 /**
- * Why a database refuses however often it is asked: this role lacks a right, its tables are those of another program, or a pooler lends
- * sessions of others.
+ * Why a database refuses every try: this role lacks a right, its tables are those of another program, or a pooler lends foreign sessions.
  */
 export type RefusalCause = 'rights' | 'tables' | 'pooler';
 

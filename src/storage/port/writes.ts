@@ -22,12 +22,12 @@ export interface WordChange {
 export interface KeyToDelete {
   readonly id: string;
   readonly expect: number;
-  /** Digests under which nodes may have cached it. */
+  /** The digests under which nodes may have cached it. */
   readonly digests: readonly string[];
   readonly words: readonly string[];
 }
 
-/** Records of which there may be only so many: in the installation, or, of overrides, in a namespace. */
+/** Records whose number is bounded: in the installation or, for overrides, in a namespace. */
 export type BoundedRecords =
   | 'keys'
   | 'apis'
@@ -57,17 +57,17 @@ export type RecordWrite =
       readonly expect: number;
       readonly words?: readonly string[];
     }
-  /** Keys of this change belong to the identity. Refused when it has changed, was deleted, or has more keys than it may have. */
+  /** Keys of this change belong to the identity. Refused if the identity has changed, was deleted, or has more keys than it may have. */
   | {
       readonly kind: 'joinIdentity';
       readonly identityId: string;
       readonly expect: number;
-      /** Its own bound or that of its plan; null = any number. */
+      /** The bound of the identity or of its plan; null = any number. */
       readonly maxKeys: number | null;
     }
   /**
-   * Refused when there are more than `most` with those of this change. They are counted one change after the other, so that changes that are
-   * made at the same time, on any nodes, do not exceed the bound together.
+   * Refused if there are more than `most`, including those of this change. One change counts after the other, so that simultaneous changes,
+   * on any nodes, do not exceed the bound together.
    */
   | {
       readonly kind: 'requireAtMost';
@@ -131,8 +131,8 @@ export type RecordWrite =
     }
   | { readonly kind: 'revokeRootKey'; readonly rootKeyId: string; readonly revokedAtMs: number }
   /**
-   * `expect`: the digest of the root key's secret. Refused when the root key has another one by now, or was revoked. Of its sessions the
-   * newest `most` stay, also when several are made at the same time.
+   * `expect`: the digest of the root key's secret. Refused if the root key has another one by now, or was revoked. Only its newest `most`
+   * sessions stay, even if several are made at the same time.
    */
   | {
       readonly kind: 'insertSession';
@@ -144,7 +144,7 @@ export type RecordWrite =
   | { readonly kind: 'endSession'; readonly sessionId: string }
   /** Ends all sessions of a root key, and the links that it made. */
   | { readonly kind: 'endSessions'; readonly rootKeyId: string }
-  /** Of the sessions of its identity the newest `most` stay, also when several are made at the same time. */
+  /** Only the newest `most` sessions of its identity stay, even if several are made at the same time. */
   | { readonly kind: 'insertPortalSession'; readonly session: PortalSessionRecord; readonly most: number }
   /** `expect`: the digest of the token. Refused when the link was opened before. */
   | {
@@ -162,11 +162,11 @@ export type RecordWrite =
       readonly identityId: string;
       readonly most: number;
     }
-  /** It is kept until it is removed with all that have ended: its changes count. */
+  /** The session is kept until all ended sessions are removed, because its changes still count. */
   | { readonly kind: 'endPortalSession'; readonly sessionId: string; readonly endedAtMs: number }
   /** The webhook gets the events that are written from now on. */
   | { readonly kind: 'insertWebhook'; readonly webhook: WebhookRecord }
-  /** `resumesAtMs`: what waits is tried again from then on, with all its tries; null = it stays as it is. */
+  /** `resumesAtMs`: waiting deliveries are tried again from then on, with all tries left; null = they stay as they are. */
   | {
       readonly kind: 'updateWebhook';
       readonly webhook: WebhookRecord;
@@ -176,12 +176,12 @@ export type RecordWrite =
   | { readonly kind: 'removeWebhook'; readonly webhookId: string; readonly expect: number }
   /** Sends an event that is still kept to a webhook, once more or for the first time. */
   | { readonly kind: 'redeliver'; readonly webhookId: string; readonly eventId: string; readonly atMs: number }
-  /** An event tells of the balance of an account. Refused when it was told before. */
+  /** An event tells of the balance of an account. Refused if it was told before. */
   | {
       readonly kind: 'tellCredits';
       readonly account: number;
       readonly type: 'credits.low' | 'credits.exhausted';
-      /** From this balance on it may be told again. */
+      /** When the balance reaches this number, it may be told again. */
       readonly below: number;
     }
   /** Events tell of refills. Refused when one of them was told before. */
@@ -199,9 +199,9 @@ export type RecordWrite =
   | { readonly kind: 'enqueueImport'; readonly batch: ImportBatch; readonly mostWaiting: number }
   | { readonly kind: 'finishImport'; readonly batch: FinishedBatch };
 
-/** The effects of a write besides its row. A kind of write without an entry in this file does not compile. */
+/** The effects of a write besides its row. A kind of write that has no entry in this file does not compile. */
 interface WriteEffects {
-  /** Names of records that nothing else may use while the write is in flight. Other conflicts are left to the database. */
+  /** Names of records that no other write may use while this write is in flight. Other conflicts are left to the database. */
   readonly locks: readonly string[];
   /** Cached records that all nodes must drop. */
   readonly drops: Partial<RecordChange>;
@@ -218,7 +218,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   updateApi: ({ api, endsKeys }) => ({
     locks: [`api ${api.id}`],
     drops: endsKeys ? { apis: [api.id] } : {},
-    // The call that ends the keys of an api answers after each key was deleted. That breaks the fence of each key.
+    // The call that ends the keys of an api answers only after each key was deleted, which breaks the fence of each key.
     revises: [],
   }),
   insertIdentity: ({ identity: { id, externalId, revision } }) => ({
@@ -296,7 +296,7 @@ const EFFECTS: { readonly [K in RecordWrite['kind']]: EffectsOf<K> } = {
   insertRootKey: ({ rootKey }) => rootKeyEffects(rootKey.id),
   rotateRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
   revokeRootKey: ({ rootKeyId }) => rootKeyEffects(rootKeyId),
-  // It may have ended an older one, and nodes keep sessions with their root keys.
+  // A new session may have ended an older one, and nodes keep sessions with their root keys.
   insertSession: ({ session }) => rootKeyEffects(session.rootKeyId),
   useSession: () => NOTHING,
   endSession: () => ({ ...NOTHING, drops: { rootKeys: true } }),
@@ -345,7 +345,7 @@ export function effectsOf<K extends RecordWrite['kind']>(write: Extract<RecordWr
   return (EFFECTS[write.kind] as EffectsOf<K>)(write);
 }
 
-/** A new record, which decided nothing before. A new override does not belong here: that there was none has decided. */
+/** A new record, which has decided nothing yet. A new override does not belong here: its absence has decided. */
 const NEW: ReadonlySet<RecordWrite['kind']> = new Set([
   'insertIdentity',
   'insertKey',
@@ -355,7 +355,7 @@ const NEW: ReadonlySet<RecordWrite['kind']> = new Set([
   'insertRole',
 ]);
 
-/** Notes about records that were compared before these writes count no more. */
+/** Notes from comparisons before these writes no longer count. */
 export function endsNotes(writes: readonly RecordWrite[]): boolean {
   return writes.some((write) => !NEW.has(write.kind) && effectsOf(write).revises.length > 0);
 }

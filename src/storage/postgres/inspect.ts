@@ -14,11 +14,11 @@ import { isOfFirstRelease, readInstallation } from './schema/migrate.ts';
 import { SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingCreation, findMissingRight, hasTables } from './schema/tableRights.ts';
 
-/** No statement of a look takes long, or waits for others. */
+/** No statement of an inspection takes long or waits for others. */
 const SETTINGS = { statement_timeout: '2000', lock_timeout: '500' };
 const LOOK_WITHIN_MS = 5_000;
 
-/** What a look at a shared database tells, while nodes use it or not. */
+/** What an inspection of a shared database finds, whether or not nodes use it. */
 export interface InspectedPostgres {
   /** The time of the database minus that of this machine. */
   readonly clockMs: number;
@@ -36,11 +36,11 @@ export interface InspectedPostgres {
     readonly own: number;
     readonly isForeign: boolean;
   };
-  /** Why a start refuses a database that was moved, or whose import is not finished; null = it does not. */
+  /** Why a start refuses the database, because it was moved or its import is not finished; null = it does not. */
   readonly useRefusal: UseRefusal | null;
-  /** What this role may not do, and a node does; null = nothing. */
+  /** What a node does and this role may not do; null = nothing. */
   readonly missingRight: string | null;
-  /** Null: there are no tables that this program knows, or this role may not read them. */
+  /** Null: this program knows none of the tables, or this role may not read them. */
   readonly contents: (InspectedRecords & { readonly nodes: readonly NodeRecord[] }) | null;
 }
 
@@ -50,7 +50,7 @@ interface InspectOptions {
   readonly wallClockMs: () => number;
 }
 
-/** Reads from the server that takes writes, and writes nothing. Rejects as a start does when there is no such server. */
+/** Reads from the server that takes writes, and writes nothing. If there is no such server, it rejects as a start does. */
 export async function inspectPostgres(options: InspectOptions): Promise<InspectedPostgres> {
   const connector = new Connector(parseAddress(options.url), 'doctor');
   const client = await connector.connect(SETTINGS);
@@ -94,7 +94,7 @@ async function look(client: Client, { allowFsyncOff, wallClockMs }: InspectOptio
   };
 }
 
-/** What a role that lacks rights may not read is not known. */
+/** What a role may not read stays unknown. */
 async function readContents(client: Client, lacksRights: boolean): Promise<InspectedPostgres['contents']> {
   try {
     return { ...(await inspectRecords(readerOf(client))), nodes: (await listNodes(poolOf(client))).nodes };
@@ -112,7 +112,7 @@ interface ServerRow extends DurabilityFacts {
 }
 
 async function readServer(client: Client): Promise<ServerRow> {
-  // The connection of this look is free again after it. Not every version knows reserved_connections.
+  // The connection of this inspection is free again afterwards. Not every version knows reserved_connections.
   const { rows } = await client.query<ServerRow>(`SELECT ${DURABILITY_COLUMNS},
     current_setting('synchronous_standby_names') AS awaited,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
@@ -125,7 +125,7 @@ async function readServer(client: Client): Promise<ServerRow> {
   return row;
 }
 
-/** Standbys that take part in commits; null when this user may not see what they do. */
+/** Standbys that take part in commits; null = this user may not see them. */
 async function readSynchronous(client: Client): Promise<number | null> {
   const { rows } = await client.query<{ synchronous: number; hidden: number }>(
     `SELECT count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) AS synchronous,

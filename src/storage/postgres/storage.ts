@@ -48,9 +48,9 @@ import { PostgresCountWriter } from './analytics/countWriter.ts';
 const LOOKUP_CONNECTIONS = 2;
 /** How long a statement of reads and management may take. */
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** After this a connection is dropped: its server may have died silently. */
+/** After this time a connection is dropped, because its server may have died silently. */
 const ANSWER_WITHIN_MS = STATEMENT_TIMEOUT_MS + 1_000;
-/** How long the schema may take to be made or changed. The probes of deploy allow for it. */
+/** How long creating or changing the schema may take. The probes in deploy allow for it. */
 export const MIGRATE_WITHIN_MS = 600_000;
 /** How often a node checks whether another host has become the primary. */
 const LOOK_AROUND_MS = 1_000;
@@ -71,17 +71,17 @@ export interface PostgresOptions {
   readonly idempotencyRetentionMs: number;
   readonly staleMaxMs: number;
   readonly observe: LedgerOptions['observe'];
-  /** Also serves a database that does not flush what it reports. */
+  /** Whether a database that does not flush what it reports is accepted. */
   readonly allowFsyncOff?: boolean;
   /** Whether an older schema is migrated to the version of this program. Otherwise it is refused. */
   readonly upgrades?: boolean;
   /** Refuses a database without tables, instead of making them. */
   readonly requiresData?: boolean;
-  /** Tells what a migration does. */
+  /** Reports what a migration does. */
   readonly tell?: Tell;
   /** Called while it runs, when a newer program has migrated the database in a way that this one cannot work with. */
   readonly onOutdated?: (error: Error) => void;
-  /** For tests: the time is what `nowMs` says, for the ledger too. */
+  /** For tests: `nowMs` gives the time, also for the ledger. */
   readonly isTimeVirtual?: boolean;
 }
 
@@ -106,7 +106,7 @@ export class PostgresStorage implements Storage {
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
-  /** For what verifications wait for, so that management does not hold them up. */
+  /** For queries that verifications wait for, so that management does not delay them. */
   readonly #lookups: Pool;
   readonly #localCountsSession: Session;
   readonly #clock: LedgerClock;
@@ -183,7 +183,7 @@ export class PostgresStorage implements Storage {
     this.#startedAtMs = options.nowMs();
   }
 
-  /** Rejects with one sentence for a person when the address, the server or the schema is not what is needed. */
+  /** Rejects with one sentence for a person if the address, the server or the schema cannot be used. */
   static async open(options: PostgresOptions): Promise<PostgresStorage> {
     const connector = new Connector(parseAddress(options.url), options.node);
     const client = await connector.connect({ statement_timeout: String(MIGRATE_WITHIN_MS) });
@@ -229,7 +229,7 @@ export class PostgresStorage implements Storage {
     }
   }
 
-  /** Why the database cannot be relied on; null while it can. */
+  /** Why the database cannot be relied on; null = it can. */
   #silence(): string | null {
     const stuck = this.#lookups.isStuck ? 'The database does not answer lookups of keys.' : null;
     return this.#unusable(this.durability.silence(this.freshness) ?? stuck);
@@ -243,7 +243,7 @@ export class PostgresStorage implements Storage {
     return this.#pooled ?? silence ?? this.durability.unsafeReason ?? this.durability.movedReason;
   }
 
-  /** Why "answered means durable" cannot be held; null while it can. */
+  /** Why "answered means durable" cannot be kept; null = it can. */
   get unsafeReason(): string | null {
     return this.#pooled ?? this.durability.unsafeReason;
   }
@@ -256,7 +256,7 @@ export class PostgresStorage implements Storage {
     return this.durability.warnings;
   }
 
-  /** A node must not stay with a server after another one was promoted. */
+  /** A node must not keep using a server after another one was promoted. */
   #watchPrimary(): void {
     const look = async (): Promise<void> => {
       await this.#connector.lookAround();
@@ -280,7 +280,7 @@ export class PostgresStorage implements Storage {
     return exclusively(this.#pool, work);
   }
 
-  /** This node, as it tells the others. */
+  /** The row of this node for the other nodes. */
   get self(): Omit<NodeRecord, 'seenAtMs' | 'syncLagMs'> {
     const { node, location, version } = this.#options;
     return {
@@ -293,7 +293,10 @@ export class PostgresStorage implements Storage {
     };
   }
 
-  /** Writes down for the other nodes that this node is running, and hears whether the database was migrated past it. */
+  /**
+   * Tells the other nodes that this node is running, and learns whether the database was migrated to a version that this node does not
+   * know.
+   */
   async sayHello(syncLagMs: number | null): Promise<void> {
     const found = await sayHello(this.#pool, { ...this.self, schemaVersion: SCHEMA_VERSION, syncLagMs });
     const tooOld = found === null ? null : tooOldFor(found, SCHEMA_VERSION);

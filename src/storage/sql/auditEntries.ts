@@ -1,7 +1,7 @@
 import type { AuditEntries } from '../port/auditEntries.ts';
 import type { SqlWriter } from './query/statement.ts';
 
-/** Entries that one step removes: each is in five indexes, and a commit may wait for a step. */
+/** Entries that one step removes. Each is in five indexes, and a commit may have to wait for a step. */
 const PRUNE_STEP = 500;
 
 /** Removes old entries of the audit log of both engines. Changes write them. */

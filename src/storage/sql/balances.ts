@@ -4,7 +4,7 @@ import type { AuditEntry } from '../port/auditEntries.ts';
 import type { NewEvent } from '../port/events.ts';
 import type { Statement } from './query/statement.ts';
 
-/** Adds the balance before and after to entries that name a counter, as the ledger saw it; null = there is no counter. */
+/** Adds the balance before and after, as the ledger saw it, to entries that name a counter; null = there is no counter. */
 export function withBalances(
   entries: readonly AuditEntry[],
   accounts: readonly ChangedAccount[],
@@ -33,7 +33,7 @@ export function withEventBalances(
   });
 }
 
-/** Adds to an event what the end of a reservation has charged. */
+/** Adds the charge of an ended reservation to its event. */
 export function withCharged(event: NewEvent, { charged }: Reservation): NewEvent {
   return { ...event, data: JSON.stringify({ ...(JSON.parse(event.data) as object), charged }) };
 }

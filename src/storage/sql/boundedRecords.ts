@@ -2,7 +2,10 @@ import type { BoundedRecords, RecordWrite } from '../port/writes.ts';
 import * as queries from './query/queries.ts';
 import { type Params, type WriteStatement } from './query/statement.ts';
 
-/** How many there are, up to the last parameter. Only `overrides` belong to something, which is the first one. */
+/**
+ * The number of records, counted up to the last parameter. Only `overrides` belong to something (a namespace), which is the first
+ * parameter.
+ */
 const COUNTS: { readonly [W in BoundedRecords]: string } = {
   keys: queries.COUNT_KEYS,
   apis: queries.COUNT_APIS,
@@ -15,8 +18,9 @@ const COUNTS: { readonly [W in BoundedRecords]: string } = {
 };
 
 /**
- * Holds a name until the change is committed. Changes that hold the same name are made one after the other, and a statement behind it sees
- * all that they have written: on PostgreSQL each statement sees what was committed before it began. SQLite makes changes one by one anyway.
+ * Holds a name until the change is committed. Changes that hold the same name run one after the other, and later statements of a change see
+ * all that the earlier changes have written: on PostgreSQL each statement sees what was committed before it began. SQLite makes changes one
+ * by one anyway.
  */
 export function holdName(name: string): WriteStatement {
   return {
@@ -27,7 +31,7 @@ export function holdName(name: string): WriteStatement {
   };
 }
 
-/** Changes nothing. Refuses the change when there are more than there may be. It comes after the writes that make some. */
+/** Changes nothing, but refuses the change if there are more records than allowed. It comes after the writes that create records. */
 export function requireAtMost({
   what,
   of,
@@ -38,7 +42,7 @@ export function requireAtMost({
   return [
     holdName(`${what} ${of ?? ''}`),
     {
-      // A row that is always there.
+      // A row that always exists.
       sql: `UPDATE installation SET value = value WHERE name = 'workspace_id' AND ${isFew}`,
       onPostgres: `SELECT 1 WHERE ${isFew}`,
       params,

@@ -23,7 +23,7 @@ export const LINE_COLUMNS = [
 const SUMMED = ['granted', 'refilled', 'adjusted', 'spent', 'expired'] as const;
 const REPLACED = ['period_ms', 'closing', 'held'] as const;
 
-/** A line that is there already gets the movements added, and the new closing balance. */
+/** An existing line gets the movements added, and the new closing balance. */
 export const ADD_TO_LINE = `ON CONFLICT (account, start_ms) DO UPDATE SET
   ${SUMMED.map((name) => `${name} = statement_lines.${name} + excluded.${name}`).join(', ')},
   ${REPLACED.map((name) => `${name} = excluded.${name}`).join(', ')}`;
@@ -33,7 +33,7 @@ export function lineValues({ account, line }: AccountLine): number[] {
   return [account, startMs, periodMs, opening, granted, refilled, adjusted, spent, expired, closing, held];
 }
 
-/** The statements of all but the lines, which the engines write in their own ways. */
+/** The statements for everything except the lines, which each engine writes in its own way. */
 export function creditStatements({ pockets, reservations, risen, closed }: CreditWrites): WriteStatement[] {
   return [
     ...pockets.map((each) => pocketsStatement(each.account, each.pockets)),
@@ -56,7 +56,7 @@ function forgetTold(account: number, value: number): WriteStatement {
   return { sql, params: [account, value], expects: null };
 }
 
-/** The number of an account is given once. An account that was opened again under its number has the last owner. */
+/** The number of an account is given once. An account that was reopened under its number belongs to its last owner. */
 function closedStatement({ account, owner, metered }: ClosedAccount): WriteStatement {
   const sql = `INSERT INTO closed_accounts (account, owner, metered) VALUES ($1, $2, $3)
     ON CONFLICT (account) DO UPDATE SET owner = excluded.owner, metered = excluded.metered`;

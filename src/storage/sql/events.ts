@@ -82,8 +82,8 @@ const RECHECK_STEP_SQL = `SELECT count(*) AS looked, max(id) AS last, min(kind) 
   FROM (SELECT id, kind FROM accounts WHERE id > $1 ORDER BY id LIMIT $2) step`;
 
 /**
- * `credits.exhausted` is only for balances spent to 0, not set to 0: then `base`, of the running line of the statement, is above 0. The
- * indexes keys_by_credits and identities_by_credits find the owners.
+ * `credits.exhausted` is only for balances that were spent to 0, not set to 0: only then is the `base` of the running line of the statement
+ * above 0. The indexes keys_by_credits and identities_by_credits find the owners.
  */
 const UNTOLD_CREDITS = `SELECT owner FROM (
     SELECT a.id, a.value, a.base, coalesce(k.id, i.id) AS owner,
@@ -98,7 +98,7 @@ const UNTOLD_CREDITS = `SELECT owner FROM (
       SELECT 1 FROM told_credits t WHERE t.account = held.id AND t.type = 'credits.low' AND t.below = held.below)))
   ORDER BY id`;
 
-/** Over the index statement_lines_untold. */
+/** Uses the index statement_lines_untold. */
 const UNTOLD_REFILLS = `SELECT ${LINE_COLUMNS.map((name) => `l.${name}`).join(', ')},
     coalesce(k.id, i.id) AS owner, k.api_id, coalesce(ki.external_id, i.external_id) AS external_id,
     coalesce(k.plan_id, i.plan_id) AS plan_id
@@ -139,7 +139,7 @@ export class SqlTold implements Told {
   }
 
   async recheck(after: number, count: number): Promise<RecheckedCredits> {
-    // Once a round is enough: what is spent meanwhile is noticed by the node.
+    // Once a round is enough: the node itself notices what is spent meanwhile.
     if (after === 0) await this.#applyLog();
     const [step] = await this.#reader.find<RecheckedRow>({ sql: RECHECK_STEP_SQL, params: [after, count] });
     if (step === undefined || step.last === null) return { owners: [], last: null };
@@ -167,7 +167,7 @@ export class SqlTold implements Told {
 
 type ToldWrite = Extract<RecordWrite, { kind: 'tellCredits' | 'tellRefills' | 'tellLimit' }>;
 
-/** Each is refused when another node has told of the same. */
+/** Each is refused if another node has already told of the same. */
 export function toldStatement(write: ToldWrite): WriteStatement {
   switch (write.kind) {
     case 'tellCredits': {
@@ -176,7 +176,7 @@ export function toldStatement(write: ToldWrite): WriteStatement {
       return { sql: `${sql} ON CONFLICT DO NOTHING`, params, expects: 1 };
     }
     case 'tellRefills': {
-      // The casts are needed because PostgreSQL takes a parameter in VALUES for text.
+      // The casts are needed because PostgreSQL treats a parameter in VALUES as text.
       const rows = write.lines.map((_, i) => `(CAST($${i * 2 + 1} AS bigint), CAST($${i * 2 + 2} AS bigint))`);
       const sql = `UPDATE statement_lines SET told = 1 WHERE told = 0 AND (account, start_ms) IN (VALUES ${rows.join(', ')})`;
       const params = write.lines.flatMap(({ account, startMs }) => [account, startMs]);

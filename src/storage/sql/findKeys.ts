@@ -5,15 +5,15 @@ import { withPermissions } from './permissions.ts';
 import { KEY_SELECT, searched } from './query/queries.ts';
 import type { Params, SqlReader } from './query/statement.ts';
 
-/** Up to so many identities on a plan, their keys are looked up. Of more, keys are looked through. */
+/** If a plan has at most this many identities, their keys are looked up. Otherwise all keys are looked through. */
 const FEW_HOLDERS = 1_000;
 /** Keys that one page looks through at most. */
 const MAX_LOOKED_THROUGH = 20_000;
 
 /**
- * A page of keys by their state or plan, or by a search that finds many, oldest first. By a plan or a search it reads a bounded number of
- * rows, however many keys there are, so a page can have fewer keys than its limit, or none, and still a cursor. By the state alone it
- * reads an index of the api, at worst all of it (`npm run bench -- --only listing` measures it with a million keys).
+ * A page of keys by their state or plan, or by a search that finds many, oldest first. With a plan or a search it reads a bounded number of
+ * rows, however many keys there are. So a page can have fewer keys than its limit, or none, and still a cursor. With only a state it reads
+ * an index of the api, at worst all of it (`npm run bench -- --only listing` measures it with a million keys).
  */
 export async function listFilteredKeys(
   reader: SqlReader,
@@ -28,15 +28,15 @@ export async function listFilteredKeys(
 
 /** The keys that one page looks through. */
 interface Step {
-  /** The last of them; null = all that follow. */
+  /** The last key of the step; null = all that follow. */
   readonly end: string | null;
-  /** Null for a search that finds few, or none at all. */
+  /** Null: there is no search, or it finds few keys. */
   readonly large: LargeSearch | null;
 }
 
 const WHOLE: Step = { end: null, large: null };
 
-/** At most one row more than the limit. `end`: up to where keys were looked through; null = all were. */
+/** At most one row more than the limit. `end`: the last key that was looked through; null = all were. */
 interface Found {
   readonly rows: readonly KeyRow[];
   readonly end: string | null;
@@ -59,14 +59,14 @@ async function countHolders(reader: SqlReader, planId: string): Promise<number> 
   return (await reader.scan<{ total: number }>({ sql, params: [planId, FEW_HOLDERS + 1] }))[0]?.total ?? 0;
 }
 
-/** The key that ends the step of a page; null when fewer keys follow. It reads the index keys_of_generation or keys_of_owner alone. */
+/** The key that ends the step of a page; null if fewer keys follow. Reads only the index keys_of_generation or keys_of_owner. */
 async function endOfStep(reader: SqlReader, query: FilteredKeyQuery): Promise<string | null> {
   const ids = new KeyIds({ ...query, state: null, search: null }, WHOLE);
   const sql = `SELECT k.id FROM keys k WHERE ${ids.conditions()} ORDER BY k.id LIMIT 1 OFFSET ${MAX_LOOKED_THROUGH - 1}`;
   return (await reader.scan<{ id: string }>({ sql, params: ids.params }))[0]?.id ?? null;
 }
 
-/** The ids come first, from indexes alone. Only the rows of one page are read. */
+/** First finds the ids, only from indexes. Then only the rows of one page are read. */
 async function scanIds(
   reader: SqlReader,
   query: FilteredKeyQuery,
@@ -94,7 +94,7 @@ class KeyIds {
     return this.#page('keys k', () => 'TRUE');
   }
 
-  /** By keys_of_plan and by keys_of_owner; each of the two parts ends with a page. */
+  /** Uses the indexes keys_of_plan and keys_of_owner. Each of the two parts ends with a page. */
   ofFewHolders(planId: string): string {
     const own = this.#page('keys k', () => `k.plan_id = ${this.#add(planId)} AND k.identity_id IS NULL`);
     const shared = this.#page(
@@ -140,7 +140,7 @@ class KeyIds {
       : isFound(large, { after: this.#query.after ?? '', end }, add);
   }
 
-  /** By columns of the indexes keys_of_generation, keys_of_owner and keys_of_plan. */
+  /** Uses columns of the indexes keys_of_generation, keys_of_owner and keys_of_plan. */
   #inState(state: KeyState): string {
     switch (state) {
       case 'disabled':
@@ -159,10 +159,10 @@ class KeyIds {
 
 /** A search that finds more than this is answered step by step. */
 const MANY_FOUND = 20_000;
-/** Up to so many different words that begin alike are looked up one by one: that reads only what lies in the step. */
+/** Up to this many different words with the same beginning are looked up one by one, which reads only entries within the step. */
 const FEW_WORDS = 100;
 
-/** A search of which a part finds many keys: it is too large to be read as a whole for one page. */
+/** A search with a part that finds many keys: it is too large to be read as a whole for one page. */
 interface LargeSearch {
   readonly search: string;
   readonly parts: readonly WordPart[];
@@ -174,7 +174,7 @@ interface WordPart {
   readonly stored: readonly string[] | null;
 }
 
-/** Null for a search that finds few. It reads a bounded number of index entries. */
+/** Returns null for a search that finds few keys. Reads a bounded number of index entries. */
 export async function findLargeSearch(reader: SqlReader, apiId: string, search: string): Promise<LargeSearch | null> {
   const words = wordsOf(search).slice(0, MAX_SEARCH_WORDS);
   const counts = [
@@ -194,7 +194,7 @@ async function countUpTo(reader: SqlReader, found: string, params: Params): Prom
   return (await reader.scan<{ total: number }>({ sql, params }))[0]?.total ?? 0;
 }
 
-/** Steps from one word to the next: each step is one look into the primary key of search_words. */
+/** Steps from one word to the next: each step is one lookup in the primary key of search_words. */
 const STORED_WORDS = `WITH RECURSIVE stored (word) AS (
     SELECT min(word) FROM search_words WHERE scope = $1 AND word >= $2
     UNION ALL
@@ -205,14 +205,14 @@ const STORED_WORDS = `WITH RECURSIVE stored (word) AS (
 async function findStored(reader: SqlReader, apiId: string, word: string): Promise<readonly string[] | null> {
   const end = endOfPrefix(word);
   const rows = await reader.scan<{ word: string | null }>({ sql: STORED_WORDS, params: [apiId, word, end] });
-  // The step after the last word that begins so finds another one, or null.
+  // The step after the last word with this beginning finds another word, or null.
   const stored = rows.flatMap((row) => (row.word?.startsWith(word) ? row.word : []));
   return stored.length > FEW_WORDS ? null : stored;
 }
 
 /**
- * The condition on a key `k` after one key and up to another. Its start is compared row by row: the index keys_by_start would read all that
- * begin so. Parameters are added in the order in which they appear.
+ * The condition on a key `k` between two keys. Its `start` is compared row by row, because the index keys_by_start would read all keys with
+ * this beginning. Parameters are added in the order in which they appear.
  */
 function isFound(
   { search, parts }: LargeSearch,

@@ -2,8 +2,8 @@ import { IS_LIVE } from './query/queries.ts';
 import type { WriteStatement } from './query/statement.ts';
 
 /**
- * Changes nothing, but holds the row until the change is committed. So keys join an identity one after the other, and none joins one that
- * is being deleted. What the next statement counts is exact, because it sees all that was committed before.
+ * Changes nothing, but locks the row until the change is committed. So keys join an identity one after the other, and none joins one that
+ * is being deleted. The next statement counts exactly, because it sees everything that was committed before.
  */
 export function lockIdentity(id: string, revision: number): WriteStatement {
   return {
@@ -13,7 +13,7 @@ export function lockIdentity(id: string, revision: number): WriteStatement {
   };
 }
 
-/** The same for keys that need no count: they join at the same time. */
+/** The same for keys that need no count: they can join at the same time. */
 export function holdIdentity(id: string, revision: number): WriteStatement {
   return {
     ...lockIdentity(id, revision),
@@ -21,7 +21,7 @@ export function holdIdentity(id: string, revision: number): WriteStatement {
   };
 }
 
-/** Changes nothing. Refuses the change when the number of the identity's keys is not as wanted. */
+/** Changes nothing, but refuses the change if the number of the identity's keys is not as wanted. */
 export function identityWithKeys(id: string, wanted: string): WriteStatement {
   const keys = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE k.identity_id = i.id AND ${IS_LIVE}`;
   const sql = `UPDATE identities AS i SET revision = revision WHERE id = $1 AND (${keys}) ${wanted}`;

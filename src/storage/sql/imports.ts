@@ -58,12 +58,12 @@ export class SqlImports implements Imports {
   }
 }
 
-/** Errors of one import that are kept. Further errors are only counted. */
+/** How many errors of one import are kept. Further errors are only counted. */
 const MAX_IMPORT_ERRORS = 1000;
 
 /**
- * Raising the counter first locks its row, so two calls at the same time get consecutive ranges of indexes, and do not exceed the bound on
- * what waits together.
+ * Raising the counter first locks its row. So two simultaneous calls get consecutive ranges of indexes, and together do not exceed the
+ * bound on waiting keys.
  */
 export function enqueueImport(
   { id, migrationId, apiId, count, keys, actor }: ImportBatch,
@@ -89,7 +89,7 @@ export function enqueueImport(
   ];
 }
 
-/** Removing the batch makes it finished. Only one transaction can remove it. */
+/** Removing the batch finishes it. Only one transaction can remove it. */
 export function finishImport({ id, migrationId, done, errors }: FinishedBatch): WriteStatement[] {
   return [
     remove('import_batches', { id }),

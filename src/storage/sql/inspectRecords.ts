@@ -5,11 +5,11 @@ import { LIST_ROOT_KEYS } from './query/queries.ts';
 import { type RecordRow, toRootKey } from './query/recordRows.ts';
 import type { SqlReader, SqlWriter } from './query/statement.ts';
 
-/** What a look at a database from outside reads of its records. */
+/** The records that an inspection of a database from outside reads. */
 export interface InspectedRecords {
   readonly rootKeys: readonly RootKeyRecord[];
   readonly webhooks: readonly WebhookRecord[];
-  /** Since when the targets of webhooks fail. */
+  /** Since when the target of each webhook fails. */
   readonly failing: ReadonlyMap<string, number>;
   /** When the last change was made, by the clock of that moment; 0 = there is none. */
   readonly newestChangeMs: number;
@@ -22,7 +22,7 @@ const NO_WRITER: SqlWriter = {
 
 export async function inspectRecords(reader: SqlReader): Promise<InspectedRecords> {
   const webhooks = new SqlWebhooks(reader, NO_WRITER);
-  // By the primary key: entries are numbered in the order in which they were made.
+  // Uses the primary key: entries are numbered in the order of their creation.
   const newest = 'SELECT at_ms FROM audit_entries ORDER BY number DESC LIMIT 1';
   return {
     rootKeys: (await reader.find<RecordRow>({ sql: LIST_ROOT_KEYS, params: [] })).map(toRootKey),

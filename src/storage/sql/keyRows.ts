@@ -4,17 +4,17 @@ import { rowReader } from '../../model/columns.ts';
 import type { PoisonedKey } from '../port/records.ts';
 import { IDENTITY_PREFIX } from './query/queries.ts';
 
-/** A row of the keys table, joined with its identity: what is read of it before it is known to be readable. */
+/** A row of the keys table, joined with its identity: the columns that are read before the row is known to be readable. */
 export interface KeyRow {
   id: string;
   api_id: string;
   secret_digest: string;
   generation: number;
   revision: number;
-  /** null: the key has no identity, or that is gone. */
+  /** null: the key has no identity, or the identity no longer exists. */
   i_id: string | null;
   secret_until_ms: number | null;
-  /** The digest that was asked for, if it is that of a former secret. */
+  /** The digest that was asked for, if it belongs to a former secret. */
   asked_digest?: string;
 }
 

@@ -6,7 +6,7 @@ import { type Params, placeholders, type SqlReader, type WriteStatement } from '
 import { findAny, IS_LIVE, KEY_SELECT } from './query/queries.ts';
 import { removeAllWords } from './query/searchIndex.ts';
 
-/** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL takes a parameter in VALUES for text. */
+/** Selects the rows with these ids and revisions. The cast is needed because PostgreSQL treats a parameter in VALUES as text. */
 function among(keys: readonly KeyToDelete[], first: number): { sql: string; params: Params } {
   const rows = keys.map((_, i) => `($${first + i * 2}, CAST($${first + i * 2 + 1} AS bigint))`);
   return {
@@ -34,7 +34,7 @@ export function removeKeys(apiId: string, keys: readonly KeyToDelete[]): WriteSt
   ];
 }
 
-/** How many keys each of these identities has, in their order. Uses the index keys_of_identity. */
+/** The number of keys of each of these identities, in the order of the identities. Uses the index keys_of_identity. */
 export async function countKeysOfIdentities(reader: SqlReader, identityIds: readonly string[]): Promise<number[]> {
   if (identityIds.length === 0) return [];
   const sql = `SELECT k.identity_id AS id, count(*) AS total FROM keys k LEFT JOIN apis a ON a.id = k.api_id
@@ -45,8 +45,8 @@ export async function countKeysOfIdentities(reader: SqlReader, identityIds: read
 }
 
 /**
- * The columns that hold digests. Former secrets are read last: a rotation moves a digest there from one of the others. A digest that
- * moves between two reads is then found twice, never missed.
+ * The columns that hold digests. Former secrets are read last, because a rotation moves a digest there from one of the others: a digest
+ * that moves between two reads is found twice, but never missed.
  */
 const COLUMNS = [
   { select: 'SELECT secret_digest AS digest FROM keys', column: 'secret_digest' },
@@ -68,19 +68,19 @@ interface SecretRow {
   until_ms: number;
 }
 
-/** The former secrets of these keys or root keys; the first that ends comes first. */
+/** The former secrets of these keys or root keys, the one that ends first comes first. */
 export async function listFormerSecrets(reader: SqlReader, owners: readonly string[]): Promise<FormerSecret[]> {
   const byOwner = { select: 'SELECT digest, owner, until_ms FROM former_secrets', column: 'owner' };
   const rows = await findAny<SecretRow>(reader, byOwner, owners);
   return rows.map(({ until_ms, ...row }) => ({ ...row, untilMs: until_ms })).toSorted((a, b) => a.untilMs - b.untilMs);
 }
 
-/** Of a key that expired long ago nothing is told any more. */
+/** Nothing is told of a key that expired longer ago than this. */
 const LONG_AGO_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * By their own alerts, over the index keys_expiring, and by those of their identities, over the index identities_alerting, or of
- * their plans, over the indexes identities_of_plan and keys_of_plan. CROSS JOIN keeps SQLite from going through all keys first.
+ * Finds keys by their own alerts (index keys_expiring), by the alerts of their identities (identities_alerting) and by those of their plans
+ * (identities_of_plan, keys_of_plan). CROSS JOIN keeps SQLite from going through all keys first.
  */
 const EXPIRING_KEYS = `${KEY_SELECT} WHERE k.id IN (
     SELECT id FROM keys WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL AND expires_at_ms - expires_within_ms <= $1
@@ -99,13 +99,15 @@ const EXPIRING_KEYS = `${KEY_SELECT} WHERE k.id IN (
       AND holder.expires_within_ms IS NULL AND holder.told_expiry_ms IS NULL AND holder.expires_at_ms - plan.expires_within_ms <= $1
   ) AND k.expires_at_ms > $1 - ${LONG_AGO_MS} AND ${IS_LIVE} ORDER BY k.id LIMIT $2`;
 
-/** Whether such a key may exist. It reads a few index entries and the plans. Most installations have none, so the long query is skipped. */
+/**
+ * Whether such a key may exist. This reads a few index entries and the plans. Most installations have none, so they skip the long query.
+ */
 const MAY_EXPIRE = `SELECT 1 AS found FROM (SELECT id FROM keys
     WHERE expires_within_ms IS NOT NULL AND told_expiry_ms IS NULL AND expires_at_ms - expires_within_ms <= $1 LIMIT 1) own
   UNION ALL SELECT 1 FROM (SELECT id FROM identities WHERE expires_within_ms IS NOT NULL LIMIT 1) owners
   UNION ALL SELECT 1 FROM (SELECT id FROM plans WHERE expires_within_ms IS NOT NULL LIMIT 1) sold`;
 
-/** Keys that are about to expire and of which nothing was told yet. */
+/** Keys that expire soon and of which nothing was told yet. */
 export async function listExpiringKeys(
   reader: SqlReader,
   nowMs: number,

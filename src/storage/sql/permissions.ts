@@ -9,7 +9,7 @@ import { placeholders, type SqlReader, type Statement } from './query/statement.
 const ROLES = { select: 'SELECT * FROM roles', column: 'id' };
 const PERMISSIONS = { select: 'SELECT * FROM permissions', column: 'id' };
 
-/** What roles and permissions are given to: a key or a plan. */
+/** A record that has roles and permissions: a key or a plan. */
 interface Holder {
   readonly roleIds: readonly string[];
   readonly permissionIds: readonly string[];
@@ -30,7 +30,7 @@ export async function withPermissions(
 }
 
 /**
- * The roles and permissions of each holder; null = none. Two reads for all holders together, and none when no holder has any. Ids of
+ * The roles and permissions of each holder; null = none. It takes two reads for all holders together, and none if no holder has any. Ids of
  * deleted roles and permissions are left out. A role that cannot be read affects only the holders that have it.
  */
 export async function readPermissions(
@@ -95,7 +95,7 @@ interface Named {
   readonly texts: readonly string[];
 }
 
-/** Reads rows by unique indexes. Several statements may take long; then they run where verifications do not wait for them. */
+/** Reads rows by unique indexes. Several statements may take long, so they run where verifications do not wait for them. */
 async function readNamed<T extends { id: string }>(
   reader: SqlReader,
   { ids, names }: NamedQuery,
@@ -112,7 +112,7 @@ async function readNamed<T extends { id: string }>(
 }
 
 function statementsFor(table: string, columns: readonly string[], values: readonly string[]): Statement[] {
-  // Sorting, because a caller can choose texts that all collide in a Set, and an import may name 100,000.
+  // Removes duplicates by sorting: a caller can choose texts that all collide in a Set, and an import may name 100,000.
   const all = values.toSorted().filter((value, i, sorted) => i === 0 || value !== sorted[i - 1]);
   const statements: Statement[] = [];
   for (let i = 0; i < all.length; i += MAX_VALUES) {

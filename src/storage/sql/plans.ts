@@ -9,7 +9,7 @@ import { readableOf, type RecordRow, toPlan } from './query/recordRows.ts';
 
 const BY_ID = { select: 'SELECT * FROM plans', column: 'id' };
 
-/** The plans that exist and can be read, each once, with their roles and permissions. */
+/** The existing plans that can be read, each once, with their roles and permissions. */
 export async function findPlans(reader: SqlReader, ids: readonly string[]): Promise<readonly PlanWithPermissions[]> {
   const plans = readableOf(await findAny<RecordRow>(reader, BY_ID, [...ids]), toPlan);
   const permissions = await readPermissions(reader, plans);
@@ -35,7 +35,7 @@ export function planStatements(write: PlanWrite): readonly WriteStatement[] {
   }
 }
 
-/** Changes nothing, but holds the row until the change is committed: no holder joins a plan that is being deleted. */
+/** Changes nothing, but locks the row until the change is committed, so that no holder joins a plan that is being deleted. */
 function lockPlan(id: string, revision: number): WriteStatement {
   return {
     sql: 'UPDATE plans SET revision = revision WHERE id = $1 AND revision = $2',
@@ -44,7 +44,7 @@ function lockPlan(id: string, revision: number): WriteStatement {
   };
 }
 
-/** The same for holders: they join at the same time. */
+/** The same for holders, which can join at the same time. */
 function holdPlan(id: string, revision: number): WriteStatement {
   return {
     ...lockPlan(id, revision),
@@ -52,7 +52,7 @@ function holdPlan(id: string, revision: number): WriteStatement {
   };
 }
 
-/** Changes nothing. Refuses the change when the plan has holders. */
+/** Changes nothing, but refuses the change if the plan has holders. */
 function planWithoutHolders(id: string): WriteStatement {
   const sql = `UPDATE plans SET revision = revision WHERE id = $1 AND (${COUNT_HOLDERS}) = 0`;
   return { sql, params: [id], expects: 1 };

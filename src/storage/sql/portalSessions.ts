@@ -35,7 +35,7 @@ export async function findPortalSession(reader: SqlReader, digest: string): Prom
   return { session: toSession({ ...row, id: row.session_id, created_at_ms: row.made_at_ms }), rootKey: toRootKey(row) };
 }
 
-/** Those of an identity that have not ended, the newest first. */
+/** The sessions of an identity that have not ended, newest first. */
 export async function listPortalSessions(reader: SqlReader, identityId: string, nowMs: number): Promise<string[]> {
   const sql = `SELECT id FROM portal_sessions WHERE identity_id = $1 AND until_ms > $2 ORDER BY created_at_ms DESC, id DESC`;
   return (await reader.scan<{ id: string }>({ sql, params: [identityId, nowMs] })).map(({ id }) => id);
@@ -80,7 +80,7 @@ export function portalStatements(write: PortalWrite): readonly WriteStatement[] 
   }
 }
 
-/** So the sessions of an identity, and the changes in them, are counted one after the other. */
+/** Locks the row, so that the sessions of an identity, and the changes in them, are counted one after the other. */
 function holdPortalOf(identityId: string): WriteStatement {
   return holdName(`portal of ${identityId}`);
 }

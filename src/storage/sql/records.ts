@@ -291,7 +291,7 @@ export class SqlRecords implements Records {
   }
 }
 
-/** What many new keys name, read at once. */
+/** The records that many new keys name, read at once. */
 
 async function findApis(reader: SqlReader, apiIds: readonly string[]): Promise<ApiRecord[]> {
   const rows = await findAny<RecordRow>(reader, { select: 'SELECT * FROM apis', column: 'id' }, apiIds);
@@ -303,7 +303,7 @@ async function findIdentities(reader: SqlReader, externalIds: readonly string[])
   return (await findAny<RecordRow>(reader, named, externalIds)).map(toIdentity);
 }
 
-/** Finds the rows of keys with these digests. Each engine decides how many it reads at once. */
+/** Finds the keys' rows with these digests. Each engine decides how many it reads at once. */
 type KeyLookup = (digests: readonly string[]) => Promise<readonly KeyRow[]>;
 
 interface RecordsContext {

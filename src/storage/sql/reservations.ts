@@ -39,7 +39,7 @@ export class SqlReservations implements Reservations {
     return this.#find(sql, [untilMs, after?.expiresAtMs ?? 0, after?.id ?? '', limit]);
   }
 
-  /** By the index of the held ones of a key or an identity. */
+  /** Uses the index of the held reservations of a key or an identity. */
   listHeld(owner: string, limit: number): Promise<readonly Reservation[]> {
     const column = owner.startsWith('key_') ? 'key_id' : 'identity_id';
     return this.#find(`${SELECT} WHERE state = 'held' AND ${column} = $1 ORDER BY expires_at_ms, id LIMIT $2`, [
@@ -62,7 +62,7 @@ export class SqlReservations implements Reservations {
   }
 }
 
-/** One whose time is over has expired, even before that is written. */
+/** A reservation whose time is over has expired, even before that is written. */
 function stateCondition(state: ReservationState, nowMs: number, params: Params): string {
   if (state === 'held') return `state = 'held' AND expires_at_ms > $${params.push(nowMs)}`;
   if (state !== 'expired') return `state = $${params.push(state)}`;
@@ -90,7 +90,7 @@ export interface ReservationRow extends Record<string, unknown> {
   readonly answer: string;
 }
 
-/** The last entry of the column `answer`, beside what was answered for each charge. */
+/** The last entry of the column `answer`, after the answers for each charge. */
 interface CountedEntry {
   readonly counted: Counted;
 }

@@ -34,7 +34,7 @@ export async function findSessionById(reader: SqlReader, sessionId: string): Pro
   return row === undefined ? null : toSession(row);
 }
 
-/** The sessions of these root keys (null = of all) that have not ended, the newest first; at most `limit`. */
+/** The sessions of these root keys (null = of all) that have not ended, newest first; at most `limit`. */
 export async function listSessions(
   reader: SqlReader,
   rootKeyIds: readonly string[] | null,
@@ -42,7 +42,7 @@ export async function listSessions(
 ): Promise<SessionRecord[]> {
   if (rootKeyIds?.length === 0) return [];
   const ids = rootKeyIds ?? [];
-  // Parameters are numbered in the order in which they stand in the text.
+  // Parameters are numbered in the order in which they appear in the text.
   const ofRootKeys = rootKeyIds === null ? '' : ` AND root_key_id IN (${placeholders(ids.length, 2)})`;
   const order = `ORDER BY created_at_ms DESC, id DESC LIMIT $${ids.length + 2}`;
   const sql = `SELECT * FROM sessions WHERE until_ms > $1${ofRootKeys} ${order}`;
@@ -80,7 +80,7 @@ export function sessionStatements(write: SessionWrite): readonly WriteStatement[
   }
 }
 
-/** Runs while the root key is held: it sees every other session of it. */
+/** Runs while the root key is locked, so it sees every other session of that root key. */
 function removeOldest({ rootKeyId, createdAtMs: nowMs }: SessionRecord, most: number): WriteStatement {
   const live = 'root_key_id = $1 AND until_ms > $2';
   return {
@@ -91,7 +91,10 @@ function removeOldest({ rootKeyId, createdAtMs: nowMs }: SessionRecord, most: nu
   };
 }
 
-/** Changes nothing, but holds the row until the change is committed, and refuses the change when the root key has another secret by now, or was revoked. */
+/**
+ * Changes nothing, but locks the row until the change is committed, and refuses the change if the root key has another secret by now or was
+ * revoked.
+ */
 function holdRootKey(rootKeyId: string, secretDigest: string): WriteStatement {
   return {
     sql: 'UPDATE root_keys SET start = start WHERE id = $1 AND secret_digest = $2 AND revoked_at_ms IS NULL',

@@ -88,7 +88,7 @@ export class SqlStatements implements Statements {
 
   async prune(beganBeforeMs: number, calledBeforeMs: number): Promise<boolean> {
     const step = `FROM statement_lines WHERE start_ms < $1 ORDER BY start_ms LIMIT ${PRUNE_STEP}`;
-    // Who had an account is forgotten with its last lines.
+    // The owner of an account is forgotten with its last lines.
     const accounts = `DELETE FROM closed_accounts WHERE account IN (SELECT account ${step}) AND NOT EXISTS (
       SELECT 1 FROM statement_lines l WHERE l.account = closed_accounts.account AND l.start_ms >= $1)`;
     const lines = `DELETE FROM statement_lines WHERE (account, start_ms) IN (SELECT account, start_ms ${step})`;
@@ -103,7 +103,7 @@ export class SqlStatements implements Statements {
   }
 }
 
-/** Rows of whole numbers for VALUES. PostgreSQL would take parameters for texts. */
+/** Rows of whole numbers for VALUES. PostgreSQL would treat parameters as texts. */
 function integers(rows: number, columns: number): string {
   const row = (i: number): string =>
     Array.from({ length: columns }, (_, j) => `CAST($${i * columns + j + 1} AS bigint)`).join(', ');
@@ -130,7 +130,7 @@ const KEYS = `SELECT k.id, k.api_id, NULL AS external_id, k.credits, k.credits_a
   FROM keys k LEFT JOIN apis a ON a.id = k.api_id`;
 const IDENTITIES = `SELECT i.id, NULL AS api_id, i.external_id, i.credits, i.credits_account, i.plan_id, i.plan_move, 0 AS is_deleted
   FROM identities i`;
-/** Those of whom nothing but closed accounts is left. */
+/** Holders of whom only closed accounts are left. */
 const GONE = `SELECT c.owner AS id, NULL AS api_id, NULL AS external_id, NULL AS credits, CAST(NULL AS bigint) AS credits_account,
     NULL AS plan_id, NULL AS plan_move, 1 AS is_deleted
   FROM (SELECT DISTINCT owner FROM closed_accounts) c`;
@@ -164,7 +164,7 @@ function ofPlan(planId: string, { after, limit }: HolderQuery): Statement {
   return { sql: `${sql} LIMIT $3`, params: [planId, after ?? '', limit] };
 }
 
-/** Each part follows an index in the order of ids. So the database reads only the rows that it answers, and those without credits. */
+/** Each part follows an index in the order of ids. So the database reads only the rows that it returns, and those without credits. */
 function ofAll({ after, limit }: HolderQuery): Statement {
   const part = (select: string, id: string, condition: string): string =>
     `${select} WHERE ${id} > $1 AND ${condition} ORDER BY ${id} LIMIT $2`;
@@ -192,7 +192,7 @@ function toHolder(row: HolderRow): Holder {
   };
 }
 
-/** A rule that cannot be read must not hide what was used, nor the statements of others. */
+/** An unreadable rule must hide neither what was used nor the statements of others. */
 function creditsOf({ credits, credits_account: account }: HolderRow): CreditsRecord | null {
   try {
     return readCredits(credits);

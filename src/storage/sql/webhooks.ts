@@ -53,7 +53,7 @@ export class SqlWebhooks implements Webhooks {
   }
 
   async listFailing(): Promise<ReadonlyMap<string, number>> {
-    // By the index deliveries_due. What has failed most often is due last.
+    // Uses the index deliveries_due. The delivery that has failed most often is due last.
     const sql = `SELECT w.id, (SELECT min(latest.failing_since_ms) FROM (
         SELECT d.failing_since_ms FROM deliveries d WHERE d.webhook_id = w.id AND d.state = 0 ORDER BY d.due_at_ms DESC LIMIT 20
       ) latest) AS since FROM webhooks w`;
@@ -100,8 +100,8 @@ export class SqlWebhooks implements Webhooks {
       queued_at_ms: nowMs,
     }));
     const inserts = rows.length === 0 ? [] : [insertRows('deliveries', rows)];
-    // The first statement holds the row: of two nodes that move it, the second finds another number. The events were read before it. So
-    // those that come after a change of the webhook, which has another revision, are not among them.
+    // The first statement locks the row: if two nodes move it, the second finds another number. The events were read before. So they
+    // include no event that came after a change of the webhook, which has another revision.
     const moved: WriteStatement = {
       sql: `UPDATE webhook_queues SET queued_to = $1 WHERE webhook_id = $2 AND queued_to = $3
         AND EXISTS (SELECT 1 FROM webhooks WHERE id = $2 AND revision = $4)`,
@@ -120,7 +120,7 @@ export class SqlWebhooks implements Webhooks {
       (await this.#writer.write([
         {
           sql: `${take} IN (${due})`,
-          // What another node takes at the same time is left to it. ARRAY makes sure that the rows are chosen once.
+          // Leaves out deliveries that another node is taking at the same time. ARRAY makes sure that the rows are chosen only once.
           onPostgres: `${take} = ANY (ARRAY(${due} FOR UPDATE SKIP LOCKED))`,
           params: [lease, untilMs, webhookId, nowMs, limit],
           expects: null,
@@ -193,7 +193,10 @@ interface WebhookRow {
   readonly revision: number;
 }
 
-/** Which events a webhook gets: their types, and of a webhook that is bound to apis, both. So binding needed no column of its own. */
+/**
+ * Which events a webhook gets: their types or, for a webhook that is bound to apis, their types and the apis. So binding needed no column
+ * of its own.
+ */
 type WantedColumn = readonly string[] | { readonly types: readonly string[] | null; readonly apis: readonly string[] };
 
 function toWantedColumn({ types, apiIds }: Pick<WebhookRecord, 'types' | 'apiIds'>): string | null {
@@ -296,7 +299,7 @@ export function webhookStatements(write: WebhookWrite): readonly WriteStatement[
   }
 }
 
-/** An event that is written at the same time, and that this statement cannot see yet, has a higher sequence. */
+/** A simultaneous event that this statement cannot see yet has a higher sequence. */
 function beginQueue(webhookId: string): WriteStatement {
   return {
     sql: 'INSERT INTO webhook_queues (webhook_id, queued_to) SELECT $1, coalesce(max(sequence), 0) FROM events',
@@ -305,7 +308,7 @@ function beginQueue(webhookId: string): WriteStatement {
   };
 }
 
-/** What a node sends at the moment stays with it until the end of its lease. */
+/** A delivery that a node is sending stays with it until the end of its lease. */
 function resume(webhookId: string, atMs: number): WriteStatement {
   return {
     sql: `UPDATE deliveries SET failing_since_ms = NULL,

@@ -7,28 +7,28 @@ import { ACCOUNT_LENGTH, CLOSED, readAccount, writeAccount } from './loggedBytes
 import type { SqliteThread } from './thread/threadClient.ts';
 
 /**
- * Accounts of one page. Account numbers are given in order, so keys that were made together share a page. With pages of 256,
- * finding the page took as long as reading the account: the page objects are not in the processor's cache. Much larger pages
- * cost memory: a page stays as a whole while one of its accounts is unapplied.
+ * Accounts of one page. Account numbers are given in order, so keys that were created together share a page. With pages of 256, finding the
+ * page took as long as reading the account, because the page objects are not in the processor's cache. Much larger pages cost memory: a
+ * whole page stays while one of its accounts is unapplied.
  */
 const PAGE_ACCOUNTS = 2048;
-/** The bits of an account number that are its index on the page. They are correct for every whole number, however large. */
+/** The bits of an account number that are its index on the page. This is correct for every whole number, however large. */
 const LAST_OF_PAGE = PAGE_ACCOUNTS - 1;
-/** Pages kept (about 100 MB). A page without unapplied accounts is dropped for another. */
+/** Pages that are kept (about 100 MB). A page without unapplied accounts is dropped to make room for another. */
 const MAX_PAGES = 1024;
-/** Pages that are looked at for one that can go. */
+/** How many pages are checked for one that can be dropped. */
 const EVICTION_TRIES = 16;
 
-/** Instead of an account's kind: the account was not read yet. */
+/** Instead of an account's kind: the account is not read yet. */
 const NOT_READ = -2;
 const KIND = 1;
-/** Fewer accounts are read one by one, when they are asked for. */
+/** Fewer accounts than this are read one by one, when they are asked for. */
 const TOGETHER = 32;
 
-/** ACCOUNT_LENGTH numbers for each, in the order of their numbers. */
+/** ACCOUNT_LENGTH numbers for each account, in the order of the account numbers. */
 interface Page {
   readonly numbers: Float64Array;
-  /** 1 for each unapplied account, and how many there are. */
+  /** 1 for each unapplied account, and the number of these accounts. */
   readonly marks: Uint8Array;
   unapplied: number;
 }
@@ -45,13 +45,13 @@ interface AccountRow {
 }
 
 /**
- * The committed accounts, as numbers in pages: 64 bytes an account, and nothing for the garbage collector to walk through. (No gain
- * in throughput was measured.) An account is in one of these states:
+ * The committed accounts, as numbers in pages: 64 bytes for each account, and nothing for the garbage collector to visit. (No gain in
+ * throughput was measured.) An account is in one of these states:
  *
  *   not read --get--> clean: equal to its row --adopt--> unapplied: in the log, newer than its row --markApplied--> clean
  *
- * What a batch has decided comes in when its commit is durable (`adopt`), so memory is always equal to disk. An unapplied account
- * is never dropped.
+ * The decisions of a batch are adopted when its commit is durable (`adopt`), so memory always equals the disk. An unapplied account is
+ * never dropped.
  */
 export class Accounts {
   readonly #maxPages: number;
@@ -85,7 +85,7 @@ export class Accounts {
   }
 
   /**
-   * Reads accounts in one go where their numbers are neighbours, as those of keys that are made together. One by one, ten thousand new
+   * Reads accounts with consecutive numbers at once, such as those of keys that were created together. One by one, ten thousand new
    * accounts would take 50 ms.
    */
   readTogether(ids: readonly number[]): void {
@@ -107,7 +107,7 @@ export class Accounts {
     }
   }
 
-  /** The same, as the log holds them. */
+  /** The same accounts, in the form of the log. */
   adoptLogged(logged: Float64Array): void {
     for (let at = 0; at < logged.length; at += ACCOUNT_LENGTH) {
       const id = logged[at] ?? 0;
@@ -115,7 +115,7 @@ export class Accounts {
     }
   }
 
-  /** In the order of the table: neighbours share a page of the file, which is then written once. */
+  /** In the order of the table: neighbours share a page of the file, so it is written once. */
   unappliedIds(): Float64Array {
     const ids = new Float64Array(this.#unapplied);
     const pages = [...this.#pages].filter(([, { unapplied }]) => unapplied > 0).sort(([a], [b]) => a - b);
@@ -136,7 +136,7 @@ export class Accounts {
     return slice;
   }
 
-  /** The slice is in the table now. An account that changed meanwhile stays unapplied. */
+  /** Notes that the slice is in the table now. An account that has changed meanwhile stays unapplied. */
   markApplied(slice: Float64Array): void {
     for (let i = 0; i < slice.length; i += ACCOUNT_LENGTH) {
       const id = slice[i] ?? 0;
@@ -151,7 +151,7 @@ export class Accounts {
     }
   }
 
-  /** The page of an account that is about to be newer than its row. */
+  /** The page of an account that will be newer than its row. */
   #touch(id: number): Page {
     const page = this.#page(id);
     if (page.marks[id & LAST_OF_PAGE] === 1) return page;
@@ -180,7 +180,7 @@ export class Accounts {
     return page;
   }
 
-  /** Drops the oldest pages that can go. One that cannot go is looked at again after all others. */
+  /** Drops the oldest pages that can be dropped. One that cannot is checked again after all others. */
   #dropOldPages(): void {
     for (let tries = 0; tries < EVICTION_TRIES && this.#pages.size >= this.#maxPages; tries++) {
       const first = this.#pages.entries().next();
@@ -210,10 +210,10 @@ function isEqual(a: Float64Array, atA: number, b: Float64Array, atB: number): bo
   return true;
 }
 
-/** Numbers are reserved in blocks, so that creating a key seldom costs a second commit. */
+/** Numbers are reserved in blocks, so that creating a key rarely costs a second commit. */
 const BLOCK = 1000;
 
-/** Numbers for new accounts, one after the other, never given twice: what a block has left at a crash is lost. */
+/** Numbers for new accounts, one after the other. No number is given twice: at a crash, the rest of a block is lost. */
 export class AccountNumbers {
   readonly #writer: SqliteThread;
   #next = 0;

@@ -5,24 +5,24 @@ import { FolderError } from './file/dataFolder.ts';
 import { fromLog } from './loggedBytes.ts';
 import type { SqliteThread } from './thread/threadClient.ts';
 
-/** Unapplied accounts at which a round begins: bounds the memory, and the log that a start has to read (`replayLog`). */
+/** A round begins at this many unapplied accounts. This bounds the memory, and the log that a start has to read (`replayLog`). */
 const APPLY_AT = 200_000;
-/** Commits after which a round begins, however few accounts they touched: a hot key writes one account for ever. */
+/** A round begins after this many commits, however few accounts they changed: a hot key always writes the same account. */
 const APPLY_AFTER_COMMITS = 40_000;
-/** A round begins at the latest this long after a commit. Rarer rounds write less in all: each writes every account in use. */
+/** A round begins at the latest this long after a commit. Rarer rounds write less in total, because each writes every account in use. */
 const APPLY_AFTER_MS = 30_000;
-/** A round stops resting when the log has grown by so much since it began. */
+/** A round stops resting when the log has grown by this much since it began. */
 const REST_COMMITS = 5_000;
 
 interface Pace {
   /** Accounts, and log rows, of one transaction. */
   readonly slice: number;
   readonly trimSlice: number;
-  /** Between two transactions, so that batches are not held up one after the other. */
+  /** The rest between two transactions, so that not every batch is delayed. */
   readonly rest: () => Promise<void>;
 }
 
-/** A commit may have to wait for a slice, 2 to 3 ms. Smaller slices take longer in all, and a stop waits for the rest of a round. */
+/** A commit may have to wait for a slice, 2 to 3 ms. Smaller slices take longer in total, and a stop waits for the rest of a round. */
 const PACE: Pace = { slice: 2_000, trimSlice: 500, rest: () => Bun.sleep(5) };
 
 interface CommittedLedger {
@@ -32,9 +32,9 @@ interface CommittedLedger {
 }
 
 /**
- * Applies the log to the accounts table, behind the commits. One round writes the accounts that are unapplied now, in slices, in
- * table order, each with its newest committed state. Then it removes the log rows up to the commit at which the round began. A
- * crash in between loses nothing: log rows hold whole states, and reading them again (`replayLog`) ends in the same.
+ * Applies the log to the accounts table, in the background of commits. One round writes the accounts that are unapplied now, in slices, in
+ * table order, each with its newest committed state. Then it removes the log rows up to the commit at which the round began. A crash in
+ * between loses nothing: log rows hold whole states, and reading them again (`replayLog`) gives the same result.
  */
 export class LogApplier {
   readonly #accounts: Accounts;
@@ -44,11 +44,11 @@ export class LogApplier {
   #appliedTo = 0;
   #round: Promise<void> | null = null;
   #isUrgent = false;
-  /** The last round failed: the next one begins with the timer, or when it is asked for, not with every commit. */
+  /** The last round failed: the next one begins with the timer or on request, not with every commit. */
   #hasFailed = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
-  /** The pace is given by tests only. */
+  /** Only tests pass a pace. */
   constructor(accounts: Accounts, writer: Pick<SqliteThread, 'call'>, ledger: CommittedLedger, pace: Pace = PACE) {
     this.#accounts = accounts;
     this.#writer = writer;
@@ -65,14 +65,14 @@ export class LogApplier {
     else this.#timer ??= setTimeout(() => this.#begin(), APPLY_AFTER_MS);
   }
 
-  /** Applies everything that is committed now, behind the commits. */
+  /** Applies everything that is committed now, in the background of commits. */
   async catchUp(): Promise<void> {
     await this.#round;
     if (this.#ledger.number() > this.#appliedTo) this.#begin();
     await this.#round;
   }
 
-  /** The same for the last time, without rests: there are no more commits to hold up. */
+  /** The same for the last time, without rests: there are no more commits to delay. */
   finish(): Promise<void> {
     this.#isUrgent = true;
     return this.catchUp();
@@ -120,9 +120,8 @@ interface LogRow {
 }
 
 /**
- * The start after a crash or a stop. The accounts table may be older than the log: every log row that was not applied
- * (applyLog.ts) is read again, oldest first. Rows hold whole states, so reading one that was applied already changes nothing.
- * Answers the number of the last durable commit.
+ * For the start after a crash or a stop. The accounts table may be older than the log: every remaining log row is read again, oldest first.
+ * Rows hold whole states, so reading an applied row again changes nothing. Returns the number of the last durable commit.
  */
 export function replayLog(db: Database, accounts: Accounts): number {
   const rows = db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate() as Iterable<LogRow>;

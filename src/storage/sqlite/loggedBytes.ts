@@ -3,22 +3,22 @@ import type { AccountState } from '../../core/account.ts';
 /** An account as the log holds it is eight numbers: id, kind, value, mark, due (ms), revision, base, length of a segment (ms). */
 export const ACCOUNT_LENGTH = 8;
 
-/** The forms of a number. In front of the numbers of an account stands a mark: two bits for its kind, three for the form of each number. */
+/** The forms of a number. The numbers of an account follow a mark: two bits for the account's kind, three for the form of each number. */
 const ZERO = 0;
-/** The same as in the account before: accounts of one row often have the revision, the refill and the day in common. */
+/** The same as in the previous account: accounts of one row often have the revision, the refill and the day in common. */
 const SAME = 1;
-/** The base, as its distance above the value, in two bytes. */
+/** The base, as its difference to the value, in two bytes. */
 const ABOVE_VALUE = 2;
 const TWO_BYTES = 3;
 const FOUR_BYTES = 4;
-/** An instant of a whole second, in four bytes. */
+/** An instant in whole seconds, in four bytes. */
 const SECONDS = 5;
 const EIGHT_BYTES = 6;
 
 const BYTES_OF_FORM = [0, 0, 2, 2, 4, 4, 8] as const;
 const MARK_BYTES = 3;
 const MAX_ACCOUNT_BYTES = MARK_BYTES + (ACCOUNT_LENGTH - 1) * 8;
-/** Offsets of the numbers of an account, without its kind, which has no bytes. The value is read before the base. */
+/** Offsets of the numbers of an account, except the kind, which has no bytes. The value is read before the base. */
 const NUMBERS = [0, 2, 3, 4, 5, 6, 7] as const;
 const KIND = 1;
 const VALUE = 2;
@@ -27,9 +27,9 @@ const BASE = 6;
 let buffer = new DataView(new ArrayBuffer(64 * MAX_ACCOUNT_BYTES));
 
 /**
- * Accounts as the bytes of a log row, valid until the next call. Most numbers are small, 0 or the same: a commit of 60 credits has 790
- * bytes instead of 3,840. So several rows share a page of the database, and fewer pages are flushed. As JSON they took a third of the
- * time of the commit.
+ * Accounts as the bytes of a log row, valid until the next call. Most numbers are small, 0 or repeated: a commit of 60 credits has 790
+ * bytes instead of 3,840. So several rows share a page of the database, and fewer pages are flushed. As JSON, they took a third of the time
+ * of the commit.
  */
 export function toLog(numbers: Float64Array): Uint8Array {
   const most = (numbers.length / ACCOUNT_LENGTH) * MAX_ACCOUNT_BYTES;
@@ -75,7 +75,7 @@ function put(at: number, number: number, form: number, value: number): void {
   else buffer.setFloat64(at, number, true);
 }
 
-/** Right only where the number is an instant of a whole second. A remainder of a number this large takes many times as long. */
+/** Correct only if the number is an instant in whole seconds. Computing the remainder of a number this large takes many times as long. */
 function wholeSeconds(number: number): number {
   return (number / 1000) >>> 0;
 }
@@ -170,7 +170,7 @@ function kindNumber({ kind }: AccountState): number {
   return kind === 'credits' ? 0 : 1;
 }
 
-/** True of every number of an account but its kind. */
+/** Holds for every number of an account except its kind. */
 export function isCount(number: number): boolean {
   return Number.isSafeInteger(number) && number >= 0;
 }

@@ -52,12 +52,12 @@ interface SqliteOptions {
   readonly idempotencyRetentionMs: number;
   readonly acceptLostCommits: boolean;
   readonly addedFlushMs: number;
-  /** Called once when the disk or the file has failed. From then on, no answer may say `valid`. */
+  /** Called once when the disk or the file has failed. After that, no answer may say `valid`. */
   readonly onBroken: (error: Error) => void;
-  /** Called once for each file of which a page was found damaged. The service goes on with what is on other pages. */
+  /** Called once for each file with a damaged page. The service continues with the other pages. */
   readonly onDamage: (path: string, reason: string) => void;
   readonly observe: LedgerObserver;
-  /** Tells what a migration does. */
+  /** Reports what a migration does. */
   readonly tell?: Tell;
 }
 
@@ -77,9 +77,9 @@ export class SqliteStorage implements Storage {
   readonly workspaceId: string;
   readonly folderId: string;
   readonly warnings: readonly string[] = [];
-  /** A full disk keeps nothing from being answered that is in memory. */
+  /** With a full disk, everything in memory is still answered. */
   readonly outage = null;
-  /** That the database came from a backup; null = it did not. */
+  /** The note that the database came from a backup; null = it did not. */
   readonly restored: RestoredNote | null;
   readonly files: { readonly path: string; readonly analyticsPath: string };
   readonly damaged: Damage;
@@ -187,7 +187,7 @@ export class SqliteStorage implements Storage {
     return Math.max(...sizes);
   }
 
-  /** For tests: lets the disk be full (pages), or have space again (null). */
+  /** For tests: makes the disk full at a number of pages, or gives it space again (null). */
   async setMaxPages(pages: number | null): Promise<void> {
     this.#direct.setMaxPages(pages);
     await this.#writer.call('setMaxPages', pages);
@@ -213,7 +213,7 @@ interface OpenedDatabase {
 function openDatabase(options: SqliteOptions): OpenedDatabase {
   const { folder, acceptLostCommits, nowMs, tell = () => {} } = options;
   const path = folder.databasePath;
-  // Before a new file is made: a start that is refused leaves nothing behind.
+  // Checked before a new file is created: a refused start leaves nothing behind.
   const missing = folder.isNew && !acceptLostCommits ? missingRefusal(folder.path) : null;
   if (missing !== null) throw new FolderError(missing);
   let db: ReadConnection | null = null;
@@ -241,11 +241,11 @@ function openDatabase(options: SqliteOptions): OpenedDatabase {
       db.query("INSERT INTO installation (name, value) VALUES ('workspace_id', ?)").run(options.newWorkspaceId());
     }
     const folderId = claimFolder(db, { folder: folder.path, newId: options.newFolderId });
-    // Their sender has ended, because this process is the only one. So they need not wait for the end of their lease.
+    // This process is the only one, so the sender of these deliveries has ended. They need not wait for the end of their lease.
     db.run('UPDATE deliveries SET lease = NULL, due_at_ms = 0 WHERE state = 0 AND lease IS NOT NULL');
-    // From here on only the writer thread and the direct log write.
+    // After this, only the writer thread and the direct log write.
     db.run('PRAGMA query_only = ON');
-    // Sorting the few rows it reads must not need a file.
+    // Sorting its few rows must not need a file.
     db.run('PRAGMA temp_store = MEMORY');
     return { db, folderId };
   } catch (error) {

@@ -9,12 +9,12 @@ import { SqliteThread } from './thread/threadClient.ts';
 
 const WATCH_EVERY_MS = 30_000;
 
-/** The first look for damage comes this long after a start, and then one in each day. */
+/** The first check for damage comes this long after a start, then one each day. */
 const DAMAGE_TURN_MS = 10 * 60_000;
 const TURNS_OF_A_DAY = 144;
-/** A larger file is not read: SQLite's log cannot be reused while a table is being read, and a GB takes two seconds or more. */
+/** A larger file is not checked: SQLite's log cannot be reused while a table is being read, and each GB takes two seconds or more. */
 const MAX_CHECKED_BYTES = 4 * 2 ** 30;
-/** After each table, so many times as long as it took. */
+/** The rest after each table, as a multiple of the time that it took. */
 const REST = 9;
 
 type Watched = Pick<SqliteStorage, 'walBytes' | 'damaged' | 'files'>;
@@ -38,7 +38,7 @@ export function sqliteTasks(
   ];
 }
 
-/** Reads both files table by table, in a thread with a lower priority. A request meets a damaged page only when it needs it. */
+/** Reads both files table by table, in a thread with a lower priority, to find damage before a request needs the page. */
 async function lookForDamage({ damaged, files }: Watched, turn: Turn, monotonicMs: () => number): Promise<void> {
   const thread = await SqliteThread.start({ role: 'copier', ...files }, () => {});
   const ask = (sql: string): Promise<unknown[]> => thread.call('query', { sql, params: [] });

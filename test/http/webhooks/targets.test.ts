@@ -58,7 +58,7 @@ test('a redirect, a failure and what is no HTTP are tried again; a redirect is n
   expect(states.map((state) => [state?.['state'], state?.['attempts'], state?.['lastError']])).toEqual([
     ['waiting', 1, 'The target answered 307.'],
     ['waiting', 1, 'The target answered 500.'],
-    ['waiting', 1, 'The request failed (the answer is no HTTP).'],
+    ['waiting', 1, 'The request failed (the answer is not HTTP).'],
   ]);
 });
 

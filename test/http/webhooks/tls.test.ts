@@ -59,6 +59,6 @@ test('answers of the kind 1xx come before the answer; a target that sends nothin
     while (rest === '') rest = informational.slice(socket.write(informational));
   });
   expect(await outgoing().send({ ...REQUEST, url: `http://keystile.test:${endless.port}/` }, signal)).toEqual({
-    failure: 'The request failed (the answer is no HTTP).',
+    failure: 'The request failed (the answer is not HTTP).',
   });
 });

@@ -17,7 +17,7 @@ test('an import that is not finished goes on with a newer program, which migrate
 test('older tables without such an import are refused, and stay as they are', async () => {
   await withOldDatabase(async (setup) => {
     expect(await prepareTarget(setup.node, NEW).catch(String)).toBe(
-      'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which brings it there.',
+      'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which migrates it.',
     );
     expect(await installationIn(setup)).toEqual(OLD_VERSION);
   });

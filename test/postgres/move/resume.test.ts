@@ -60,7 +60,7 @@ describe('rows of a file that was changed', () => {
     // A pipe is proved at its end. Without the key, half of a forged file can come from anywhere.
     const url = await server.createDatabase();
     const refused = await piped(url, forged, { KEYSTILE_COPY_KEY: KEY });
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('its signature does not fit')]);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('its signature does not match')]);
     expect(refused.err).toEndWith(
       'The database already has its rows, and no service will use them: drop the database.\n',
     );

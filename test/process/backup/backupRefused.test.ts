@@ -25,7 +25,7 @@ async function expectRefused(folder: TempFolder, file: string, text: string): Pr
 }
 
 const TORN =
-  'is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.';
+  'is incomplete or was changed: its checksum does not match. Use another backup, or copy the file again from where it was made.';
 const FOREIGN = 'is not a backup of Keystile. Name a file that keystile backup create has made.';
 
 describe('a file that is not a whole backup is refused, and nothing is made of it', () => {

@@ -52,7 +52,7 @@ const signed = (): string => original.folder.join('signed.backup');
 const unsigned = (): string => original.folder.join('a.backup');
 
 const FORGED =
-  'was changed, or was made with another key: its signature does not fit KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
+  'was changed, or was made with another key: its signature does not match KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.';
 const UNSIGNED =
   'is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.';
 const changedSchema = (what: string): string =>
@@ -78,7 +78,7 @@ describe('a signed backup', () => {
     const { code, out } = await verify(signed(), key);
     expect([code, out]).toEqual([
       0,
-      expect.stringContaining('origin          proved: it was made with KEYSTILE_COPY_KEY, and is as it was made'),
+      expect.stringContaining('origin          proved: it was made with KEYSTILE_COPY_KEY and not changed since'),
     ]);
     expect(JSON.parse((await verify(signed(), key, '--json')).out)).toMatchObject({ isSound: true, authentic: true });
     const { code: ended, folder } = await restore(signed(), key);
@@ -89,7 +89,7 @@ describe('a signed backup', () => {
     const { code, out } = await verify(signed(), null);
     expect([code, out]).toEqual([
       0,
-      expect.stringContaining('origin          not proved: it is signed, and KEYSTILE_COPY_KEY is not set here'),
+      expect.stringContaining('origin          not proved: it is signed, but KEYSTILE_COPY_KEY is not set here'),
     ]);
     expect((await restore(signed(), null)).code).toBe(0);
   });
@@ -102,7 +102,7 @@ describe('a signed backup', () => {
     const bytes = readFileSync(file);
     bytes[part.offset + part.bytes - 1] = (bytes[part.offset + part.bytes - 1] ?? 0) ^ 1;
     writeFileSync(file, bytes);
-    expect(backup.extract(part, files.join('swapped.db'))).rejects.toThrow('is torn or was changed');
+    expect(backup.extract(part, files.join('swapped.db'))).rejects.toThrow('is incomplete or was changed');
   });
 
   test('is refused with another key, also where unsigned ones are accepted', async () => {
@@ -129,7 +129,7 @@ describe('a signed backup', () => {
     }
     // Without its signature it is no whole file of its format.
     const torn =
-      'is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.';
+      'is incomplete or was changed: its checksum does not match. Use another backup, or copy the file again from where it was made.';
     writeFileSync(files.join('cut'), bytes.slice(0, -signature.length), 'latin1');
     await expectRefused(files.join('cut'), KEY, torn);
     // Without a key it is read, and told that nothing proves it.
@@ -249,5 +249,5 @@ test('what a forged file names as its program is not printed', async () => {
   const sha256 = new Bun.CryptoHasher('sha256').update(body).digest('hex');
   writeFileSync(files.join('program'), `${body}sha256 ${sha256}\n`);
   const { code, err } = await verify(files.join('program'), null);
-  expect([code, err.includes('torn')]).toEqual([1, true]);
+  expect([code, err.includes('incomplete')]).toEqual([1, true]);
 });

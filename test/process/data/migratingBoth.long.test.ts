@@ -69,7 +69,7 @@ describe('a start that migrates both files', () => {
     const copyOf = (name: string): string =>
       folder.join('data', readdirSync(folder.join('data')).find((each) => each.startsWith(`${name}.v`)) ?? '');
     const put = (name: string) => ({
-      message: 'the database has an older schema version: a copy is put aside before it is migrated',
+      message: 'the database has an older schema version: it is copied before it is migrated',
       copy: copyOf(name),
       bytes: expect.any(Number),
     });
@@ -125,7 +125,7 @@ describe('a start that migrates both files', () => {
 
   const notMigrated = (folder: TempFolder, reason: string): string =>
     `The analytics in ${folder.join('data/analytics.db')} could not be migrated from schema version ${ANALYTICS_VERSION} to ${ANALYTICS_VERSION + 1} ` +
-    `(${reason}). The file is as it was before, with all its counts.`;
+    `(${reason}). The file is unchanged, with all its counts.`;
   const START_AGAIN =
     ' keystile.db is migrated already, and the older program refuses the folder: start this program again, which migrates the analytics.';
 

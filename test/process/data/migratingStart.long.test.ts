@@ -102,7 +102,7 @@ describe('a start that has to migrate', () => {
     const path = folder.join('data', copy);
     expect(told).toEqual([
       {
-        message: 'the database has an older schema version: a copy is put aside before it is migrated',
+        message: 'the database has an older schema version: it is copied before it is migrated',
         copy: path,
         bytes: expect.any(Number),
       },
@@ -143,7 +143,7 @@ describe('a start that has to migrate', () => {
     expect([refused.code, refused.stdout]).toEqual([78, '']);
     expect(refused.stderr).toBe(
       `The database ${folder.join('data/keystile.db')} could not be migrated from schema version ${SCHEMA_VERSION} to ${NEXT_VERSION} ` +
-        '(SQLITE_ERROR: no such table: no_such_table). It is as it was before, and the older program can use it.\n',
+        '(SQLITE_ERROR: no such table: no_such_table). It is unchanged, and the older program can use it.\n',
     );
     // A service that is started again and again must not fill the disk with copies.
     expect(backups(folder)).toEqual([]);
@@ -184,7 +184,7 @@ describe('a start that has to migrate', () => {
     const refused = await runToEnd({ ...nextProgramWith(ADD_A_COLUMN), settings });
     expect([refused.code, refused.stdout]).toEqual([75, '']);
     const found =
-      /^No copy of \S+\/data\/keystile\.db could be put aside before its migration \(the disk has \d+ MiB free\)\. Nothing was changed\. Make sure that its disk has (\d+) MiB of space and that the folder can be written, then start again\.\n$/.exec(
+      /^No copy of \S+\/data\/keystile\.db could be made before its migration \(the disk has \d+ MiB free\)\. Nothing was changed\. Make sure that its disk has (\d+) MiB of space and that the folder can be written, then start again\.\n$/.exec(
         refused.stderr,
       );
     expect(found?.[1]).toBe(String(Math.ceil((wanted * PAGE_BYTES) / 2 ** 20)));
@@ -205,7 +205,7 @@ describe('a start that has to migrate', () => {
     const refused = await runToEnd({ command: limited, settings });
     expect([refused.code, refused.stdout]).toEqual([78, '']);
     expect(refused.stderr).toBe(
-      `No copy of ${folder.join('data/keystile.db')} could be put aside before its migration (SQLITE_IOERR_WRITE: disk I/O error). Nothing was changed. ` +
+      `No copy of ${folder.join('data/keystile.db')} could be made before its migration (SQLITE_IOERR_WRITE: disk I/O error). Nothing was changed. ` +
         'Make sure that its disk has 1 MiB of space and that the folder can be written, then start again.\n',
     );
     expect(readdirSync(folder.join('data')).filter((name) => name.includes('backup'))).toEqual([]);
@@ -225,7 +225,7 @@ describe('a start that has to migrate', () => {
     expect([refused.code, refused.stdout]).toEqual([75, '']);
     expect(refused.stderr).toBe(
       `The database ${folder.join('data/keystile.db')} could not be migrated from schema version ${SCHEMA_VERSION} to ${NEXT_VERSION} ` +
-        '(SQLITE_FULL: database or disk is full). It is as it was before, and the older program can use it.\n',
+        '(SQLITE_FULL: database or disk is full). It is unchanged, and the older program can use it.\n',
     );
     expect(backups(folder)).toEqual([]);
     expect(await remainingIn(folder.join('data'), keys.credits.keyId, settings)).toBe(96);

@@ -52,7 +52,7 @@ function madeOf(rows: readonly string[], header = whole.split('\n')[0] ?? ''): s
 }
 
 const TORN =
-  'FILE is torn or was changed: its checksum does not fit. Copy the file again from where it was made, or export the data again.';
+  'FILE is incomplete or was changed: its checksum does not match. Copy the file again from where it was made, or export the data again.';
 const FOREIGN = 'FILE is not an export of Keystile. Name a file that keystile data export has made.';
 const inLine = (line: number, problem: string): string =>
   `FILE cannot be imported: in line ${line}, ${problem}. Export the data again.`;
@@ -286,6 +286,9 @@ test('an export goes from one process to the other through a pipe, and a folder 
     folder.join('whole'),
   ];
   const torn = await runToEnd({ command: ['bash', ...cut.slice(1), ...PROGRAM], settings: { TO: own.join('empty') } });
-  expect([torn.code, torn.stderr]).toEqual([1, expect.stringMatching(/^Standard input is torn or was changed: /)]);
+  expect([torn.code, torn.stderr]).toEqual([
+    1,
+    expect.stringMatching(/^Standard input is incomplete or was changed: /),
+  ]);
   expect(readdirSync(own.path).sort()).toEqual(['empty', 'new']);
 });

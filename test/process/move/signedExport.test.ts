@@ -47,7 +47,7 @@ async function imports(text: string, key: string | null, ...flags: string[]): Pr
 }
 
 const FORGED =
-  'FILE was changed, or was made with another key: its signature does not fit KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.\n';
+  'FILE was changed, or was made with another key: its signature does not match KEYSTILE_COPY_KEY. Use another copy, or add the key that it was made with to KEYSTILE_COPY_KEY, behind a comma.\n';
 const UNSIGNED =
   'FILE is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.\n';
 

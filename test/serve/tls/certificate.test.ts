@@ -66,7 +66,7 @@ describe('the files of a certificate', () => {
     [
       'a torn chain',
       { ...ISSUED, cert: ISSUED.cert.slice(0, -200) },
-      'The certificate in /tls/cert.pem (KEYSTILE_TLS_CERT) cannot be used (ERR_OSSL_PEM_BAD_END_LINE). Check that the file is whole, with every certificate behind the first.',
+      'The certificate in /tls/cert.pem (KEYSTILE_TLS_CERT) cannot be used (ERR_OSSL_PEM_BAD_END_LINE). Check that the file is complete, with every certificate after the first.',
     ],
     [
       'an expired certificate',
@@ -130,7 +130,7 @@ describe('a renewal', () => {
     expect(files.inUse.cert).toBe(SELF_SIGNED.cert);
     expect(lines.length).toBe(1);
     expect(lines[0]).toStartWith(
-      'the new certificate cannot be used; the one before stays in use {"reason":"The key in',
+      'the new certificate cannot be used; the previous one stays in use {"reason":"The key in',
     );
     save(RENEWED);
     files.look();

@@ -62,7 +62,7 @@ const NAMES = ['minute_ms', 'api', 'key_id', 'identity_id', 'tags', 'last_at_ms'
 const COLUMNS = [...NAMES, ...CODES].join(', ');
 const MEMBERS = [...NAMES, ...CODES.map((_, code) => memberOf(code))];
 const LISTS = MEMBERS.map((member) => `jsonb_array_elements_text(slice -> '${member}')`).join(', ');
-/** Evaluated once for each slice: for each row, the JSON would be parsed each time. */
+/** Evaluated once for each slice: otherwise the JSON would be parsed for each row. */
 const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
 const VALUES = [
   "from_ms + coalesce(minute_ms, '0')::bigint AS minute_ms",
@@ -74,12 +74,12 @@ const VALUES = [
   ...TOTALS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
 ].join(', ');
 
-/** Rows with TOTALS, from a query with the column `slice`. */
+/** Turns a query with the column `slice` into rows with TOTALS. */
 function rowsOfSlices(slices: string): string {
   return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
 }
 
-/** A question reads slices where they are: it writes nothing and waits for no lock. */
+/** A question reads slices as they are: it writes nothing and waits for no lock. */
 function sliceSource({ isOfApi, keys, identities }: Named): string {
   if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM count_slices OFFSET 0')}) a`;
   const holds = [keys, identities].filter((named) => named !== null && named.length <= MAX_LOOKED_FOR);

@@ -9,15 +9,15 @@ import type { Ask, Pool } from '../connection/pool.ts';
 /** Key of the advisory lock that the folding node holds: any number, the same for all nodes of all versions. */
 export const FOLD_LOCK = 7_218_530_413;
 
-/** Slices that become rows of the log in one transaction. A transaction that fails is followed by one of half the size. */
+/** Slices that become rows of the log in one transaction. After a failed transaction, the next one has half the size. */
 const MAX_UNPACK_SLICES = 1_000;
 const UNPACK_GROWTH = 50;
-/** With more rows than this a transaction takes no further slices. */
+/** A transaction with more rows than this takes no further slices. */
 const MAX_UNPACK_ROWS = 20_000;
-/** Slices that are read at once: this node answers no request while it adds them up. */
+/** Slices that are read at once. This node answers no request while it adds them up. */
 const SLICES_PER_READ = 10;
 
-/** Rows of the log that are folded in one transaction. It is short, because spends run beside it on the same database. */
+/** Rows of the log that are folded in one transaction. It is short, because spends run at the same time on this database. */
 const MAX_FOLD_ROWS = 1_000;
 const MIN_FOLD_ROWS = 50;
 
@@ -27,7 +27,7 @@ const LOG = `SELECT number, ${LOG_COLUMNS.join(', ')} FROM verdict_log
 
 type ReadLogRow = Record<string, string | number> & LogPosition;
 
-/** A row of the log, which is folded in the order of keys. */
+/** A position in the log, which is folded in the order of keys. */
 interface LogPosition {
   readonly key_id: string;
   readonly number: number;
@@ -36,13 +36,13 @@ interface LogPosition {
 const START: LogPosition = { key_id: '', number: 0 };
 
 /**
- * One round brings everything that was added before it into the sums:
+ * One round adds everything that was written before it to the sums:
  *
  *   unpack   slices become rows of the log; repeated until no slice is left
  *   fold     rows of the log become sums, from key to key; repeated until the last key
  *
- * The detour through the log brings the counts of one key together: a key that is in use is in one slice of each node every
- * few seconds, and its sums are written once in a round. One node folds at a time.
+ * The detour through the log brings the counts of one key together: a key in use is in one slice of each node every few seconds, but its
+ * sums are written once in a round. One node folds at a time.
  */
 export class PostgresFold {
   readonly #pool: Pool;
@@ -56,7 +56,7 @@ export class PostgresFold {
     this.#pool = pool;
   }
 
-  /** One transaction of the round. True at the end of the round, and when another node is folding. */
+  /** Runs one transaction of the round. True at the end of the round, and if another node is folding. */
   async step(): Promise<boolean> {
     if (!this.#isUnpacked) {
       const slices = await this.#unpack();
@@ -95,9 +95,9 @@ export class PostgresFold {
   }
 
   /**
-   * Runs one transaction that sees slices and log as they were when it began: it removes exactly what it has read. When
-   * another node has removed the same rows meanwhile, the removal fails and nothing is done. So nothing is added twice, even
-   * without the lock; the lock saves the wasted work. null: another node is folding.
+   * Runs one transaction that sees slices and log as they were when it began, so it removes exactly what it has read. If another node has
+   * removed the same rows meanwhile, the removal fails and nothing is done. So nothing is added twice, even without the lock; the lock
+   * avoids wasted work. null: another node is folding.
    */
   #underFoldLock<T>(work: (ask: Ask) => Promise<T>): Promise<T | null> {
     return this.#pool.use(async (ask) => {
@@ -138,9 +138,9 @@ async function unpackIn(ask: Ask, maxSlices: number): Promise<boolean> {
   return isAll;
 }
 
-/** Answers the last row that was folded; `end` when there is none behind it. */
+/** Returns the last row that was folded; `end` if no row follows. */
 async function foldIn(ask: Ask, after: LogPosition, maxRows: number): Promise<LogPosition | 'end'> {
-  // The server has no statistics of a table that is filled and emptied all the time, and would read all of it.
+  // The server has no useful statistics of a table that is filled and emptied all the time, and would read all of it.
   await ask('SET LOCAL enable_seqscan = off');
   const from = [after.key_id, after.number];
   const read = await ask<ReadLogRow>({ text: LOG, values: [...from, maxRows] });

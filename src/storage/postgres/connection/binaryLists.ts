@@ -6,16 +6,19 @@ import type { InsertInto, Params } from '../../sql/query/statement.ts';
 const INT8_TYPE = 20;
 const INT8_BYTES = 8;
 const TWO_TO_32 = 2 ** 32;
-/** Before each element: how many bytes it has. */
+/** Before each element: its number of bytes. */
 const LENGTH_BYTES = 4;
-/** Dimensions, whether there are nulls, the type; then for one dimension its length and the number of its first element. */
+/**
+ * The header: number of dimensions, whether there are nulls, the type; then, for one dimension, its length and the index of its first
+ * element.
+ */
 const HEAD_BYTES = 20;
 
 const EMPTY = Buffer.from([0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, INT8_TYPE]);
 
 /**
- * A list of whole numbers (`bigint[]`) in the binary format of the server. The driver sends a Buffer as it is. Its own way would be
- * to write each number as text, which the server then reads. Bytes are set one by one: a DataView takes five times as long.
+ * A list of whole numbers (`bigint[]`) in the binary format of the server. The driver sends a Buffer unchanged. By itself it would write
+ * each number as text, which the server would have to parse. Bytes are set one by one, because a DataView takes five times as long.
  */
 export function int8List(values: readonly (number | null)[]): Buffer {
   const count = values.length;
@@ -58,8 +61,8 @@ export interface RowsOfTable {
 }
 
 /**
- * The rows are one parameter. So the text is the same for one row and for thousands, and the server plans it once for each connection. A
- * list of VALUES with 20,000 parameters took it several times as long as the insert itself.
+ * All rows are one parameter. So the text is the same for one row and for thousands, and the server plans it once for each connection.
+ * Planning a list of VALUES with 20,000 parameters took several times as long as the insert itself.
  */
 export function insertQuery({ into: { table, columns, each }, rows }: RowsOfTable): QueryConfig {
   const names = columns.join(', ');

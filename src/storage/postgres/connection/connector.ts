@@ -8,14 +8,14 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import { ConnectionLost, isRefusedStart, reasonOf } from './databaseError.ts';
 import { MARK_SESSION, markSession } from './ownSession.ts';
 
-/** Oldest PostgreSQL that is supported by its makers. */
+/** The oldest PostgreSQL that its makers support. */
 export const OLDEST_VERSION = 14;
 
 const KEEP_ALIVE_AFTER_MS = 10_000;
-/** A pooler lends the right session for a while by luck: what it did is shown for so long. */
+/** A pooler may by luck lend the right session for a while. So a foreign session is reported for this long. */
 const SHOW_FOREIGN_MS = 60_000;
 
-/** Whole numbers as numbers: no column holds one past 2^53. */
+/** Whole numbers are read as numbers: no column holds one above 2^53. */
 const INT8 = 20;
 const TYPES: ClientConfig['types'] = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
@@ -23,7 +23,7 @@ const TYPES: ClientConfig['types'] = {
   },
 };
 
-/** Settings of a session, as the server names them. */
+/** Settings of a session, under the server's names. */
 export type Settings = Readonly<Record<string, string>>;
 
 interface ServerFacts {
@@ -37,13 +37,13 @@ interface ServerFacts {
   readonly started_at: number;
 }
 
-/** A process of a server. Its number alone is not enough: this server, or the one promoted after it, may have given it again. */
+/** A process of a server. Its id alone is not enough: this server, or one promoted later, may have used it again. */
 export interface Backend {
   readonly pid: number;
   readonly startedAt: number;
 }
 
-/** Of every session. A node that vanishes in the middle of a change must not keep its rows. */
+/** Set for every session: a node that vanishes in the middle of a change must not keep its rows locked. */
 const ALWAYS: Settings = {
   idle_in_transaction_session_timeout: '5000',
   tcp_keepalives_idle: '5',
@@ -52,9 +52,9 @@ const ALWAYS: Settings = {
 };
 
 /**
- * Every connection sets for itself what its answers depend on. That holds until it ends, whatever ALTER SYSTEM, ALTER ROLE or a
- * reload do meanwhile: a commit is reported when it is on disk (a stronger default is kept), and warnings are reported (commitNotices.ts).
- * Settings are not sent with the start of a connection: poolers refuse those, or drop them without a word.
+ * Every connection sets what its answers depend on: a commit is reported when it is on disk (a stronger default is kept), and warnings are
+ * reported (commitNotices.ts). These settings hold until the connection ends, whatever ALTER SYSTEM, ALTER ROLE or a reload change
+ * meanwhile. They are not sent with the start of the connection, because poolers refuse or silently drop such parameters.
  */
 const check = (settings: Settings): string => `SELECT ${MARK_SESSION},
   (SELECT count(set_config(s.name, s.value, false)) FROM (VALUES ${valuesOf(settings)}) AS s (name, value)) AS settings,
@@ -74,10 +74,10 @@ function valuesOf(settings: Settings): string {
     .join(', ');
 }
 
-/** The driver writes to a socket that it is given. With TLS, it encrypts what it writes there. */
+/** The socket that the driver is given and writes to. With TLS, the driver encrypts what it writes. */
 const SOCKETS = new WeakMap<Client, Socket>();
 
-/** Opens connections to the server that takes writes, whichever of the hosts that is now. */
+/** Opens connections to the server that takes writes, whichever host that is now. */
 export class Connector {
   readonly #address: DatabaseAddress;
   readonly #rootCertificates: string | null;
@@ -99,17 +99,17 @@ export class Connector {
     return this.#timeline;
   }
 
-  /** The process behind a connection; null when it is not known. */
+  /** The process behind a connection; null = unknown. */
   backendOf(client: Client): Backend | null {
     return this.#backends.get(client) ?? null;
   }
 
-  /** A connection has met a session that is not its own. */
+  /** Called when a connection has met a foreign session. */
   noteForeignSession(nowMs: number): void {
     this.#foreignAtMs = nowMs;
   }
 
-  /** A connection met one lately. */
+  /** Whether a connection has met one recently. */
   meetsForeignSessions(nowMs: number): boolean {
     return nowMs - this.#foreignAtMs < SHOW_FOREIGN_MS;
   }
@@ -119,7 +119,7 @@ export class Connector {
     return `${this.#address.applicationName} ${this.#node}`.slice(0, 63);
   }
 
-  /** Checks whether another host has become the primary: the present one may not have noticed. */
+  /** Checks whether another host has become the primary, which the present one may not have noticed. */
   async lookAround(): Promise<void> {
     if (this.#address.hosts.length < 2) return;
     await Promise.all(
@@ -169,13 +169,13 @@ export class Connector {
       application_name: this.sessionName,
       connectionTimeoutMillis: connectTimeoutMs,
       keepAlive: true,
-      // Without it, a command that waits for a host that is gone would wait for hours.
+      // Without this, a command that waits for a dead host would wait for hours.
       keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
       types: TYPES,
       pipeline,
     });
     SOCKETS.set(client, socket);
-    // A query in flight reports it. Between two queries, the next one notices.
+    // A query in flight reports this. Between two queries, the next one notices.
     client.on('error', () => {});
     try {
       await client.connect().catch((error: unknown) => {
@@ -221,12 +221,15 @@ function readRootFile(path: string): string {
   }
 }
 
-/** Closes a connection at once. What the server does with the last query is unknown. */
+/** Closes a connection at once. It is unknown what the server does with the last query. */
 export function destroy(client: Client): void {
   SOCKETS.get(client)?.destroy();
 }
 
-/** What is sent meanwhile goes out in one write: each write is a system call, and wakes the server. With TLS, each query is a write. */
+/**
+ * Collects everything that is sent meanwhile into one write, because each write is a system call and wakes the server. With TLS, each query
+ * is its own write.
+ */
 export function inOneWrite<T>(client: Client, send: () => T): T {
   const socket = SOCKETS.get(client);
   socket?.cork();
@@ -237,12 +240,12 @@ export function inOneWrite<T>(client: Client, send: () => T): T {
   }
 }
 
-/** The answer, or ConnectionLost when it does not come in time; the connection is not used any more then. */
+/** Resolves with the answer, or rejects with ConnectionLost if it does not come in time. The connection is then no longer used. */
 export function withDeadline<T>(client: Client, timeoutMs: number, answer: Promise<T>): Promise<T> {
   return whileItGoesOn(client, timeoutMs, () => answer);
 }
 
-/** The same for work that has this time again whenever it tells that it goes on. */
+/** The same for work whose time begins again whenever it reports progress. */
 export function whileItGoesOn<T>(
   client: Client,
   timeoutMs: number,

@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg';
 import { FOREIGN_SESSION } from './ownSession.ts';
 import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
 
-/** The connection broke, or did not answer in time: what was sent may have been done. */
+/** The connection broke or did not answer in time. The query may have been done. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
 }
@@ -18,18 +18,18 @@ export class ConnectionLost extends Error {
  */
 type DatabaseErrorKind = 'lost' | 'readonly' | 'refused' | 'busy' | 'rolled back' | 'unable';
 
-/** A prepared statement whose answer would have other columns: a newer node has migrated the database since it was prepared. */
+/** The answer of a prepared statement would have other columns: a newer node has migrated the database since it was prepared. */
 const OTHER_COLUMNS = '0A000';
 
-/** Insufficient privilege, and no schema that the role may use. */
+/** The role lacks a privilege, or may use no schema. */
 const WITHOUT_RIGHT = /^(?:42501|3F000)$/;
-/** Tables, columns, functions and operators that are missing; names that are taken; columns of another type or without a constraint. */
+/** Missing tables, columns, functions and operators; names that are taken; columns of another type or without a constraint. */
 const AT_OTHER_TABLES = /^(?:42P01|42703|42883|42P07|42710|42723|42804|42809|42P10)$/;
-/** Values that a table does not take. Where only values of Keystile itself are written, the table is that of another program. */
+/** Values that a table refuses. If only Keystile's own values are written, the table belongs to another program. */
 const REFUSED_VALUE = /^(?:22001|22003|22P02|23502|23505|23514)$/;
-/** A session that its connection has not made, by itself or by the statements that are prepared in it. */
+/** A foreign session, recognized by itself or by its prepared statements. */
 const IN_FOREIGN_SESSION = new RegExp(`^(?:${FOREIGN_SESSION}|26000|42P05)$`);
-/** Wrong statements. Every one is right for the databases that Keystile supports. */
+/** Wrong statements. Keystile's statements are right for every database that it supports. */
 const WRONG_STATEMENT = /^42/;
 
 const ADVICE: Readonly<Record<RefusalCause, string>> = {
@@ -38,7 +38,7 @@ const ADVICE: Readonly<Record<RefusalCause, string>> = {
   pooler: 'Let KEYSTILE_DATABASE_URL name PostgreSQL itself, or set pool_mode = session in the pooler.',
 };
 
-/** By SQLSTATE, the longest prefix that fits. A session that the server ends (57P0x) may have committed before. */
+/** By SQLSTATE, the longest prefix that matches. A session that the server ends (57P0x) may have committed before. */
 const KINDS: readonly (readonly [prefix: string, kind: DatabaseErrorKind])[] = [
   ['08', 'lost'],
   ['40003', 'lost'],
@@ -60,17 +60,17 @@ export function kindOf(error: unknown): DatabaseErrorKind {
   return KINDS.find(([prefix]) => code.startsWith(prefix))?.[1] ?? 'unable';
 }
 
-/** The statement must be prepared again, which a new connection does. Nothing was done. */
+/** Nothing was done. The statement must be prepared again, which a new connection does. */
 export function hasOtherColumns(error: unknown): boolean {
   return stateOf(error) === OTHER_COLUMNS;
 }
 
-/** The error has a message for the caller already. */
+/** The error already has a message for the caller. */
 export function isTold(error: unknown): error is Error {
   return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
 }
 
-/** The SQLSTATE; null when the error does not come from the server. */
+/** The SQLSTATE; null = the error does not come from the server. */
 export function stateOf(error: unknown): string | null {
   return error instanceof DatabaseError ? (error.code ?? '') : null;
 }
@@ -83,19 +83,19 @@ export function causeOf(error: unknown): RefusalCause | null {
   return AT_OTHER_TABLES.test(state) ? 'tables' : null;
 }
 
-/** What to do about a statement that the database refuses however often it is sent; null when that is not known. */
+/** What to do about a statement that the database would always refuse; null = unknown. */
 export function adviceOnRefusal(error: unknown): string | null {
   const cause = causeOf(error);
   if (cause !== null) return ADVICE[cause];
   return WRONG_STATEMENT.test(stateOf(error) ?? '') ? 'Check KEYSTILE_DATABASE_URL.' : null;
 }
 
-/** The same where Keystile writes values of its own, and none that somebody has given. */
+/** The same if Keystile writes only its own values, and none of a caller. */
 export function adviceOnOwnRefusal(error: unknown): string | null {
   return adviceOnRefusal(error) ?? (REFUSED_VALUE.test(stateOf(error) ?? '') ? ADVICE.tables : null);
 }
 
-/** Poolers have no state of their own for it, and do not translate. PostgreSQL says which setting it does not know. */
+/** Poolers have no SQLSTATE for this, and do not translate the message. PostgreSQL names the setting that it does not know. */
 export function isRefusedStart(error: unknown): boolean {
   const state = stateOf(error) ?? '';
   if (!(error instanceof Error)) return false;

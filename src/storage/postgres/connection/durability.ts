@@ -3,20 +3,20 @@ import type { Client } from 'pg';
 import { MOVED } from './movedFence.ts';
 import { WrongServer } from './wrongServer.ts';
 
-/** What of the server decides whether a commit that it has reported survives a crash. All three can change while it runs. */
+/** The settings of the server that decide whether a reported commit survives a crash. All three can change while it runs. */
 export interface DurabilityFacts {
   readonly fsync: boolean;
   readonly full_page_writes: boolean;
-  /** A commit is reported when a standby has it too. */
+  /** A commit is reported only when a standby has it too. */
   readonly awaits_standby: boolean;
 }
 
-/** The facts as columns. `synchronous_commit` is not among them: every connection sets its own (connector.ts). */
+/** The facts as columns. `synchronous_commit` is not among them, because every connection sets its own (connector.ts). */
 export const DURABILITY_COLUMNS = `current_setting('fsync') = 'on' AS fsync,
   current_setting('full_page_writes') = 'on' AS full_page_writes,
   current_setting('synchronous_standby_names') <> '' AS awaits_standby`;
 
-/** A node is not ready when the database has not answered for this long, even if it could answer from memory. */
+/** If the database has not answered for this long, a node is not ready, even if it could answer from memory. */
 const SILENCE_MS = 3_000;
 
 const FSYNC_OFF =
@@ -26,7 +26,7 @@ const FULL_PAGE_WRITES_OFF =
 const STANDBY_GONE =
   'PostgreSQL does not wait for a synchronous standby any more (synchronous_standby_names is empty): a failover can lose spends that were answered. Set synchronous_standby_names again, or restart this node if the change is intended.';
 
-/** Whether what was answered is safe on the server, as it was last heard from it. */
+/** Whether answered changes are safe on the server, by its last answer. */
 export class Durability {
   readonly #allowsFsyncOff: boolean;
   #facts: DurabilityFacts = { fsync: true, full_page_writes: true, awaits_standby: false };
@@ -52,7 +52,7 @@ export class Durability {
     this.#hasAwaited ||= awaits_standby;
   }
 
-  /** Asked once at the start: a server that cannot keep what it reports is refused. */
+  /** Asked once at the start. Refuses a server that may lose what it reports. */
   async refuseUnsafe(client: Client): Promise<void> {
     const { rows } = await client.query<DurabilityFacts>(`SELECT ${DURABILITY_COLUMNS}`);
     if (rows[0] !== undefined) this.note(rows[0]);
@@ -60,17 +60,17 @@ export class Durability {
       throw new WrongServer(`${FSYNC_OFF}, or set KEYSTILE_ALLOW_FSYNC_OFF=on for tests.`);
   }
 
-  /** Why the promise "answered means durable" cannot be held; null while it can. */
+  /** Why the promise "answered means durable" cannot be kept; null = it can. */
   get unsafeReason(): string | null {
     return this.#facts.fsync || this.#allowsFsyncOff ? null : `${FSYNC_OFF}.`;
   }
 
-  /** Why the database is not used any more; null while it is. */
+  /** Why the database is no longer used; null = it is used. */
   get movedReason(): string | null {
     return this.#isMoved ? MOVED : null;
   }
 
-  /** Why nothing was confirmed for so long; null when something was. */
+  /** Why nothing was confirmed for too long; null = something was. */
   silence({ ageMs, silentMs }: { readonly ageMs: number; readonly silentMs: number }): string | null {
     if (ageMs < SILENCE_MS) return null;
     const isStandby = this.#facts.awaits_standby && silentMs < SILENCE_MS;
@@ -78,7 +78,7 @@ export class Durability {
     return `${what} for ${Math.round(ageMs)} ms.`;
   }
 
-  /** Settings that may be intended, but that the operator should know of. */
+  /** Settings that may be intended, but that the operator should know about. */
   get warnings(): readonly string[] {
     const { fsync, full_page_writes, awaits_standby } = this.#facts;
     return [

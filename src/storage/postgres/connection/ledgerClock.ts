@@ -1,22 +1,23 @@
 import type { Clocks } from '../../../basics/clocks.ts';
 
-/** An answer is slow when it took more than twice the time of the quickest recent one, plus this. */
+/** An answer is slow if it took more than twice the time of the quickest recent one plus this. */
 const SLOW_MS = 10;
 /** How fast the quickest answer is forgotten. */
 const FORGETTING = 1.02;
 
 /**
- * The database's clock as a node knows it: what the database told last, and the monotonic time that has passed since. The wall
- * clock of the node has no part in it, so setting that clock moves nothing. Monotonic time stands still while the machine
- * sleeps: then this clock is behind until the next poll. A node that slept for longer than KEYSTILE_STALE_MAX is not fresh, and
- * polls before it answers.
+ * The database's clock as a node knows it: the last time that the database reported, plus the monotonic time since. The node's wall clock
+ * has no part in it, so setting that clock has no effect. Monotonic time stands still while the machine sleeps, so this clock is then
+ * behind until the next poll. A node that slept for longer than KEYSTILE_STALE_MAX is not fresh, and polls before it answers.
  *
- * Where a test gives the time, the database uses that too: it is sent with every call.
+ * If a test gives the time, the database uses it too: it is sent with every call.
  */
 export class LedgerClock {
   readonly #clocks: Clocks;
   readonly #isVirtual: boolean;
-  /** What the database's clock showed when the monotonic clock was at 0. Until the database has told the time: the wall clock. */
+  /**
+   * The time of the database's clock when the monotonic clock was at 0. Until the database has reported its time, the wall clock is used.
+   */
   #originMs: number;
   #quickestMs = Infinity;
 
@@ -36,21 +37,21 @@ export class LedgerClock {
     return Math.floor(this.#originMs + this.#clocks.monotonicMs());
   }
 
-  /** The time that a test gives, sent with every call; null: the database uses its own clock. */
+  /** The time that a test gives, sent with every call; null = the database uses its own clock. */
   get givenMs(): number | null {
     return this.#isVirtual ? this.#clocks.wallClockMs() : null;
   }
 
-  /** The monotonic time, to be handed to `observe` with the answer. */
+  /** The monotonic time, to pass to `observe` with the answer. */
   startMs(): number {
     return this.#clocks.monotonicMs();
   }
 
-  /** The database has told the time. It read its clock between the question and now, most likely in the middle. */
+  /** Called when the database has reported its time. It read its clock between the question and now, most likely in the middle. */
   observe(startedAtMs: number, databaseMs: number): void {
     if (this.#isVirtual) return;
     this.keepWithin(startedAtMs, databaseMs);
-    // Ignore slow answers: their error is up to the round trip.
+    // Ignore slow answers: their error can be as large as the round trip.
     const endedAtMs = this.#clocks.monotonicMs();
     const tookMs = endedAtMs - startedAtMs;
     this.#quickestMs = Math.min(this.#quickestMs * FORGETTING + 1, tookMs);
@@ -59,8 +60,8 @@ export class LedgerClock {
   }
 
   /**
-   * The database certainly read its clock between the question and now. If this clock is outside of that interval, it is wrong and moves to
-   * the nearer end. A network that is slower in one direction makes it wrong by some milliseconds.
+   * The database certainly read its clock between the question and now. If this clock is outside that interval, it is wrong and moves to
+   * the nearer end. A network that is slower in one direction makes it wrong by a few milliseconds.
    */
   keepWithin(startedAtMs: number, databaseMs: number): void {
     if (this.#isVirtual) return;

@@ -2,7 +2,7 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import { MOVED_NOTE } from '../../sql/move/importedNote.ts';
 
 /**
- * A database that was moved takes no spend and no change from any node, not even from one that was paused during the move:
+ * A moved database takes no spend and no change from any node, not even from one that was paused during the move:
  *
  *   spends    each needs the row of its committer. The move removes all of them, and a new one is not made while the note is there. The lock
  *             of the table makes the two wait for each other.
@@ -15,10 +15,10 @@ const MOVE_LOCK = 7_218_530_414;
 
 export const IS_MOVED = `EXISTS (SELECT 1 FROM installation WHERE name = '${MOVED_NOTE}')`;
 
-/** In its own statement, so that the next one sees what was committed before the lock was free. */
+/** A separate statement, so that the next one sees everything that was committed before the lock became free. */
 export const SHARE_MOVE_LOCK = `SELECT pg_advisory_xact_lock_shared(${MOVE_LOCK})`;
 
-/** Waits for changes and spends that have begun. Then none begins until the transaction ends. */
+/** Waits for changes and spends that have begun. After that, none begins until the transaction ends. */
 export const TAKE_MOVE_LOCKS = `SELECT pg_advisory_xact_lock(${MOVE_LOCK}); LOCK TABLE committers IN SHARE ROW EXCLUSIVE MODE`;
 
 export const MOVED =

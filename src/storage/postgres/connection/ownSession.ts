@@ -5,29 +5,29 @@ export async function ended(work: Promise<unknown>): Promise<void> {
   try {
     await work;
   } catch {
-    // The caller of the query hears of it.
+    // The caller of the query gets the error.
   }
 }
 
 /**
- * A pooler in transaction mode lends a connection another session of the database for each transaction. Settings that were made for the
- * connection are not there: a commit may be reported before it is on disk, and rows may be locked in another order.
+ * A pooler in transaction mode lends a connection another session of the database for each transaction. That session lacks the settings of
+ * the connection: a commit may be reported before it is on disk, and rows may be locked in another order.
  *
- * So every connection marks its session with a token, and what it sends to write, or to learn whether its knowledge is fresh, carries that
- * token. A session with another token, or with none, refuses it (`IS_OWN_SESSION`). The first time this is looked for is at the start, several
- * times over connections that take turns: the first answer alone could come from the right session by luck.
+ * So every connection marks its session with a token. Each statement that writes, or that asks whether the node is fresh, carries that
+ * token. A session with another token, or with none, refuses it (`IS_OWN_SESSION`). A start checks this several times over connections that
+ * take turns, because the first answer alone could come from the right session by luck.
  */
 const TOKENS = new WeakMap<Client, string>();
 
 /** The SQLSTATE of the refusal. */
 export const FOREIGN_SESSION = 'KS003';
 
-/** A function of the database. It is never edited once it was released: an older node goes on calling it. */
+/** A function of the database. It is never edited after its release, because older nodes still call it. */
 export const IS_OWN_SESSION = 'ledger_is_own_session_v1';
 
 /**
- * True, or an error. Whoever has a session with the right token may still have changed the setting that makes commits wait: another program behind
- * the same pooler.
+ * Returns true, or fails. It also checks the setting that makes commits wait: behind the same pooler, another program may have changed it
+ * in a session with the right token.
  */
 export const OWN_SESSION_FUNCTION = `
 CREATE FUNCTION ${IS_OWN_SESSION}(session text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
@@ -54,7 +54,7 @@ export class ForeignSession extends WrongServer {
   }
 }
 
-/** Part of the first statement of a connection: marks its session. Unique without a secret: nobody else has to be kept from knowing it. */
+/** Part of the first statement of a connection: marks its session. The token is unique but not secret. */
 export const MARK_SESSION = `set_config('keystile.session',
   concat_ws('.', pg_backend_pid(), extract(epoch FROM clock_timestamp()), random()), false) AS session`;
 
@@ -62,33 +62,33 @@ export function markSession(client: Client, token: string): void {
   TOKENS.set(client, token);
 }
 
-/** The token of the session that the connection has marked; null when it has marked none. */
+/** The token of the session that the connection has marked; null = it has marked none. */
 export function sessionOf(client: Client): string | null {
   return TOKENS.get(client) ?? null;
 }
 
-/** The same query. When it begins a transaction, it fails in a foreign session. */
+/** The same query with the token. If it begins a transaction, it fails in a foreign session. */
 export function inOwnSession(client: Client, query: QueryConfig): QueryConfig {
   if (!query.text.startsWith('BEGIN')) return query;
   const ask = `SELECT ${IS_OWN_SESSION}(${literalOf(client)})`;
   return { ...query, text: query.text.replace(/^BEGIN[^;]*/, (begin) => `${begin}; ${ask}`) };
 }
 
-/** Tokens are digits, signs and letters. */
+/** Tokens consist of digits, signs and letters. */
 function literalOf(client: Client): string {
   const session = sessionOf(client);
   return session === null ? 'NULL' : `'${session}'`;
 }
 
-/** Begins a transaction. Also where the tables may be those of another version, or not there yet. */
+/** Begins a transaction, even if the tables have another version or do not exist yet. */
 export async function beginInOwnSession(client: Client, begin: string): Promise<void> {
   await client.query(begin);
   await requireOwnSession(client);
 }
 
 /**
- * Refuses a connection that is not always in its own session. A pooler lends the session that was given back last, or the one that waits for
- * longest. Whichever it is, one of these questions meets the session of the other connection, which `connect` opens.
+ * Refuses a connection that is not always in its own session. A pooler lends either the session that was returned last or the one that has
+ * waited longest. In both cases, one of these questions meets the session of the other connection, which `connect` opens.
  */
 export async function requireOwnSessions(client: Client, connect: () => Promise<Client>): Promise<void> {
   const other = await connect();

@@ -9,14 +9,14 @@ import { Session, type SessionOptions } from './session.ts';
 
 /** How long a query waits for a connection. */
 const MAX_WAIT_MS = 5_000;
-/** The pool is stuck when all connections are in use and none was given back for this long. */
+/** The pool is stuck if all connections are in use and none was returned for this long. */
 const STUCK_MS = 2_000;
-/** How long a stuck pool is reported after it has moved again. */
+/** How long a stuck pool is still reported after it moves again. */
 const SHOW_STUCK_MS = 3_000;
 
 interface PoolOptions extends SessionOptions {
   readonly size: number;
-  /** Queries that may wait for a connection. One more is refused at once. */
+  /** How many queries may wait for a connection. Further ones are refused at once. */
   readonly maxWaiting: number;
 }
 
@@ -26,7 +26,7 @@ export class Pool {
   readonly #idle: Session[];
   readonly #waiting: ((session: Session) => void)[] = [];
   readonly #options: PoolOptions;
-  /** When the last connection was taken or one was given back. */
+  /** When a connection was last taken or returned. */
   #movedAtMs = -Infinity;
   #stuckAtMs = -Infinity;
 
@@ -36,7 +36,7 @@ export class Pool {
     this.#idle = [...this.#sessions];
   }
 
-  /** Callers wait for long, or did a moment ago. */
+  /** Whether callers wait for long, or did a moment ago. */
   get isStuck(): boolean {
     return this.#isStuck || this.#options.monotonicMs() - this.#stuckAtMs < SHOW_STUCK_MS;
   }
@@ -45,12 +45,12 @@ export class Pool {
     return this.#idle.length === 0 && this.#options.monotonicMs() - this.#movedAtMs >= STUCK_MS;
   }
 
-  /** One statement that reads. */
+  /** Runs one statement that reads. */
   query<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
     return this.#prepareAgain(() => this.use(async (ask) => ask<R>(query)));
   }
 
-  /** One statement that writes, as a transaction, which makes sure of the session. */
+  /** Runs one statement that writes, as a transaction, which checks the session. */
   write<R extends QueryResultRow>(query: QueryConfig): Promise<QueryResult<R>> {
     return this.#prepareAgain(async () => {
       const [, answer] = await this.use((_ask, askAll) => askAll([{ text: 'BEGIN' }, query, { text: 'COMMIT' }]));
@@ -58,7 +58,7 @@ export class Pool {
     });
   }
 
-  /** After a migration by a newer node, each connection may have prepared the query for other columns. */
+  /** After a migration by a newer node, every connection may have prepared the query for other columns. */
   async #prepareAgain<T>(ask: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -69,7 +69,7 @@ export class Pool {
     }
   }
 
-  /** One connection for all that `work` asks. What writes begins a transaction, which makes sure of the session. */
+  /** Uses one connection for everything that `work` asks. Work that writes begins a transaction, which checks the session. */
   async use<T>(work: (ask: Ask, askAll: AskAll) => Promise<T>): Promise<T> {
     const session = await this.#take();
     try {
@@ -156,7 +156,7 @@ export type AskAll = (queries: readonly QueryConfig[]) => Promise<QueryResult[]>
 
 export type Ask = <R extends QueryResultRow>(query: QueryConfig | string) => Promise<QueryResult<R>>;
 
-/** Any number, the same for all nodes: one node at a time holds this lock. */
+/** Key of the advisory lock that one node at a time holds: any number, the same for all nodes. */
 const EXCLUSIVE_LOCK = 7_218_530_412;
 
 /** Runs `work` on one node at a time. */
@@ -175,7 +175,7 @@ export function exclusively<T>(pool: Pool, work: () => Promise<T>): Promise<T> {
 /** The longest pause before the second try; it doubles with every further one. */
 const FIRST_PAUSE_MS = 4;
 
-/** At random: two transactions that got in each other's way would otherwise meet again. */
+/** The pause is random: two transactions that collided would otherwise collide again. */
 export function pauseBeforeRetry(tries: number, random: () => number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, random() * FIRST_PAUSE_MS * 2 ** (tries - 1)));
 }

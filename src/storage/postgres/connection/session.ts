@@ -11,36 +11,36 @@ const LONGEST_PAUSE_MS = 2_000;
 
 export interface SessionOptions {
   readonly settings: Settings;
-  /** A query may be sent before the last one is answered. The server still answers them one after the other. */
+  /** Whether a query may be sent before the last one is answered. The server still answers them one after the other. */
   readonly pipeline?: boolean;
   /** How long an answer may take. */
   readonly timeoutMs: number;
-  /** After every new connection, before it is used. */
+  /** Called after every new connection, before it is used. */
   readonly onOpen?: (client: Client) => Promise<void>;
   readonly random: () => number;
   readonly monotonicMs: () => number;
 }
 
-/** A query that carries the token of the session that it is sent to. */
+/** A query that carries the token of its session. */
 type SessionQuery = (session: string | null) => QueryConfig;
 
 /**
- * One connection, which is opened again after it was lost. While the database does not answer, the session tries again with
- * growing pauses. Between two tries it refuses queries at once.
+ * One connection, which is reopened after it was lost. While the database does not answer, the session retries with growing pauses. Between
+ * two tries it refuses queries at once.
  */
 export class Session {
   readonly #connector: Connector;
   readonly #options: SessionOptions;
   #client: Promise<Client> | null = null;
-  /** The connection behind it, once it is made. */
+  /** The connection, once it is made. */
   #connected: Client | null = null;
   #failures = 0;
   #nextTryAtMs = 0;
-  /** Why there is no connection; null while there is one, or none was tried. */
+  /** Why there is no connection; null = there is one, or none was tried. */
   #lastFailure: string | null = null;
   #isClosed = false;
   #timeline = 0;
-  /** Processes of the server whose connections were given up. */
+  /** Server processes whose connections were given up. */
   readonly #abandoned: Backend[] = [];
   readonly #dropped = new WeakSet<Client>();
   #last: Promise<void> = Promise.resolve();
@@ -71,7 +71,7 @@ export class Session {
     return this.#client;
   }
 
-  /** Queries are sent one after the other: the time limit of each runs from its own sending. */
+  /** Queries are sent one after the other, and the time limit of each begins when it is sent. */
   query<R extends QueryResultRow>(query: SessionQuery): Promise<QueryResult<R>> {
     const answer = this.#ask<R>(this.#nextClient(), query);
     this.#last = ended(answer);
@@ -105,15 +105,15 @@ export class Session {
   }
 
   /**
-   * A connection that is lost, leads to a server without writes, has prepared statements for other columns, or has met a foreign session is not
-   * used again.
+   * A connection is not used again if it is lost, leads to a server that takes no writes, has prepared statements for other columns, or has
+   * met a foreign session.
    */
   noteFailure(client: Client, error: unknown): void {
     const kind = kindOf(error);
     const isForeign = causeOf(error) === 'pooler';
     if (isForeign) {
       this.#connector.noteForeignSession(this.#options.monotonicMs());
-      // Somebody else may have the process that it began with: that is not ended.
+      // By now its first process may belong to somebody else, so it is not ended.
       this.#dropped.add(client);
     }
     if (isForeign || kind === 'lost' || kind === 'readonly' || hasOtherColumns(error))
@@ -123,7 +123,7 @@ export class Session {
   drop(client: Client, reason: string): void {
     destroy(client);
     const backend = this.#connector.backendOf(client);
-    // Once, however many queries were in flight on it.
+    // Done once, however many queries were in flight on it.
     if (backend !== null && !this.#dropped.has(client)) this.#abandoned.push(backend);
     this.#dropped.add(client);
     // A new connection may already have taken its place.
@@ -133,7 +133,7 @@ export class Session {
     this.#connected = null;
   }
 
-  /** Ends the server's processes of dropped connections: one of them may wait for a standby for ever. */
+  /** Ends the server processes of dropped connections: one of them may wait for a standby for ever. */
   async #endAbandoned(client: Client): Promise<void> {
     const backends = this.#abandoned.splice(0);
     if (backends.length === 0) return;
@@ -165,7 +165,7 @@ export class Session {
       this.#timeline = this.#connector.timeline;
       await this.#endAbandoned(opened);
       opened.once('end', () => {
-        // Lost between two queries: the next query opens a new connection.
+        // The connection was lost between two queries: the next query opens a new one.
         if (this.#connected !== opened) return;
         this.#connected = null;
         this.#client = null;

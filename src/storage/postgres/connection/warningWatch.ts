@@ -1,7 +1,7 @@
 import type { TaskLog } from '../../port/tasks.ts';
 
 export interface Watched {
-  /** Why the node cannot keep its promises; null while it can. */
+  /** Why the node cannot keep its promises; null = it can. */
   readonly unsafeReason: string | null;
   readonly warnings: readonly string[];
 }

@@ -6,7 +6,7 @@ export class WrongServer extends Error {
 /** The role may not do what Keystile needs. */
 export class MissingRight extends WrongServer {}
 
-/** What a connection begins with is refused, and would be each time. */
+/** The start-up parameters of a connection are refused, and would always be. */
 export class RefusedStart extends WrongServer {
   constructor(reason: string) {
     super(

@@ -8,10 +8,10 @@ import type { RecordChange } from '../../port/freshness.ts';
 import { endsNotes, recordChangeOf } from '../../port/writes.ts';
 import { insertQuery } from '../connection/binaryLists.ts';
 
-/** The channel that notifies nodes of a change. It only makes them poll at once: the numbered table is what counts. */
+/** The channel that notifies nodes of a change. A notification only makes them poll at once: the numbered table is authoritative. */
 export const CHANNEL = 'keystile_changes';
 
-/** Records that nodes drop, besides keys and root keys, which have columns of their own. */
+/** Records that nodes drop, except keys and root keys, which have their own columns. */
 export interface Subjects {
   readonly apis: readonly string[];
   readonly identities: readonly string[];
@@ -38,22 +38,22 @@ const ENTRIES = {
 };
 
 /**
- * The queries that number a change of cached records, and that write its entries of the audit log and its events. They are sent together
- * with the commit. The row of the counter is locked from there on, so the numbers follow the order of commits, and no other change waits
- * for a round trip of this node. A change of records that no node caches takes no number and notifies nobody.
+ * The queries that number a change of cached records and write its audit entries and events. They are sent together with the commit. The
+ * row of the counter is locked only from there on, so the numbers follow the order of commits, and no other change waits for a round trip
+ * of this node. A change of records that no node caches takes no number and notifies nobody.
  */
 export function noteChange({ writes, entries = [], events = [] }: Change, nowMs: number): QueryConfig[] {
   const changed = recordChangeOf(writes);
   const queries: QueryConfig[] = [];
-  // The counter first: entries of changes with a number are then in the order of their commits as well. All changes take the two
-  // counters in this order, so that none ends in a deadlock.
+  // The counter comes first, so that entries of numbered changes are also in the order of their commits. All changes take the two counters
+  // in this order, so that none ends in a deadlock.
   if (changed !== null) queries.push(numbered(changed, endsNotes(writes), nowMs));
   if (entries.length > 0) queries.push(logged(entries, nowMs));
   if (events.length > 0) queries.push(sequenced(events, nowMs));
   return queries;
 }
 
-/** One row for each commit, whatever it contains: a node that finds too many rows between two polls drops all that it keeps. */
+/** One row for each commit, whatever it contains: a node that finds too many rows between two polls drops its whole cache. */
 function numbered({ keys, rootKeys, ...others }: RecordChange, ends: boolean, nowMs: number): QueryConfig {
   const { apis, identities, plans, namespaces, rbac } = others;
   const subjects = JSON.stringify({ apis, identities, plans, namespaces, rbac } satisfies Subjects);
@@ -81,12 +81,12 @@ function sequenced(events: readonly NewEvent[], nowMs: number): QueryConfig {
 
 /**
  * The last change of records that this node has seen. Spends rely on it: while the database still has the same token, no record has changed
- * since, and records that were compared after that change need not be compared again.
+ * since. So records that were compared after that change need not be compared again.
  */
 export class SeenChange {
-  /** null: none was seen yet, or there was another one since. */
+  /** null = none was seen yet, or there was another change since. */
   #token: string | null = null;
-  /** Counts the changes that were seen, from 1 on. What a note says is this number. */
+  /** Counts the changes that were seen, beginning at 1. A note holds this number. */
   #sequence = 0;
 
   see(token: string): void {
@@ -95,7 +95,7 @@ export class SeenChange {
     this.#sequence++;
   }
 
-  /** The database has another token than the one that was seen under this number. Until it is seen, no spend relies on a note. */
+  /** The database has a different token from the one that was seen under this number. Until that is seen, no spend relies on a note. */
   outdate(sequence: number): void {
     if (this.#sequence === sequence) this.#token = null;
   }
@@ -104,12 +104,12 @@ export class SeenChange {
     return this.#token;
   }
 
-  /** 0: a note that is made now would not count. */
+  /** 0 = a note that is made now would not count. */
   get sequence(): number {
     return this.#token === null ? 0 : this.#sequence;
   }
 
-  /** The records that decided this spend were compared after the change that was seen last. */
+  /** Whether the records that decided this spend were compared after the last change that was seen. */
   covers({ note }: Spend): boolean {
     return note !== undefined && this.#token !== null && note.checkedAt === this.#sequence;
   }

@@ -14,19 +14,19 @@ import { CHANNEL, type SeenChange, type Subjects } from './changeNotices.ts';
 
 /** How often a node polls when no notification comes. */
 const POLL_MS = 200;
-/** A poll brings a heartbeat along when the last one was sent this long ago. Polls vary by a tenth. */
+/** A poll includes a heartbeat if the last one was sent this long ago. Polls vary by a tenth. */
 const BEAT_EVERY_MS = POLL_MS * 0.9;
 /** A request on a node that is not fresh waits this long for a poll. */
 const CONFIRM_WITHIN_MS = 2_000;
-/** Polls that one request waits for. One is mostly enough: further ones are needed only when the clock is set during a poll. */
+/** How many polls one request waits for. One is nearly always enough: more are needed only if the clock is set during a poll. */
 const MAX_CONFIRMING_POLLS = 5;
 const LISTEN_RETRY_MS = 500;
 
 interface Poll {
   readonly sentAt: Instant;
-  /** A heartbeat was sent with this poll, or no standby is configured as far as this node knows. */
+  /** A heartbeat was sent with this poll, or this node knows of no configured standby. */
   readonly isProof: boolean;
-  /** Whether all changes up to its sending are known now. */
+  /** Whether all changes up to the sending of the poll are known now. */
   readonly done: Promise<boolean>;
 }
 
@@ -54,13 +54,13 @@ interface FreshnessOptions {
 }
 
 /**
- * The numbered changes of all nodes. Polling is the truth: a poll that was answered confirms everything up to the moment at
- * which it was sent. Notifications only make the next poll come at once.
+ * The numbered changes of all nodes. Polling is authoritative: an answered poll confirms everything up to the moment at which it was sent.
+ * Notifications only make the next poll come at once.
  *
- * Where commits wait for a standby, an answer is not enough: a primary that was cut off goes on answering after its standby was
- * promoted, and knows nothing of what is changed there. A heartbeat is sent with the poll then, a write that only a primary
- * whose standby still follows it can report as committed. The poll confirms when its heartbeat is acknowledged; the changes it
- * brings are applied before. Without a synchronous standby nothing can be proven, and nothing is written.
+ * If commits wait for a standby, an answer is not enough: a primary that was cut off keeps answering after its standby was promoted, and
+ * knows nothing of the changes there. So the poll includes a heartbeat, a write that a primary can report as committed only while its
+ * standby follows it. The poll confirms when its heartbeat is acknowledged; the changes that it brings are applied earlier. Without a
+ * synchronous standby nothing can be proven, so nothing is written.
  */
 export class PostgresFreshness implements Freshness {
   readonly #options: FreshnessOptions;
@@ -69,9 +69,12 @@ export class PostgresFreshness implements Freshness {
   readonly #listeners: ((change: RecordChange) => void)[] = [];
   #seen: number | null = null;
   #timeline = 0;
-  /** When the last confirming poll was sent. Not the latest time of all polls: after a clock is set back, that would hide a later sleep. */
+  /**
+   * When the last confirming poll was sent. This is not the latest time of all polls: after a clock is set back, that would hide a later
+   * sleep.
+   */
   #confirmedAt: Instant = NEVER;
-  /** When the database last answered, whatever that confirmed. */
+  /** When the database last answered, whatever the answer confirmed. */
   #heardMs = -Infinity;
   /** When the last heartbeat was sent. */
   #beatMs = -Infinity;
@@ -87,7 +90,7 @@ export class PostgresFreshness implements Freshness {
     this.#listening = open({ onOpen: (client) => this.#listen(client) });
   }
 
-  /** Rejects when the database does not answer. A standby that does not acknowledge makes the node stale from the start. */
+  /** Rejects if the database does not answer. If a standby does not acknowledge, the node is stale from the start. */
   async start(): Promise<void> {
     const isConfirmed = await this.#poll(false).done;
     if (!isConfirmed) await this.#poll(true).done.catch(() => {});
@@ -110,8 +113,8 @@ export class PostgresFreshness implements Freshness {
   }
 
   /**
-   * Waits for a poll. Waits for another one when the node is still not fresh: the machine may have slept during the poll, or the clock may
-   * have been set. A poll that was sent long before the request arrived does not count.
+   * Waits for a poll, and for another one if the node is still not fresh: the machine may have slept during the poll, or the clock may have
+   * been set. A poll that was sent long before the request arrived does not count.
    */
   async confirm(): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | null = null;
@@ -146,7 +149,7 @@ export class PostgresFreshness implements Freshness {
     await Promise.all([this.#polling.close(), this.#listening.close()]);
   }
 
-  /** The poll in flight, when it was sent lately and can confirm; otherwise a new one. */
+  /** The poll in flight if it was sent recently and can confirm; otherwise a new one. */
   #recentPoll(): Poll {
     const running = this.#running;
     const isRecent = running !== null && ageMs(running.sentAt, this.#options) < this.#options.staleMaxMs;
@@ -182,7 +185,7 @@ export class PostgresFreshness implements Freshness {
     return poll;
   }
 
-  /** The heartbeat follows on the same connection, so that it speaks for the server that was read from. */
+  /** The heartbeat follows on the same connection, so that it proves the server that was read from. */
   #ask(beats: boolean): { answer: Promise<QueryResult<PollRow>>; beat: Promise<unknown> | null } {
     const seen = this.#seen;
     const poll = (session: string | null) => ({ name: 'poll', text: POLL, values: [seen, session] });
@@ -192,7 +195,7 @@ export class PostgresFreshness implements Freshness {
       text: BEAT,
       values: [session],
     }));
-    // Nobody waits for the heartbeat when the poll finds that no standby is awaited any more.
+    // If the poll finds that commits no longer wait for a standby, nothing waits for the heartbeat.
     beat.catch(() => {});
     return { answer, beat };
   }
@@ -211,13 +214,13 @@ export class PostgresFreshness implements Freshness {
     const isSameLine = this.#timeline === timeline;
     this.#timeline = timeline;
     if (seen === null || (last === seen && isSameLine)) return;
-    // When numbers are missing, all that is kept is dropped. Polls may overlap: what an earlier one brought is not new any more.
+    // If numbers are missing, the whole cache is dropped. Polls may overlap: changes that an earlier poll has brought are no longer new.
     const news = (changes ?? []).filter(({ number }) => number > seen);
     const change = isSameLine && news.length === last - seen ? merged(news) : ANYTHING;
     for (const listener of this.#listeners) listener(change);
   }
 
-  /** The next poll, a little earlier or later than the others' so that nodes do not ask in step. */
+  /** Schedules the next poll a little earlier or later than those of other nodes, so that nodes do not ask in step. */
   #schedule(): void {
     if (this.#isClosed) return;
     const milliseconds = POLL_MS * (0.9 + 0.2 * this.#options.random());
@@ -243,18 +246,18 @@ export class PostgresFreshness implements Freshness {
   async #listen(client: Client): Promise<void> {
     client.on('notification', () => this.#heard());
     await withDeadline(client, CONFIRM_WITHIN_MS, client.query(`LISTEN ${CHANNEL}`));
-    // Catches up with what was notified before it listened.
+    // Catches up with notifications from before it listened.
     this.#heard();
   }
 
-  /** Opens the connection again when it was lost. */
+  /** Reopens the connection if it was lost. */
   async #keepListening(): Promise<void> {
     await this.#listening.client().catch(() => {});
     if (!this.#isClosed) this.#listenTimer = setTimeout(() => void this.#keepListening(), LISTEN_RETRY_MS);
   }
 }
 
-/** With more changes than this, a node drops all that it keeps instead of each record. */
+/** With more changes than this, a node drops its whole cache instead of single records. */
 const MAX_CHANGES = 1_000;
 
 interface PollRow extends Record<string, unknown>, DurabilityFacts {
@@ -270,18 +273,18 @@ interface ChangeRow {
   readonly number: number;
   readonly keys: readonly string[];
   readonly root_keys: boolean;
-  /** JSON of Subjects; null: none. */
+  /** JSON of Subjects; null = none. */
   readonly subjects: string | null;
 }
 
-/** The counter, the clock, the changes since and how safe commits are, in one snapshot. */
+/** The counter, the clock, the changes since a number, and how safe commits are, in one snapshot. */
 const POLL = `SELECT c.number AS last, c.token, ledger_now_v1(NULL) AS now, ${IS_MOVED} AS moved, ${DURABILITY_COLUMNS},
   ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint AS timeline, (
     SELECT json_agg(json_build_object('number', n.number, 'keys', n.keys, 'root_keys', n.root_keys, 'subjects', n.subjects))
     FROM (SELECT number, keys, root_keys, subjects FROM changes WHERE number > $1::bigint ORDER BY number LIMIT ${MAX_CHANGES}) n
   ) AS changes FROM change_counter c WHERE ${IS_OWN_SESSION}($2)`;
 
-/** A message in the log of the server and a commit behind it, about 100 bytes. No table: there is nothing to clean up behind it. */
+/** A message in the log of the server, followed by a commit: about 100 bytes. It uses no table, so it leaves nothing to clean up. */
 export const BEAT = `SELECT pg_logical_emit_message(true, 'keystile', '') WHERE ${IS_OWN_SESSION}($1)`;
 
 const ANYTHING: RecordChange = {

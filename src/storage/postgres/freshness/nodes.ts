@@ -4,7 +4,7 @@ import { GONE_AFTER_MS } from '../../../core/health.ts';
 import { asUnavailable } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 
-/** Of a database: its schema version, and the oldest program that can work with it, by the schema version that program was made for. */
+/** The schema version of a database, and the oldest program that can work with it (as the schema version that the program was made for). */
 export interface SchemaVersions {
   readonly version: number;
   readonly compatibleFrom: number;
@@ -19,19 +19,19 @@ export interface NodeRecord {
   readonly seenAtMs: number;
   /** How long ago it last exchanged local counts; null = never. */
   readonly syncLagMs: number | null;
-  /** How old its knowledge of changes was. */
+  /** The age of its knowledge of changes. */
   readonly freshnessAgeMs: number | null;
   /** The database's clock minus its own. */
   readonly clockOffsetMs: number;
 }
 
-/** A node as it writes itself down. */
+/** A node as it registers itself. */
 type Hello = Omit<NodeRecord, 'seenAtMs'> & {
   /** The schema version that its program was made for. */
   readonly schemaVersion: number;
 };
 
-/** Tells the schema versions of the database as well: a node must not go on when it has become too old for it. */
+/** Also returns the schema versions of the database: a node must stop when it has become too old for it. */
 function helloQuery(node: Hello) {
   return {
     text: `INSERT INTO nodes (id, location, version, schema_version, started_at_ms, seen_at_ms, sync_lag_ms, freshness_age_ms, clock_offset_ms)
@@ -60,7 +60,7 @@ export async function sayHello(pool: Pool, node: Hello): Promise<SchemaVersions 
   return rows[0] ?? null;
 }
 
-/** The first row of a node, which starts and knows nothing of the others yet. */
+/** The first row of a starting node, which knows nothing of the others yet. */
 export async function register(
   client: Client,
   {
@@ -79,7 +79,7 @@ export async function sayGoodbye(pool: Pool, id: string): Promise<void> {
   await asUnavailable(pool.write({ text: 'DELETE FROM nodes WHERE id = $1', values: [id] }));
 }
 
-/** Removes a node from the list, unless it was seen a moment ago. A node that comes back writes itself down again. */
+/** Removes a node from the list, unless it was seen a moment ago. A node that comes back registers itself again. */
 export async function forgetNode(pool: Pool, id: string): Promise<'forgotten' | 'alive' | 'unknown'> {
   const text = 'DELETE FROM nodes WHERE id = $1 AND seen_at_ms < ledger_now_v1(NULL) - $2';
   const { rowCount } = await asUnavailable(pool.write({ text, values: [id, GONE_AFTER_MS] }));
@@ -88,7 +88,7 @@ export async function forgetNode(pool: Pool, id: string): Promise<'forgotten' | 
   return known.rowCount === 1 ? 'alive' : 'unknown';
 }
 
-/** With the database's time, to compare `seenAtMs` with. */
+/** Includes the database's time, to compare with `seenAtMs`. */
 export async function listNodes(pool: Pick<Pool, 'query'>): Promise<{ nowMs: number; nodes: readonly NodeRecord[] }> {
   const { rows } = await asUnavailable(
     pool.query<NodeRecord & { now: number } & Record<string, unknown>>({
@@ -100,7 +100,7 @@ export async function listNodes(pool: Pick<Pool, 'query'>): Promise<{ nowMs: num
   return { nowMs: rows[0]?.now ?? 0, nodes: rows.map(({ now: _now, ...node }) => node) };
 }
 
-/** How long the oldest transaction of any session has been open: it keeps the database from cleaning up behind busy rows. */
+/** How long the oldest transaction of any session has been open. It keeps the database from cleaning up old versions of busy rows. */
 export async function oldestTransactionMs(pool: Pick<Pool, 'query'>): Promise<number> {
   const { rows } = await asUnavailable(
     pool.query<{ age: number }>({

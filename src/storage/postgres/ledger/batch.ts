@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import type { SpendOutcome } from '../../../core/spend.ts';
 
 /**
- * What becomes of a spend in a batch:
+ * The possible outcomes of a spend in a batch:
  *   an outcome      it was decided
  *   busy            another transaction holds a row of it: nothing was done
  *   needs general   the plain function cannot decide it: nothing was done, and a general batch has to
@@ -21,7 +21,7 @@ export type Waits = 'never' | 'first';
 export interface BatchEnvelope {
   /** The row of its committer. */
   readonly committer: number;
-  /** Of the batch, among those of its committer. */
+  /** The number of the batch among those of its committer. */
   readonly number: number;
   readonly waits: Waits;
   /** Time to use instead of the database clock (tests); null in production. */
@@ -31,7 +31,9 @@ export interface BatchEnvelope {
 /** Spends that one call of a function in the database decides. */
 export interface Batch {
   readonly size: number;
-  /** Answers the text that the function returns. Lists are written by us: the driver does that at a fraction of the speed. */
+  /**
+   * Resolves with the text that the function returns. We write the lists ourselves, because the driver does it at a fraction of the speed.
+   */
   ask(client: Client, envelope: BatchEnvelope): Promise<string>;
   /** An outcome for each spend, in their order. */
   read(text: string): BatchOutcome[];

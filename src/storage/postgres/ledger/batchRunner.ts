@@ -16,7 +16,7 @@ import type { Management } from '../management/management.ts';
 import { CHARGE_RULE, STATUS, STEP_MODE } from '../schema/spendFunctions.ts';
 
 const HELD_TOO_LONG = 'Another database transaction has locked the counter for too long; nothing was spent.';
-/** How long a failure stays visible when it does not recur. */
+/** How long a failure stays visible if it does not recur. */
 const SHOW_FAILURE_MS = 3_000;
 /** How often a batch that was not done is sent again. */
 const MAX_TRIES = 5;
@@ -37,7 +37,7 @@ interface RunnerContext {
   readonly monotonicMs: () => number;
 }
 
-/** What became of a batch: the spends that go back to the head of the queue, and how the others are answered. */
+/** The result of a batch: the spends that go back to the head of the queue, and the answers to the others. */
 interface Returned {
   readonly putBack: readonly QueuedSpend[];
   readonly answers: readonly (() => void)[];
@@ -46,7 +46,7 @@ interface Returned {
 type SpendBatch = Pick<PlannedBatch<QueuedSpend, Committer>, 'committer' | 'form' | 'items' | 'waits'>;
 
 /**
- * Sends a batch and reads what became of each spend:
+ * Sends a batch and reads the outcome of each spend:
  *   done            answered
  *   busy            another node holds a row: back to the queue, its accounts are contended for a while
  *   needs general   back to the queue, for a general batch
@@ -64,12 +64,12 @@ export class BatchRunner {
     this.#context = context;
   }
 
-  /** Why the last batch failed. It becomes null after a while: a node that is not ready gets no spends that could clear it. */
+  /** Why the last batch failed. It becomes null after a while, because a node that is not ready gets no spends that could clear it. */
   get recentFailure(): string | null {
     return this.#recent?.message ?? null;
   }
 
-  /** What the database refused it for, for good. */
+  /** Why the database refused it permanently. */
   get recentRefusal(): RefusalCause | null {
     return this.#recent instanceof StorageUnavailable ? this.#recent.refusedFor : null;
   }
@@ -160,7 +160,7 @@ export class BatchRunner {
     for (const item of items) this.#context.queue.reject(item, told);
   }
 
-  /** Only the spend that fails alone is answered as failed. */
+  /** Only a spend that fails alone is answered as failed. */
   async #halve(batch: SpendBatch, error: BatchRefused): Promise<Returned> {
     const { items } = batch;
     const [only] = items;

@@ -4,19 +4,19 @@ import { isAnyIn, type Lock } from './fences.ts';
 import { isAlike } from './plainBatch.ts';
 
 /**
- * When the first item of the queue has waited this long, an idle committer takes work of another role, because a wait this long means a
- * distant database. For a near one, larger batches are better: twice as many spends in a batch take far less than twice the time.
+ * When the first item of the queue has waited this long, an idle committer takes work of another role: such a wait means a distant
+ * database. For a nearby one, larger batches are better: twice as many spends in a batch take far less than twice the time.
  */
 export const LEND_AFTER_MS = 5;
 
 /**
- * Decides what of the queue goes out now: which items form which batch, on which committer. A pure function.
+ * Decides which items of the queue go out now, in which batch and on which committer. A pure function.
  *
- *   - An item stays behind every earlier item that shares a lock with it, unless both are in one batch.
- *   - No lock is in two batches, nor in a batch and in what is in flight.
- *   - Spends of one account go together. When some need a general batch, or are not alike, all of them go into a general batch.
- *   - A batch of the pair takes at most half of the crowd. One more spend of an account that it has costs nothing, and joins it.
- *   - An idempotency key is in a batch once: the second spend has to find what the first one leaves.
+ *   - An item stays behind every earlier item that shares a lock with it, unless both are in the same batch.
+ *   - No lock is in two batches, nor in a batch and in flight.
+ *   - Spends of one account go together. If some need a general batch, or are not alike, all of them go into a general batch.
+ *   - A batch of the pair takes at most half of the crowd. One more spend of an account in the batch costs nothing, so it always joins.
+ *   - An idempotency key is in a batch once: the second spend has to find the answer of the first.
  */
 export function dispatch<Item extends Waiting, Committer extends CommitterState>(
   input: DispatchInput<Item, Committer>,
@@ -37,7 +37,7 @@ function restOf<Item>(
   changes: readonly Item[],
 ): readonly Item[] {
   const count = batches.reduce((sum, batch) => sum + batch.items.length, changes.length);
-  // Mostly nothing is left.
+  // Usually nothing is left.
   if (count === items.length) return [];
   if (count === 0) return items;
   const taken = new Set(changes);
@@ -60,14 +60,14 @@ function hasWaited({ items, nowMs }: DispatchInput<Waiting, CommitterState>): bo
   return nowMs - (items[0]?.queuedAtMs ?? nowMs) >= LEND_AFTER_MS;
 }
 
-/** The idle committers, without those of the pair while too few wait to send a batch behind the one in flight. */
+/** The idle committers, but not those of the pair while too few spends wait for a batch behind the one in flight. */
 function readyCommitters<Committer extends CommitterState>(input: DispatchInput<Waiting, Committer>): Committer[] {
   const { committers, items, crowd } = input;
   const isPairReady = isPairIdle(committers) || items.length >= crowd * SECOND_SHARE;
   return committers.filter(({ role, isIdle }) => isIdle && (role !== 'plain' || isPairReady));
 }
 
-/** A quick look: most calls come while the pair is in flight and the queue holds nothing but plain spends. */
+/** A quick check: most calls come while the pair is in flight and the queue holds only plain spends. */
 function mayTakeAny(input: DispatchInput<Waiting, CommitterState>, ready: readonly CommitterState[]): boolean {
   const { items, contended } = input;
   if (items.length === 0) return false;
@@ -77,7 +77,7 @@ function mayTakeAny(input: DispatchInput<Waiting, CommitterState>, ready: readon
   });
 }
 
-/** The committers of each route, in the order in which they are used. One without work of its own may be lent. */
+/** The committers of each route, in the order in which they are used. A committer without work of its own may be lent. */
 function committersFor<Item extends Waiting, Committer extends CommitterState>(
   input: DispatchInput<Item, Committer>,
   { candidates, mixed }: Candidates<Item>,
@@ -100,7 +100,7 @@ function committersFor<Item extends Waiting, Committer extends CommitterState>(
 /** A plain batch is decided by one statement. A general batch is decided spend by spend. */
 type Form = 'plain' | 'general';
 
-/** What `dispatch` needs to know of an item of the queue. */
+/** What `dispatch` needs to know about an item of the queue. */
 export interface Waiting {
   readonly kind: 'spend' | 'change';
   readonly locks: readonly Lock[];
@@ -111,7 +111,7 @@ export interface Waiting {
 }
 
 /**
- * What a committer is for:
+ * The role of a committer:
  *   plain      one of the pair that shares a connection: it sends plain batches, one behind the other
  *   general    sends general batches
  *   contended  sends batches of contended accounts, of either form, and waits for their rows
@@ -121,7 +121,7 @@ export interface CommitterState {
   readonly isIdle: boolean;
 }
 
-/** What `dispatch` decides from. */
+/** The input of `dispatch`. */
 export interface DispatchInput<Item, Committer> {
   /** The queue, in order. */
   readonly items: readonly Item[];
@@ -129,7 +129,7 @@ export interface DispatchInput<Item, Committer> {
   /** Locks of the batches and changes in flight. */
   readonly locked: { has(lock: Lock): boolean; readonly size: number };
   readonly contended: { has(lock: Lock): boolean; readonly size: number };
-  /** The most that waited at one time lately. */
+  /** The largest number that recently waited at one time. */
   readonly crowd: number;
   readonly nowMs: number;
 }
@@ -141,28 +141,28 @@ export interface PlannedBatch<Item, Committer> {
   readonly waits: Waits;
 }
 
-/** What `dispatch` decides. */
+/** The decision of `dispatch`. */
 interface BatchChoice<Item, Committer> {
   readonly batches: readonly PlannedBatch<Item, Committer>[];
   /** Changes that start now. */
   readonly changes: readonly Item[];
   /** What stays in the queue, in order. */
   readonly rest: readonly Item[];
-  /** An idle committer may take from the rest once that has waited for LEND_AFTER_MS. */
+  /** An idle committer may take from the rest after it has waited for LEND_AFTER_MS. */
   readonly looksAgain: boolean;
 }
 
-/** Items of the queue that one dispatch looks at: more than may wait by default, so that it sees all behind a locked account. */
+/** How many items of the queue one dispatch looks at: more than may wait by default, so that it sees all items behind a locked account. */
 const MAX_LOOKED_AT = 50_000;
 
 interface Candidates<Item> {
-  /** Items that nothing in flight and nothing before them keeps back. */
+  /** Items that neither anything in flight nor any earlier item holds back. */
   readonly candidates: readonly Item[];
   /** Accounts of candidates that cannot all be in one plain batch. */
   readonly mixed: ReadonlySet<Lock>;
 }
 
-/** The first pass over the queue: who can go at all, and which accounts need a general batch. */
+/** The first pass over the queue: which items can go at all, and which accounts need a general batch. */
 function findCandidates<Item extends Waiting>(
   input: DispatchInput<Item, CommitterState>,
   maxCandidates: number,
@@ -196,24 +196,24 @@ function findCandidates<Item extends Waiting>(
   return { candidates, mixed };
 }
 
-/** Spends of one batch at the most: bounds its time and the size of its answer. */
+/** The most spends of one batch. This bounds its time and the size of its answer. */
 export const MAX_BATCH = 500;
 /** A batch with this many fences takes no further spend. A single spend may have more. */
 export const MAX_FENCES = 1_000;
 /**
- * The second of the pair sends a batch behind the first one when this share of the crowd waits. A smaller batch does not pay: the start
- * of a batch costs the database as much as 15 rows.
+ * The second of the pair sends a batch behind the first one when this share of the crowd waits. A smaller batch does not pay, because
+ * beginning a batch costs the database as much as 15 rows.
  */
 const SECOND_SHARE = 1 / 3;
 /**
- * One of the pair takes at most this share of the crowd, so that the node answers one half while the database decides the other.
- * Clients that are answered together ask again together: without this limit, batches of 240 and 10 alternated forever.
+ * Each of the pair takes at most this share of the crowd, so that the node answers one half while the database decides the other. Clients
+ * that are answered together ask again together: without this limit, batches of 240 and 10 alternated for ever.
  */
 const HALF = 1 / 2;
 /** A smaller crowd is not halved. */
 const HALVED_FROM = 32;
 
-/** Where a spend goes by itself. */
+/** The route of a spend, considered by itself. */
 type Route = Form | 'contended';
 
 /** A batch that is being filled. */
@@ -228,7 +228,7 @@ interface Draft<Item, Committer> {
   fences: number;
 }
 
-/** The second pass: each candidate, in order, joins a batch or stays. */
+/** The second pass: each candidate in turn joins a batch or stays. */
 class Drafts<Item extends Waiting, Committer extends CommitterState> {
   /** Changes that start now. */
   readonly changes: Item[] = [];
@@ -237,7 +237,7 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
   readonly #free: Record<Route, Committer[]>;
   readonly #drafts: Draft<Item, Committer>[] = [];
   readonly #current: Partial<Record<Route, Draft<Item, Committer>>> = {};
-  /** The batch that holds a lock. null: a waiting item holds it, and later items must wait. */
+  /** The batch that holds a lock. null = a waiting item holds it, and later items must wait. */
   readonly #holders = new Map<Lock, Draft<Item, Committer> | null>();
 
   constructor(
@@ -266,7 +266,7 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
     }
   }
 
-  /** The batches, without one that is not worth sending behind another. */
+  /** The batches, except one that is not worth sending behind another. */
   finish(): PlannedBatch<Item, Committer>[] {
     const { items, committers, crowd } = this.#input;
     const batches: PlannedBatch<Item, Committer>[] = [];
@@ -292,7 +292,7 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
     return draft;
   }
 
-  /** The batch that has some of the locks; undefined: no batch has one; null: the item has to stay. */
+  /** The batch that has some of the locks; undefined = no batch has any; null = the item has to stay. */
   #holderOf(locks: readonly Lock[]): Draft<Item, Committer> | null | undefined {
     let found: Draft<Item, Committer> | null | undefined;
     for (const lock of locks) {
@@ -304,7 +304,7 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
     return found;
   }
 
-  /** A batch that has space for one more account; null: every committer of the route has a full batch. */
+  /** A batch that has space for one more account; null = every committer of the route has a full batch. */
   #open(route: Route, form: Form): Draft<Item, Committer> | null {
     const current = this.#current[route];
     if (current !== undefined && !isFull(current) && current.locks < current.maxLocks) return current;

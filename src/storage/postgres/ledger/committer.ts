@@ -13,15 +13,15 @@ import { Session } from '../connection/session.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;
-/** How long a committer tries to learn what became of a batch; then the outcome is unknown. */
+/** How long a committer tries to learn the outcome of a batch; after that the outcome is unknown. */
 const RESOLVE_WITHIN_MS = 8_000;
 const RESOLVE_PAUSE_MS = 50;
 /** A batch that waits for rows gives up after this. */
 const LOCK_TIMEOUT_MS = 2_000;
 
 /**
- * An older row is left behind: it could be pruned while a batch is in flight, and then nobody could tell whether that was done. Counted from
- * its beginning, because a batch that takes nothing leaves no trace in it.
+ * An older row is abandoned: it could be pruned while a batch is in flight, and then nobody could tell whether the batch was done. The age
+ * counts from the creation of the row, because a batch that takes nothing leaves no trace in it.
  */
 const ROW_LASTS_MS = PRUNE_GRACE_MS / 2;
 
@@ -44,17 +44,17 @@ interface CommitterOptions {
 }
 
 /**
- * Sends one batch at a time on a connection, which other committers may share. Every batch has a number, and leaves its number and
- * its answer in the committer's row of the database. When the connection breaks, that row tells whether the batch was done.
+ * Sends one batch at a time on a connection that other committers may share. Every batch has a number, and leaves its number and its answer
+ * in the committer's row of the database. If the connection breaks, that row shows whether the batch was done.
  */
 export class Committer {
   readonly #session: Session;
   readonly #options: CommitterOptions;
-  /** The id of the row; null when there is none yet, or when the last batch is in doubt and its row is left behind. */
+  /** The id of the row; null = there is none yet, or the last batch is in doubt and its row is abandoned. */
   #id: number | null = null;
   #madeAtMs = 0;
   #number = 0;
-  /** A warning of the server while a batch ran: its commit may not have waited for the standby as it should. */
+  /** The server warned while a batch ran: its commit may not have waited for the standby as it should. */
   #doubt: string | null = null;
 
   private constructor(session: Session, options: CommitterOptions) {
@@ -62,16 +62,16 @@ export class Committer {
     this.#options = options;
   }
 
-  /** Several committers on one connection: while the database works on one batch, the next one is already there. */
+  /** Several committers share one connection: while the database works on one batch, the next one is already there. */
   static share(connector: Connector, count: number, options: CommitterOptions): Committer[] {
     const session: Session = new Session(connector, {
       pipeline: count > 1,
       settings: {
         plan_cache_mode: 'force_generic_plan',
         lock_timeout: String(LOCK_TIMEOUT_MS),
-        // Whatever the database's default is: a batch reads the clock after its locks, and must see what they guard.
+        // Set regardless of the database's default: a batch reads the clock after its locks, and must see what they guard.
         default_transaction_isolation: 'read committed',
-        // Rows are locked in the order of the ids, however few there are: in another order two batches could wait for each other.
+        // Rows must be locked in the order of the ids, however few there are: otherwise two batches could wait for each other.
         enable_hashjoin: 'off',
         enable_mergejoin: 'off',
         enable_seqscan: 'off',
@@ -83,7 +83,7 @@ export class Committer {
       monotonicMs: options.monotonicMs,
       onOpen: async (client) => {
         client.on('notice', (notice) => {
-          // It may be about a batch of any of them.
+          // The warning may be about a batch of any of them.
           for (const committer of committers) committer.#doubt ??= doubtOf(notice);
         });
       },
@@ -93,8 +93,8 @@ export class Committer {
   }
 
   /**
-   * Answers the outcomes, in the order of the batch. Rejects with BatchUndone, BatchRefused or StorageUnavailable when nothing was
-   * done, and with StorageOutcomeUnknown when it cannot learn what was done.
+   * Resolves with the outcomes, in the order of the batch. Rejects with BatchUndone, BatchRefused or StorageUnavailable if nothing was
+   * done, and with StorageOutcomeUnknown if it cannot learn what was done.
    */
   async run(batch: Batch, waits: Waits): Promise<BatchOutcome[]> {
     const client = await this.#session.client();
@@ -117,7 +117,7 @@ export class Committer {
         client.query<{ id: number }>(
           `INSERT INTO committers (id, used_at_ms)
             SELECT $1::bigint, ledger_now_v1($2) WHERE ${IS_OWN_SESSION}($3) AND NOT ${IS_MOVED} RETURNING id`,
-          // At random: no other node can ever have had this id, whatever the database has lost.
+          // Random, so that no other node can ever have had this id, whatever the database has lost.
           [Math.floor(this.#options.random() * 2 ** 53), this.#options.clock.givenMs, sessionOf(client)],
         ),
       );
@@ -149,7 +149,7 @@ export class Committer {
 
   async #recover({ client, id, number, batch, waits }: Sent, error: unknown): Promise<BatchOutcome[]> {
     const state = stateOf(error);
-    // Another node has just spent under the same idempotency key: the next try finds its answer.
+    // Another node has just spent under the same idempotency key, so the next try finds its answer.
     if (state === UNIQUE_VIOLATION) throw new BatchUndone(reasonOf(error));
     if (state === NO_COMMITTER || state === NUMBER_TAKEN) {
       this.#id = null;
@@ -168,9 +168,9 @@ export class Committer {
         this.#session.noteFailure(client, error);
         throw new BatchUndone(reasonOf(error));
       case 'busy':
-        // The batch waits for no row: someone holds the whole table.
+        // The batch waits for no row, so someone must have locked the whole table.
         if (waits === 'never') throw refusal(error);
-        // One row is held for too long: the spends of the other rows do not wait for it.
+        // One row is held for too long, so the spends of the other rows no longer wait for it.
         return this.#send(client, id, batch, 'never');
       case 'readonly':
       case 'unable':
@@ -179,7 +179,7 @@ export class Committer {
     }
   }
 
-  /** The answer of a batch that was done; null when it was not done and never will be. */
+  /** The answer of a batch that was done; null = it was not done and never will be. */
   async #resolve(id: number, number: number): Promise<string | null> {
     const untilMs = this.#options.monotonicMs() + RESOLVE_WITHIN_MS;
     let reason = '';
@@ -190,9 +190,9 @@ export class Committer {
           values: [id, number, session],
         }));
         const verdicts = rows[0]?.verdicts ?? null;
-        // Looked for afterwards, in a statement of its own: a row that is still there was there when the number was taken back.
+        // Checked afterwards, in a separate statement: a row that still exists also existed when the number was taken back.
         if (verdicts !== null || (await this.#hasRow(id))) return verdicts;
-        // A move removes all rows, also one that fails or is released later. The batch may have been done before.
+        // A move removes all rows, even if it fails or is released later. The batch may have been done before.
         reason = 'its answer is no longer there, as after an export with --move';
         break;
       } catch (error) {
@@ -200,7 +200,7 @@ export class Committer {
       }
       await new Promise((resolve) => setTimeout(resolve, this.#session.pauseMs + RESOLVE_PAUSE_MS));
     }
-    // The batch may still be in flight and keeps its number: this committer goes on with another row.
+    // The batch may still be in flight and keeps its number, so this committer continues with another row.
     this.#id = null;
     throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reason}).`);
   }

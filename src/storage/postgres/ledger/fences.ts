@@ -16,16 +16,16 @@ export interface FenceColumns {
 }
 
 /**
- * What a batch asks about the records that decided its spends. Spends whose records were compared since the last change need no fences of
- * their own: one for all of them says that there was no other change.
+ * What a batch asks about the records that decided its spends. Spends whose records were compared since the last change need no own fences:
+ * one fence for all of them says that there was no further change.
  */
 export class BatchFences {
   readonly columns: FenceColumns;
   readonly #spends: readonly Spend[];
   readonly #seen: SeenChange;
-  /** When the batch was made: while it is under way, another change may be seen. */
+  /** The last change when the batch was made: another one may be seen while the batch is under way. */
   readonly #sequence: number;
-  /** For each spend: it relies on its note. */
+  /** For each spend: whether it relies on its note. */
   readonly #isCovered: readonly boolean[];
   readonly #distinct: readonly Fence[];
 
@@ -39,14 +39,14 @@ export class BatchFences {
   }
 
   /**
-   * When the answer names broken fences, nothing of the batch was done: the spends that carry one are stale, and the others are sent again.
+   * If the answer names broken fences, nothing of the batch was done: the spends that carry one are stale, and the others are sent again.
    * Otherwise null.
    */
   readBroken(numbers: readonly number[]): BatchOutcome[] | null {
     if (numbers[0] !== BROKEN) return null;
     const [, nowMs = 0, ...positions] = numbers;
     const broken = new Set(positions.map((position) => nameOf(this.#distinct[position - 1])));
-    // There was another change. All spends that rely on notes are sent with their own fences until it is seen.
+    // There was another change. Until it is seen, all spends that rely on notes are sent with their own fences.
     if (positions.includes(this.#distinct.length + 1)) this.#seen.outdate(this.#sequence);
     return this.#spends.map((spend, i): BatchOutcome => {
       const fence = this.#isCovered[i] === true ? undefined : spend.fences.find((each) => broken.has(nameOf(each)));
@@ -54,7 +54,7 @@ export class BatchFences {
     });
   }
 
-  /** Notes for which spends all records were compared: each that decided has a fence, or its revision is that of a charge. */
+  /** Notes the spends for which all records were compared: each record that decided has a fence, or a charge names its revision. */
   noteCompared(outcomes: readonly BatchOutcome[]): void {
     if (this.#sequence === 0) return;
     for (const [i, { note }] of this.#spends.entries()) {
@@ -69,7 +69,7 @@ export class BatchFences {
 /** A key, its identity and a plan. */
 const MOST_NOTED = 3;
 
-/** How many fences a spend adds to a batch. With a note it is as many as it may need once there is another change. */
+/** How many fences a spend adds to a batch. With a note, this is the number that it may need after another change. */
 export function fenceCount(spend: Spend, seen: SeenChange): number {
   return seen.covers(spend) ? MOST_NOTED : spend.fences.length;
 }

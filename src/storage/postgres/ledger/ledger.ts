@@ -33,9 +33,9 @@ export interface LedgerOptions {
   readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly observe: LedgerObserver;
-  /** Why nothing is heard from the database; null while it answers. */
+  /** Why the database does not answer; null = it answers. */
   readonly silence: () => string | null;
-  /** That is because of a pooler. */
+  /** A pooler is the reason. */
   readonly isPooled: () => boolean;
 }
 
@@ -47,16 +47,16 @@ interface LedgerCommitter extends CommitterState {
 type LedgerBatch = PlannedBatch<QueueItem, LedgerCommitter>;
 
 /**
- * The ledger of many nodes: batches of spends, each one call of a function in the database. The queue holds what waits,
- * `dispatch` decides which of it goes out on which committer, and the runner sends a batch and reads its outcomes.
+ * The ledger of many nodes: batches of spends, each one call of a function in the database. The queue holds waiting items, `dispatch`
+ * decides which of them go out on which committer, and the runner sends a batch and reads its outcomes.
  *
  *   queued --a committer is idle, and nothing before it needs its locks--> in flight
  *   in flight --done--> answered
  *   in flight --not done: see BatchRunner--> at the head of the queue
  *   queued --a change--> a transaction in its turn, which it may share with other changes: see ChangeGroups
  *
- * No lock is in flight twice, and nothing overtakes an earlier item with the same lock: what this node asks is decided in the
- * order in which it was asked, but for spends that come back as busy or from a halved batch.
+ * No lock is in flight twice, and nothing overtakes an earlier item with the same lock. So what this node asks is decided in the order in
+ * which it was asked, except for spends that come back as busy or from a halved batch.
  */
 export class PostgresLedger implements Ledger {
   readonly #options: LedgerOptions;
@@ -70,7 +70,7 @@ export class PostgresLedger implements Ledger {
   /** The most that waited at one time lately. */
   #crowd = 0;
   #isScheduled = false;
-  /** When the running turn began: reading the clock for each spend would cost more. */
+  /** When the present turn began: reading the clock for each spend would cost more. */
   #turnMs = 0;
   #lookAgainTimer: ReturnType<typeof setTimeout> | null = null;
 
@@ -142,7 +142,7 @@ export class PostgresLedger implements Ledger {
     return this.#queue.addChange(locks, run, this.#turnMs).toPromise();
   }
 
-  /** Other nodes spend as well: what an account held a moment ago may be wrong now. */
+  /** Other nodes spend as well, so what an account held a moment ago may be wrong now. */
   peek(): undefined {
     return undefined;
   }
@@ -226,7 +226,7 @@ export class PostgresLedger implements Ledger {
     committer.isIdle = true;
     this.#unlock(items);
     this.#queue.putBack(putBack);
-    // The next batch goes out before these are answered: the database works on it meanwhile.
+    // The next batch goes out before these are answered, so that the database works on it meanwhile.
     this.#dispatch();
     for (const answer of answers) answer();
     this.#queue.noteAnswered();

@@ -18,11 +18,11 @@ const [COMMA, ZERO, NINE] = [0x2c, 0x30, 0x39];
 
 /** Spends of a plain batch by account. Those of one account are taken together, or a general batch decides them one by one. */
 interface Groups {
-  /** The charge of each group, in the order in which all batches lock rows: two batches never wait for each other. */
+  /** The charge of each group, in the order in which all batches lock rows, so that two batches never wait for each other. */
   readonly charges: readonly Charge[];
   /** The numbers of the spends in the batch, group after group. */
   readonly members: readonly number[];
-  /** Where the members of each group begin, and where those of the last one end. */
+  /** Where the members of each group begin; the last entry is where those of the last group end. */
   readonly starts: readonly number[];
 }
 
@@ -32,7 +32,7 @@ export function isPlain({ charges, idempotency }: Spend): boolean {
   return idempotency === null && charges.length === 1 && charge !== undefined && charge.amount > 0 && isWhole(charge);
 }
 
-/** Only a damaged record has other numbers. A general batch sends them as text, and the database says what is wrong. */
+/** Only a damaged record has other numbers. A general batch sends them as text, so that the database says what is wrong. */
 function isWhole({ account, amount, revision, rule }: Charge): boolean {
   if (!Number.isSafeInteger(account) || !Number.isSafeInteger(amount) || !Number.isSafeInteger(revision)) return false;
   if (rule.kind === 'window') return Number.isSafeInteger(rule.limit) && Number.isSafeInteger(rule.durationMs);
@@ -70,7 +70,7 @@ export function plainBatchOf(spends: readonly Spend[], fences: BatchFences): Bat
 
 function groupByAccount(spends: readonly Spend[]): Groups {
   const [charges, members, starts]: [Charge[], number[], number[]] = [[], [], []];
-  // Those of one account stay in the order in which they came.
+  // Spends of one account stay in the order in which they arrived.
   const accounts = spends.map(({ charges: [charge] }) => (charge as Charge).account);
   const order = accounts.map((_, i) => i).sort((a, b) => (accounts[a] as number) - (accounts[b] as number));
   let last: Charge | null = null;
@@ -108,7 +108,7 @@ interface Columns {
   readonly revisions: number[];
   readonly mosts: number[];
   readonly durations: number[];
-  /** Those of refills are empty where there are none. */
+  /** Those for refills are empty if there are none. */
   readonly starts: (number | null)[];
   readonly nexts: (number | null)[];
 }
@@ -164,7 +164,7 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const step = rule.kind === 'window' ? -amount : amount;
     const end = groups.starts[group + 1] as number;
     for (let at = groups.starts[group] as number; at < end; at++) {
-      // The value is what the whole group together left behind.
+      // The value is the one after the whole group.
       const charges = [resultOf(rule, value + step * (end - 1 - at), mark)];
       outcomes[groups.members[at] as number] = { status: 'taken', charges, nowMs, replayed: false };
     }
@@ -173,7 +173,7 @@ function readAnswer(numbers: readonly number[], groups: Groups, size: number): B
     const [number = 0, status, value = 0, mark = 0] = numbers.slice(at, at + 4);
     const { rule, amount } = groups.charges[number - 1] as Charge;
     const result = resultOf(rule, value, mark);
-    // There may be enough for some of the group. Where there is not enough for one, all are refused.
+    // There may be enough for some of the group. If there is not enough for one, all are refused.
     const isDecided = sizeOf(groups, number - 1) === 1 || result.left < amount;
     const outcome = status === STATUS.refused && !isDecided ? 'needs general' : notTaken(status, result, nowMs);
     for (const member of groups.members.slice(groups.starts[number - 1], groups.starts[number]))

@@ -17,10 +17,10 @@ interface Queued<Outcome> {
 export interface QueuedSpend extends Queued<SpendOutcome> {
   readonly kind: 'spend';
   readonly spend: Spend;
-  /** The only charge of a spend that can join a plain batch; null when it needs a general one. */
+  /** The only charge of a spend that can join a plain batch; null = it needs a general one. */
   plainCharge: Charge | null;
   readonly fences: number;
-  /** How often it was sent and not done. */
+  /** How often it was sent but not done. */
   tries: number;
 }
 
@@ -35,15 +35,15 @@ export interface QueuedChange extends Queued<unknown> {
 export type QueueItem = QueuedSpend | QueuedChange;
 
 interface QueueOptions {
-  /** Spends and changes that may be queued or in flight at one time. */
+  /** How many spends and changes may be queued or in flight at one time. */
   readonly maxWaiting: number;
   readonly seenChange: SeenChange;
   readonly monotonicMs: () => number;
 }
 
 /**
- * Spends and changes that wait, in the order in which they came, and the count of all that are not answered yet. An item is
- * either in the queue or in flight. The ledger takes it out of the queue (`keep`), and then answers it or puts it back.
+ * Waiting spends and changes in the order in which they arrived, and the number of all that are not answered yet. An item is either in the
+ * queue or in flight. The ledger takes it out of the queue (`keep`), then answers it or puts it back.
  */
 export class Queue {
   readonly #options: QueueOptions;
@@ -86,7 +86,7 @@ export class Queue {
     return outcome;
   }
 
-  /** `run` has its locks for itself, on this node. */
+  /** While `run` runs, nothing else on this node uses its locks. */
   addChange<T>(locks: readonly Lock[], run: () => Promise<T>, queuedAtMs: number): Deferred<T> {
     const refusal = this.#refusal();
     if (refusal !== null) return Deferred.failed(refusal);
@@ -101,7 +101,7 @@ export class Queue {
     this.#items = items;
   }
 
-  /** Items in flight were not done. They come before all that is in the queue. */
+  /** Items in flight that were not done. They go before everything in the queue. */
   putBack(items: readonly QueueItem[]): void {
     if (items.length === 0) return;
     this.#items = [...items, ...this.items];
@@ -150,7 +150,7 @@ export class Queue {
     this.#watch();
   }
 
-  /** Refuses what has waited for too long: it was never sent. */
+  /** Refuses items that have waited for too long: they were never sent. */
   #watch(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
@@ -174,7 +174,7 @@ export class Queue {
 /** How long an account stays contended after another transaction was found holding its row. */
 const CONTENDED_MS = 3_000;
 
-/** Accounts whose rows other nodes hold now and then. A committer of its own sends their spends and waits for the rows. */
+/** Accounts whose rows other nodes sometimes hold. A separate committer sends their spends and waits for the rows. */
 export class ContendedAccounts {
   readonly #untilMs = new Map<Lock, number>();
 
@@ -189,7 +189,7 @@ export class ContendedAccounts {
   add(locks: readonly Lock[], nowMs: number): void {
     for (const lock of locks) {
       if (typeof lock !== 'number') continue;
-      // Deleted first: the map stays in the order of time.
+      // Deleted first, so that the map stays in the order of time.
       this.#untilMs.delete(lock);
       this.#untilMs.set(lock, nowMs + CONTENDED_MS);
     }

@@ -8,7 +8,7 @@ import type { Session } from '../connection/session.ts';
 /** How long a push may take. A pull looks back further than that, so that it misses none. */
 export const PUSH_TIMEOUT_MS = 1_500;
 const LOOK_BACK = '2 seconds';
-/** Rows of other nodes that one pull reads. The next pull goes on from there. */
+/** Rows of other nodes that one pull reads. The next pull continues from there. */
 export const MAX_PULLED = 10_000;
 
 interface SumRow extends Record<string, unknown> {
@@ -17,7 +17,7 @@ interface SumRow extends Record<string, unknown> {
   duration_ms: number;
   reset_at_ms: number;
   count: number;
-  /** The time of the last row that was read, when there may be more; null: there are no more. */
+  /** The time of the last row that was read, if there may be more; null = there are no more. */
   last: string | null;
   /** How far back this pull would have to look. */
   back: string;
@@ -33,22 +33,22 @@ interface LoadRow extends Record<string, unknown> {
 }
 
 /**
- * The counts that every node has admitted, in one table: each node writes its own rows, as absolute numbers that only grow within a
- * window, and reads the sums of the others. Neither the order of arrival nor a repeated message can make a count wrong.
+ * The counts that every node has admitted, in one table. Each node writes its own rows, as absolute numbers that only grow within a window,
+ * and reads the sums of the others. Neither the order of arrival nor a repeated message can make a count wrong.
  */
 export class PostgresLocalCounts implements LocalCounts {
   readonly isShared = true;
   readonly #session: Session;
   readonly #node: string;
   readonly #lookups: Pool;
-  /** The next pull looks at what was pushed after this. */
+  /** The next pull reads what was pushed after this time. */
   #next: string | null = null;
   /**
-   * Where the next round begins, when a round takes several pulls: as far back as the first pull of this round would have looked. A push
-   * may be committed late, with a time that this round has passed already.
+   * Where the next round begins if a round takes several pulls: as far back as the first pull of this round looked. A push may be committed
+   * late, with a time that this round has already passed.
    */
   #nextRound: string | null = null;
-  /** Owners that the next load asks for together, once the present one is answered. */
+  /** Owners that the next load asks for together, after the present one is answered. */
   #gathering: { readonly owners: Set<string>; readonly rows: Promise<LoadRow[]> } | null = null;
   #lastLoad: Promise<unknown> = Promise.resolve();
   #onForgotten: () => void = () => {};
@@ -81,7 +81,7 @@ export class PostgresLocalCounts implements LocalCounts {
     this.#onForgotten = listener;
   }
 
-  /** After a new connection: the server may have crashed, or another one was promoted, and its table is empty. */
+  /** Called after a new connection: the server may have crashed, or another one was promoted, and its table is empty. */
   reconnected(): void {
     if (this.#wasConnected) this.#onForgotten();
     this.#wasConnected = true;
@@ -140,16 +140,16 @@ export class PostgresLocalCounts implements LocalCounts {
 }
 
 /**
- * Of the rows `seen`: the end of the window in which a row counts, and whether it counts.
+ * For the rows `seen`: the end of the window in which a row counts, and whether it counts.
  *
- * A window that ends too late was pushed by a node whose clock was ahead. It counts in the window in which it was pushed: in the
- * running one, whichever that is, it would count in every window until its end.
+ * A window that ends too late was pushed by a node whose clock was ahead. It counts only in the window in which it was pushed. If it
+ * counted in the present window instead, it would count in every window until its end.
  */
 const IS_FAR = `seen.reset_at_ms > now_ms + duration_ms + ${AHEAD_MS}`;
 const COUNTS_UNTIL = `CASE WHEN ${IS_FAR} THEN (now_ms / duration_ms + 1) * duration_ms ELSE seen.reset_at_ms END AS reset_at_ms`;
 const COUNTS = `(NOT (${IS_FAR}) OR floor(extract(epoch FROM pushed_at) * 1000)::bigint / duration_ms = now_ms / duration_ms)`;
 
-/** Each window by its ends: nodes whose clocks differ may have counted in several. */
+/** Each window by its ends, because nodes whose clocks differ may have counted in several. */
 const LOAD = `WITH clock AS MATERIALIZED (
     SELECT ledger_now_v1(NULL) AS now_ms
   )
@@ -160,7 +160,7 @@ const LOAD = `WITH clock AS MATERIALIZED (
   WHERE owner = ANY ($2::text[]) AND ${COUNTS}
   GROUP BY 1, 2, 3, 4`;
 
-/** Pushes and pulls in one statement. The first pull of a node has nothing to look back to: it loads owners as they come. */
+/** Pushes and pulls in one statement. The first pull of a node does not look back: the node loads owners as they come. */
 const SYNC = `WITH mine AS (
     INSERT INTO local_counts (owner, name, duration_ms, node, count, reset_at_ms)
     SELECT DISTINCT ON (u.owner, u.name, u.duration_ms) u.owner, u.name, u.duration_ms, $1, u.count, u.reset_at_ms

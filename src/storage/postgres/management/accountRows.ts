@@ -34,7 +34,7 @@ function toState({ kind, value, mark, due_at_ms, revision, base, segment_ms }: A
   };
 }
 
-/** One statement: a balance and the pockets of another moment would not fit together. */
+/** One statement, because a balance and the pockets of another moment would not fit together. */
 export const READ_ACCOUNTS = `SELECT a.id, a.kind, a.value, a.mark, a.due_at_ms, a.revision, a.base, a.segment_ms, p.state AS pockets
   FROM accounts a LEFT JOIN pockets p ON p.account = a.id WHERE a.id = ANY ($1::bigint[])`;
 
@@ -52,7 +52,7 @@ export function readStates(numbers: readonly number[]): Map<number, AccountState
   return states;
 }
 
-/** The queries that write accounts as they are now; null = closed. */
+/** The queries that write the new state of accounts; null = closed. */
 export function accountWrites(states: ReadonlyMap<number, AccountState | null>): readonly QueryConfig[] {
   const kept = [...states].flatMap(([id, state]) => (state === null ? [] : [{ id, state }]));
   const closed = [...states].filter(([, state]) => state === null).map(([id]) => id);
@@ -65,7 +65,7 @@ export function accountWrites(states: ReadonlyMap<number, AccountState | null>):
         SELECT * FROM unnest($1::bigint[], $2::smallint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])
         ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, value = excluded.value, mark = excluded.mark, due_at_ms = excluded.due_at_ms,
           revision = excluded.revision, base = excluded.base, segment_ms = excluded.segment_ms, padding = NULL`,
-      // The driver's own way to write lists takes ten times as long.
+      // The driver's own way of writing lists takes ten times as long.
       values: [
         int8List(kept.map(({ id }) => id)),
         `{${kept.map(({ state }) => (state.kind === 'credits' ? 0 : 1)).join(',')}}`,
@@ -81,7 +81,7 @@ export function accountWrites(states: ReadonlyMap<number, AccountState | null>):
   return writes;
 }
 
-/** The queries of what a transaction writes of credits beside their accounts. */
+/** The queries for what a transaction writes about credits besides their accounts. */
 export function creditQueries(writes: CreditWrites): readonly QueryConfig[] {
   const others = creditStatements(writes).map(({ sql, params }) => ({ text: sql, values: params }));
   return writes.lines.length === 0 ? others : [linesQuery(writes.lines), ...others];
@@ -108,7 +108,7 @@ export interface PocketsRow {
   readonly state: string;
 }
 
-/** Asked after the accounts are locked: nobody else changes their pockets then. */
+/** Asked after the accounts are locked, when nobody else can change their pockets. */
 export function pocketsQuery(accounts: readonly number[]): QueryConfig {
   return {
     name: 'pockets',
@@ -117,7 +117,7 @@ export function pocketsQuery(accounts: readonly number[]): QueryConfig {
   };
 }
 
-/** What a transaction has read of reservations. */
+/** The reservations that a transaction has read. */
 interface ReadReservations {
   readonly found: readonly Reservation[];
   readonly live: number;

@@ -7,13 +7,13 @@ import { pauseBeforeRetry, type Pool } from '../connection/pool.ts';
 import { applyTogether, SomeMisfit, Stale } from './changeTransaction.ts';
 import type { SqlWriter, WriteStatement } from '../../sql/query/statement.ts';
 
-/** Changes of one group at the most: bounds how long the last one waits for the first. */
+/** The most changes of one group. This bounds how long the last one waits for the first. */
 const MAX_GROUP = 64;
-/** Records, accounts, audit entries and events of a change that can join a group. A larger one would hold up the others. */
+/** The most records, accounts, audit entries and events of a change that can join a group. A larger change would delay the others. */
 const MAX_ROWS = 100;
-/** How long a group waits for a row that another transaction holds. The change that needs it then waits for it alone. */
+/** How long a group waits for a row that another transaction holds. After that, the change that needs it waits alone. */
 const LOCK_WAIT_MS = 100;
-/** How often a change is tried that got in the way of another transaction. */
+/** How often a change is tried if it collides with another transaction. */
 const MAX_TRIES = 3;
 
 interface GroupsContext {
@@ -28,8 +28,8 @@ interface Waiting {
 }
 
 /**
- * Changes that wait while others commit share the next commit. One number counts all changes of an installation. A transaction keeps the
- * change number locked until its commit is flushed. So changes that commit alone do so one after the other.
+ * Changes that wait while others commit share the next commit. One number counts all changes of an installation, and a transaction keeps
+ * this number locked until its commit is flushed. So changes in separate transactions would commit one after the other.
  *
  *   waiting --the group before is through--> in a group of all that wait, which is one transaction
  *   in a group --done--> answered after the commit
@@ -48,7 +48,7 @@ export class ChangeGroups {
     this.#context = context;
   }
 
-  /** `change` has no account and no locked record in common with another one that is not answered yet. */
+  /** `change` shares no account and no locked record with another change that is not answered yet. */
   apply(change: Change): Promise<ChangeOutcome> {
     if (!canJoin(change)) return this.#applyAlone(change, 1);
     const outcome = Promise.withResolvers<ChangeOutcome>();
@@ -129,7 +129,7 @@ function isRefused(error: unknown): boolean {
   return error instanceof Stale || error instanceof SomeMisfit || (!isTold(error) && kindOf(error) === 'refused');
 }
 
-/** Nothing was done, and one of several changes may be the reason. */
+/** Nothing was done; one of several changes may be the reason. */
 function isUndone(error: unknown): boolean {
   return isRefused(error) || (!isTold(error) && ['busy', 'rolled back'].includes(kindOf(error)));
 }
@@ -139,7 +139,7 @@ function asFailure(error: unknown): Error {
   return new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
 }
 
-/** A statement changed another number of rows than it must. */
+/** A statement changed a wrong number of rows. */
 class Refused extends Error {}
 
 export class PostgresWriter implements SqlWriter {
@@ -174,7 +174,7 @@ export class PostgresWriter implements SqlWriter {
     );
   }
 
-  /** A transaction of its own: one that held several rows could end in a deadlock with a change of them all. */
+  /** A separate transaction, because one that held several rows could deadlock with a change of all of them. */
   async share(statement: WriteStatement): Promise<number> {
     return (await this.write([statement]))?.[0] ?? 0;
   }

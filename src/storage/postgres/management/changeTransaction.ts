@@ -28,16 +28,16 @@ import { writeStatements } from '../../sql/writes.ts';
 /** How long a statement waits for a lock. */
 export const LOCK_TIMEOUT_MS = 3_000;
 
-/** A record is no longer the one that a change of the transaction was made for. */
+/** A record is no longer the one for which a change of the transaction was made. */
 export class Stale extends Error {}
 
-/** A change of the transaction, and its accounts after it. */
+/** A change of the transaction, and the new state of its accounts. */
 interface Decided {
   readonly change: Change;
   readonly accounts: readonly ChangedAccount[];
 }
 
-/** What the transaction has locked, and has decided of it. */
+/** What the transaction has locked and decided. */
 interface Locked {
   readonly states: Map<number, AccountState | null>;
   readonly credits: BatchCredits;
@@ -66,7 +66,7 @@ export class SomeMisfit extends Error {
 }
 
 /**
- * Applies changes in one transaction of two round trips, however many they are. No two of them have an account in common.
+ * Applies any number of changes in one transaction of two round trips. No two of them share an account.
  *
  *   - Accounts are locked in the order of their ids, as spends lock them. Then the records are written, in the order of their locks over
  *     all changes. Both are sent together: a change that turns out to be stale undoes the transaction.
@@ -86,7 +86,7 @@ export async function applyTogether(
     const touched = changes.flatMap(({ accounts }) => accounts.map(({ account }) => account));
     const after = new Map(touched.map((account) => [account, states.get(account) ?? null]));
     const accounts = [...accountWrites(after), ...creditQueries(credits.writes)];
-    // The number is waited for as long as it takes: others hold it only while they commit.
+    // Waits for the number as long as it takes, because others hold it only while they commit.
     const waits = options.lockWaitMs === null ? [] : [{ text: `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}` }];
     const notes = noteChange({ writes, accounts: [], entries, events }, nowMs);
     isCommitting = true;
@@ -122,7 +122,7 @@ async function write(
   const ofLock = (begun as unknown as readonly { rows: { numbers: string; moved: boolean }[] }[]).at(-1);
   refuseMoved(ofLock?.rows[0]?.moved);
   const [nowMs = 0, ...numbers] = toNumbers(ofLock?.rows[0]?.numbers ?? '{}');
-  // The caller reads this clock when the change was made for another refill epoch, and makes it again at once.
+  // If the change was made for another refill epoch, the caller reads this clock and makes the change again at once.
   clock.keepWithin(startedAtMs, nowMs);
   const credits = new BatchCredits(storedPockets((found?.rows ?? []) as PocketsRow[]));
   const locked: Locked = { states: readStates(numbers), credits, nowMs };

@@ -20,12 +20,12 @@ import { prune } from './prune.ts';
 import { Reservations } from './reservations.ts';
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
 
-/** Account numbers that are fetched at one time, or more when more are waited for. */
+/** Account numbers that are fetched at one time; more if callers wait for more. */
 const NUMBERS_BLOCK = 64;
 
 const FIND_WINDOW = 'SELECT account FROM adhoc_windows WHERE owner = $1 AND name = $2 AND duration_ms = $3';
 
-/** Answers exactly what it removes, even when others remove windows of the same owner at the same time. */
+/** Returns exactly what it removes, even if others remove windows of the same owner at the same time. */
 const CLOSE_ENDED = `WITH step AS MATERIALIZED (
     SELECT name, duration_ms, account FROM adhoc_windows WHERE owner = $1 AND (name, duration_ms) > ($2, $3)
     ORDER BY name, duration_ms LIMIT $4
@@ -46,10 +46,10 @@ interface ManagementOptions {
   readonly random: () => number;
 }
 
-/** All of the ledger but the spends: changes and reads. */
+/** Everything of the ledger except spends: changes and reads. */
 export class Management {
   readonly #pool: Pool;
-  /** Connections for what a verification waits for. */
+  /** Connections for queries that a verification waits for. */
   readonly #lookups: Pool;
   readonly #clock: LedgerClock;
   readonly #options: ManagementOptions;
@@ -86,7 +86,7 @@ export class Management {
     return { status: 'taken', charges, nowMs, replayed: true };
   }
 
-  /** Reads with a lock, which is a write: it waits for the standby that the spend itself may have missed. */
+  /** Reads with a lock, which is a write, so it waits for the standby that the spend itself may have missed. */
   async #lockRemembered(partition: 0 | 1, { scope, id }: IdempotencyKey): Promise<RememberedRow | null> {
     const text = `SELECT request_digest, outcome FROM idempotency_${partition} WHERE scope = $1 AND id = $2 FOR UPDATE`;
     const { rows } = await asUnavailable(this.#lookups.write<RememberedRow>({ text, values: [scope, id] }));
@@ -105,7 +105,7 @@ export class Management {
     return rows[0] === undefined ? null : toReservation(rows[0]);
   }
 
-  /** Takes numbers in blocks, one at a time for all who wait. Numbers that a process does not use stay unused. */
+  /** Takes numbers in blocks, one block at a time for all waiting callers. Numbers that a process does not use stay unused. */
   async reserveAccounts(count: number): Promise<readonly number[]> {
     this.#wanted += count;
     try {
@@ -205,7 +205,7 @@ interface Known {
   readonly endsAtMs: number;
 }
 
-/** Accounts of ad-hoc windows. While a window runs nobody removes it, so its account needs no second lookup. */
+/** Accounts of ad-hoc windows. Nobody removes a running window, so its account needs no second lookup. */
 export class KnownWindows {
   readonly #byName = new Map<string, Known>();
   readonly #names = new Map<number, string>();

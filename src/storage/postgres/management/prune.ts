@@ -3,10 +3,10 @@ import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { kindOf } from '../connection/databaseError.ts';
 import type { Pool } from '../connection/pool.ts';
 
-/** Rows that one step removes at the most. */
+/** The most rows that one step removes. */
 const STEP = 1000;
 
-/** Tables whose rows are removed when the time in a column has passed. Those that can be large have an index on it. */
+/** Tables whose rows are removed when the time in a column has passed. Tables that can be large have an index on that column. */
 const ENDED_BY = [
   ['local_counts', 'reset_at_ms'],
   ['committers', 'used_at_ms'],
@@ -18,7 +18,7 @@ const ENDED_BY = [
   ['count_marks', 'at_ms'],
 ] as const;
 
-/** Steps of one turn that look at windows. */
+/** Steps of one turn that check windows. */
 const WINDOW_STEPS = 10;
 
 interface PruneOptions {
@@ -28,12 +28,12 @@ interface PruneOptions {
 }
 
 interface Pruned {
-  /** The window to go on from. */
+  /** The window to continue from. */
   readonly windowsFrom: number;
   readonly failures: readonly unknown[];
 }
 
-/** Removes what has ended. A part that fails does not stop the others. All nodes may prune at the same time. */
+/** Removes what has ended. If one part fails, the others still run. All nodes may prune at the same time. */
 export async function prune(
   pool: Pool,
   clock: LedgerClock,
@@ -59,8 +59,8 @@ export async function prune(
 }
 
 /**
- * When the running partition has run for the retention, the other one is emptied and runs on: an idempotency key lives for at
- * least one retention. A clock that was set back starts the count anew.
+ * When the running partition has run for one retention, the other one is emptied and takes over: so an idempotency key lives for at least
+ * one retention. If the clock was set back, the time counts from now.
  */
 async function rotateIdempotency(pool: Pool, nowMs: number, retentionMs: number): Promise<void> {
   await pool.use(async (ask) => {
@@ -75,7 +75,7 @@ async function rotateIdempotency(pool: Pool, nowMs: number, retentionMs: number)
         await ask({ text: 'UPDATE idempotency_partition SET since_ms = $1', values: [nowMs] });
       } else if (nowMs >= sinceMs + retentionMs) {
         const next = running?.partition === 0 ? 1 : 0;
-        // A dump may hold the table for long, and spends would queue behind this: it gives up, and the next turn tries again.
+        // A dump may lock the table for long, and spends would queue behind this statement. So it gives up, and the next turn tries again.
         await ask(`SET LOCAL lock_timeout = '50ms'`);
         await ask(`TRUNCATE idempotency_${next}`);
         await ask({ text: 'UPDATE idempotency_partition SET partition = $1, since_ms = $2', values: [next, nowMs] });
@@ -99,7 +99,7 @@ async function removeRows(pool: Pool, [table, column]: readonly [string, string]
   }
 }
 
-/** Looks at a bounded number of windows, and answers where to go on the next time: there may be a million. */
+/** Checks a bounded number of windows, because there may be a million, and returns where to continue the next time. */
 async function closeWindows(pool: Pool, endedByMs: number, from: number): Promise<number> {
   let last = from;
   for (let step = 0; step < WINDOW_STEPS; step++) {

@@ -4,7 +4,7 @@ import type { KeyRow } from '../../sql/keyRows.ts';
 import { FORMER_KEY_SELECT, IS_LIVE, KEY_SELECT } from '../../sql/query/queries.ts';
 import type { SqlReader, Statement } from '../../sql/query/statement.ts';
 
-/** Always from the server that takes writes: a copy may lag behind what was answered. */
+/** Always reads from the server that takes writes: a standby may lag behind what was answered. */
 export class PostgresReader implements SqlReader {
   readonly #pool: Pool;
   readonly #shared = new SharedReads();
@@ -41,18 +41,18 @@ export class PostgresReader implements SqlReader {
   }
 }
 
-/** A row as the driver's types want it. */
+/** The type of a row that the driver's types need. */
 type Row<T> = T & Record<string, unknown>;
 
 interface Reads {
-  /** It began before the callers of `next` arrived, so it may have missed what they must see. */
+  /** This read began before the callers of `next` arrived, so it may have missed what they must see. */
   running: Promise<unknown>;
   next: Promise<unknown> | null;
 }
 
 /**
- * Callers that ask the same thing at the same time share one read, such as many that create keys of one api. A caller that arrives during a
- * read waits for the next read.
+ * Callers that ask the same question at the same time share one read, such as many that create keys of one api. A caller that arrives
+ * during a read waits for the next read.
  */
 export class SharedReads {
   readonly #byName = new Map<string, Reads>();

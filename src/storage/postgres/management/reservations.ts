@@ -40,7 +40,7 @@ import { holdName } from '../../sql/boundedRecords.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
 
-/** How often a reservation is tried that got in the way of another transaction. */
+/** How often a reservation is tried if it collides with another transaction. */
 const MAX_TRIES = 3;
 const SELECT = `SELECT ${RESERVATION_COLUMNS} FROM reservations`;
 
@@ -58,7 +58,7 @@ interface Read {
   readonly others: readonly (readonly Record<string, unknown>[])[];
 }
 
-/** What it has decided. `view` is null when there is nothing to write. */
+/** The decision of a transaction. `view` is null if there is nothing to write. */
 interface Decision<T> {
   readonly outcome: T;
   readonly view: LockedView | null;
@@ -66,8 +66,8 @@ interface Decision<T> {
 }
 
 /**
- * Reservations begin and end in transactions of their own, decided here and not inside the database: each locks its accounts in the order
- * of their ids, as spends do, and writes them with the reservation.
+ * Reservations begin and end in separate transactions, which are decided here and not inside the database. Each locks its accounts in the
+ * order of their ids, as spends do, and writes them with the reservation.
  */
 export class Reservations {
   readonly #context: ReservationsContext;
@@ -88,7 +88,7 @@ export class Reservations {
       values: [keyId],
     };
     const accounts = spend.charges.map(({ account }) => account);
-    // Reservations of one key wait for each other at its credits. Without credits they may have no account in common.
+    // Reservations of one key wait for each other at its credits. Without credits they may share no account.
     const hasCredits = spend.charges.some(({ rule }) => rule.kind === 'credits');
     const { onPostgres = '', params } = holdName(`reservations of ${keyId}`);
     const hold = hasCredits ? [] : [{ text: onPostgres, values: params }];
@@ -102,7 +102,7 @@ export class Reservations {
     });
   }
 
-  /** `known`: the reservation as it was read before. Its accounts never change. */
+  /** `known`: the reservation as it was read before. Its list of accounts never changes. */
   end(known: Reservation, ending: UserEnding): Promise<EndOutcome> {
     return this.#transact(accountsOf([known]), [lockAgain([known])], (read) => {
       const view = endingView(read);
@@ -160,7 +160,8 @@ export class Reservations {
     try {
       const { outcome, view, events } = decide(await this.#read(askAll, accounts, reads));
       if (view === null) {
-        // What was read is answered, so it must have reached the standby: the locks are writes, and their commit waits for it.
+        // The answer shows what was read, so that must have reached the standby: the locks are writes, and their commit waits for the
+        // standby.
         isCommitting = true;
         await ask('COMMIT');
         return outcome;
@@ -210,7 +211,7 @@ function accountsOf(reservations: readonly Reservation[]): number[] {
   return reservations.flatMap(({ parts }) => parts.map(({ account }) => account));
 }
 
-/** In the order of their ids, as everybody locks them. */
+/** In the order of their ids, which is the lock order of everybody. */
 function lockAgain(reservations: readonly Reservation[]): QueryConfig {
   const ids = reservations.map(({ id }) => id);
   return { text: `${SELECT} WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`, values: [ids] };
@@ -233,7 +234,7 @@ function end(view: LockedView, id: string, ending: Ending): EndOutcome {
   return outcome;
 }
 
-/** Selects the broken fences of a spend, by their numbers in its list, from 1 on. */
+/** Selects the broken fences of a spend, by their numbers in its list, beginning at 1. */
 function brokenFences({ fences }: Spend): QueryConfig {
   const text = `SELECT f.ordinal FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
     WITH ORDINALITY AS f(kind, id, name, revision, ordinal) WHERE ${isBroken()}`;
@@ -251,7 +252,7 @@ interface LockedAccounts {
   readonly states: Map<number, AccountState>;
 }
 
-/** The locked accounts, with what was decided of them. */
+/** The locked accounts, with what was decided about them. */
 class LockedView implements ReservationView {
   readonly nowMs: number;
   readonly credits: BatchCredits;

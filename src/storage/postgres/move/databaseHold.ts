@@ -13,9 +13,9 @@ import { openForData, orExplain, takeSessionLock } from './openForData.ts';
 
 /** Key of the advisory lock of a move: any number, the same for all moves and releases. */
 const MOVING_LOCK = 7_218_530_415;
-/** A statement waits no longer for nodes that have begun something. */
+/** How long a statement waits for nodes that have begun something. */
 const LOCK_TIMEOUT_MS = 5_000;
-/** A failed export lets go before it tells its reason. It waits no longer for a database that is silent. */
+/** A failed export releases the database before it reports its reason. It waits this long for a database that does not answer. */
 const LET_GO_WITHIN_MS = 5_000;
 
 const MOVING = 'Another export with --move is running. Wait until it ends, or stop it.';
@@ -26,7 +26,7 @@ const FINISH_ADVICE = 'Nothing is left of the export. Run the command again.';
 const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
 
 /**
- * A database that is held for a move. A note in it refuses every start, spend and change:
+ * A database that is held for a move. Its note refuses every start, spend and change:
  *
  *   free --take--> noted --finish--> moved --releaseMoved--> free
  *   noted --close (the export has ended before its end)--> free
@@ -34,13 +34,13 @@ const CHECK_ADVICE = 'Check KEYSTILE_DATABASE_URL, and run the command again.';
  *   noted by the earlier move --close--> as before the take: whether the earlier export is used is not known here
  *   noted --the process dies, or its connection--> noted, and nobody holds it --releaseMoved or the next take--> ...
  *
- * From `take` to `close` one connection has MOVING_LOCK, which every other move and every release needs. So nobody else removes the note
- * while the export is written. A process that dies loses the lock by itself.
+ * From `take` to `close`, one connection has MOVING_LOCK, which every other move and every release needs. So nobody else removes the note
+ * while the export is written. A process that dies loses the lock.
  */
 export class DatabaseHold {
   readonly #client: Client;
   readonly #note: string;
-  /** The note in the database: that of an earlier move stays until this one is finished. */
+  /** The note in the database. The note of an earlier move stays until this one is finished. */
   readonly #inForce: string;
   #isFinished = false;
 
@@ -50,7 +50,7 @@ export class DatabaseHold {
     this.#inForce = inForce;
   }
 
-  /** From now on no node starts, spends or changes anything. Refused while one runs. */
+  /** After this, no node starts, spends or changes anything. Refused while a node runs. */
   static async take(url: string, moved: MovedNote): Promise<DatabaseHold> {
     const note = JSON.stringify(moved);
     const client = await openForData(url);
@@ -66,7 +66,7 @@ export class DatabaseHold {
     return this.#inForce !== this.#note;
   }
 
-  /** From now on the note is that of this move alone: an earlier one that wakes up does not remove it. */
+  /** After this, the note belongs to this move alone: an earlier move that wakes up does not remove it. */
   async finish(): Promise<void> {
     const put = 'UPDATE installation SET value = $3 WHERE name = $1 AND value = $2';
     const asked = this.#client.query(put, [MOVED_NOTE, this.#inForce, this.#note]);
@@ -75,7 +75,7 @@ export class DatabaseHold {
     this.#isFinished = true;
   }
 
-  /** Removes its own note, and never that of another move. Rejects when that is not known to be done in time. */
+  /** Removes its own note, but never that of another move. Rejects if this is not confirmed in time. */
   async close(withinMs = LET_GO_WITHIN_MS): Promise<void> {
     await withDeadline(this.#client, withinMs, this.#letGo());
   }
@@ -90,18 +90,18 @@ export class DatabaseHold {
   }
 }
 
-/** Answers the note that is in force. */
+/** Returns the note in effect. */
 async function mark(client: Client, note: string): Promise<string> {
   await takeSessionLock(client, MOVING_LOCK, MOVING);
   await readExportable(client);
-  // Before the locks, so that a node that runs does not wait for them.
+  // Checked before the locks, so that a running node does not wait for them.
   await refuseRunning(client);
   try {
     await beginInOwnSession(
       client,
       `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`,
     );
-    // A node that starts meanwhile is seen here, or sees the note.
+    // A node that starts meanwhile is either seen here, or sees the note.
     await takeMigrationLock(client);
     await client.query(TAKE_MOVE_LOCKS);
     await refuseRunning(client);
@@ -131,7 +131,7 @@ async function refuseRunning(client: Client): Promise<void> {
   );
 }
 
-/** Answers whether the database had been moved. */
+/** Returns whether the database had been moved. */
 export async function releaseMoved(url: string, atMs: number): Promise<boolean> {
   const client = await openForData(url);
   try {

@@ -20,7 +20,7 @@ const LOCK_WITHIN_MS = 2_000;
 export async function openForData(url: string): Promise<Client> {
   const connector = new Connector(parseAddress(url), 'data');
   const client = await connector.connect(SETTINGS);
-  // Not with the others: a server that is too old does not know it, and would refuse the connection before it tells its version.
+  // Set later than the others: a server that is too old does not know it, and would refuse the connection before it reports its version.
   try {
     await orExplain(
       requireOwnSessions(client, () => connector.connect({})),

@@ -18,7 +18,7 @@ const CLOSE_WITHIN_MS = 5_000;
 
 const ADVICE = 'Nothing is left of the export. Run the command again.';
 
-/** As SQLite keeps it: the newest window of all nodes, with the sum of what they let through. */
+/** In the form of SQLite: the newest window of all nodes, with the sum of what they admitted. */
 const LOCAL_COUNTS = `SELECT owner, name, duration_ms, sum(count)::bigint AS count, reset_at_ms
   FROM (SELECT *, max(reset_at_ms) OVER (PARTITION BY owner, name, duration_ms) AS newest FROM local_counts) l
   WHERE reset_at_ms = newest GROUP BY owner, name, duration_ms, reset_at_ms ORDER BY owner, name, duration_ms`;
@@ -29,7 +29,7 @@ const COUNTER_VALUES = `SELECT
   (SELECT sequence FROM event_counter) AS last_event,
   (SELECT CASE WHEN is_called THEN last_value + 1 ELSE last_value END FROM account_numbers) AS next_account`;
 
-/** Reads a shared database in one transaction, which sees what was committed when it began. Nodes go on meanwhile. */
+/** Reads a shared database in one transaction, which sees what was committed when it began. Nodes can keep running. */
 export class PostgresDataSource implements DataSource {
   readonly engine = 'postgres';
   readonly schema = SCHEMA_VERSION;
@@ -64,7 +64,7 @@ export class PostgresDataSource implements DataSource {
       for (const { body } of slices) yield [...rowsOfSlice(body)];
   }
 
-  /** It has only read: a server that is silent is left, and hides no other failure. */
+  /** This transaction has only read. So a server that does not answer is left alone, and hides no other failure. */
   async close(withinMs = CLOSE_WITHIN_MS): Promise<void> {
     await withDeadline(this.#client, withinMs, this.#client.end()).catch(() => {});
   }
@@ -103,7 +103,7 @@ async function begin(client: Client): Promise<ReadonlyMap<string, string>> {
   return readExportable(client);
 }
 
-/** What the table `installation` has. Refuses a database that this program cannot export. */
+/** The rows of the table `installation`. Refuses a database that this program cannot export. */
 export async function readExportable(client: Client): Promise<ReadonlyMap<string, string>> {
   if (!(await hasTables(client))) throw noKeystile();
   const known = await readInstallation(client);
@@ -124,7 +124,7 @@ function select({ name, key, columns }: DataTable): string {
   return `SELECT ${values.join(', ')} FROM ${name} ORDER BY ${key.join(', ')}`;
 }
 
-/** Refuses a database whose import is not finished, or that was moved away. */
+/** Refuses a database that was moved away or whose import is not finished. */
 export function refuseUnusable(known: ReadonlyMap<string, string>): void {
   const refusal = findUseRefusal('The database', known);
   if (refusal !== null) throw new WrongServer(refusal.text);

@@ -38,7 +38,7 @@ export interface TargetOptions {
 interface Progress {
   readonly exportId: string;
   readonly lines: number;
-  /** Of the rows in these lines. Null: of none, or an older program has stored them. */
+  /** The checksum of the rows in these lines. Null: there are none, or an older program has stored them. */
   readonly sha256: string | null;
 }
 
@@ -50,7 +50,7 @@ const SET_COUNTER: Readonly<Record<CounterName, string>> = {
   idempotency_since_ms: 'UPDATE idempotency_partition SET since_ms = $1',
 };
 
-/** Fills an empty database. Each batch is a transaction that also notes how far the import has come, so that it can go on. */
+/** Fills an empty database. Each batch is a transaction that also notes the progress, so that the import can be continued. */
 export class PostgresDataTarget implements DataTarget {
   readonly stored: DataTarget['stored'];
   readonly #client: Client;
@@ -133,7 +133,7 @@ export class PostgresDataTarget implements DataTarget {
       [importedAtMs, 'cli', IMPORT_ACTION, header.installation, importEntry(finished)],
     );
     await client.query('COMMIT');
-    // The server plans from the first request on with what is in the tables.
+    // Updates the statistics, so that the server plans the first requests for these tables.
     await client.query('ANALYZE').catch(() => {});
   }
 }
@@ -165,8 +165,8 @@ async function begin(client: Client, header: DataHeader, { allowFsyncOff, isPipe
 }
 
 /**
- * Makes the tables of an empty database. Older tables are in use, and only a service migrates them. Those of an import that is not finished
- * are in nobody's use, and a service refuses them: they are migrated here.
+ * Makes the tables of an empty database. Older tables are in use, and only a service migrates them. Tables of an unfinished import are not
+ * in use, and a service refuses them, so they are migrated here.
  */
 export async function prepareTarget(
   client: Client,

@@ -47,7 +47,7 @@ export const ANALYTICS_TABLES = `
 
 const SUMMED = 'code smallint NOT NULL, count bigint NOT NULL, credits bigint NOT NULL';
 
-/** Counts of verifications, with a row for each code of a verdict: a new code is a new number, and no new column. */
+/** Counts of verifications, with a row for each verdict code: a new code is a new number, not a new column. */
 export const VERDICT_TABLES = `
   CREATE TABLE verdict_log (
     number bigint GENERATED ALWAYS AS IDENTITY,
@@ -66,7 +66,7 @@ export const VERDICT_TABLES = `
   );
   `;
 
-/** After the rows: an index is made faster of all of them at once. */
+/** Made after the rows: building an index from all rows at once is faster. */
 const INDEXES = [
   'CREATE INDEX key_verdicts_of_key ON key_verdicts (key_id, span, time_ms) WHERE span > 0',
   'CREATE INDEX api_verdicts_by_time ON api_verdicts (span, time_ms)',
@@ -74,8 +74,9 @@ const INDEXES = [
 ];
 
 /**
- * Nodes of version 2 go on: they read views in place of their tables. Their fold gets a serialization failure, which they take for a node that
- * folds at the same time. Their pruning removes nothing, as newer nodes do that. Whoever had rights on a table has them on what takes its place.
+ * Nodes of version 2 keep running: they read views in place of their tables. Their fold gets a serialization failure, which they take as a
+ * sign that another node is folding. Their pruning removes nothing, because newer nodes prune. The rights on a table pass to what replaces
+ * it.
  */
 export const COUNTS_AS_BEFORE = `
   LOCK TABLE key_counts, api_counts, count_log;
@@ -124,7 +125,7 @@ function formerSums(): string {
   return [...sums, 'sum(credits)::bigint AS credits'].join(', ');
 }
 
-/** Meanwhile older nodes answer questions and add slices, and none folds. */
+/** Meanwhile older nodes answer questions and add slices, but none folds. */
 export async function copyFormerCounts(client: Client, { tell, goesOn }: CopyProgress): Promise<void> {
   await client.query('SELECT pg_advisory_xact_lock($1)', [FOLD_LOCK]);
   const statements = copyCounts((table, done) => tell('migrating the database', { table, done }));

@@ -1,11 +1,11 @@
 /**
  * The functions of the ledger inside the database, except those for spends. Each function has its version in its name, and is never edited
- * once it was released: an older node goes on calling it while nodes are replaced one by one.
+ * after its release: older nodes still call it while nodes are replaced one by one.
  */
 
-/** The committer of a batch has no row: it was idle for so long that the row was removed. */
+/** The committer of a batch has no row, because it was idle for so long that the row was removed. */
 export const NO_COMMITTER = 'KS001';
-/** The node of a batch has given it up, and has taken its number. */
+/** The node of a batch has given the batch up and taken its number. */
 export const NUMBER_TAKEN = 'KS002';
 
 /**
@@ -16,7 +16,7 @@ CREATE FUNCTION ledger_now_v1(at_ms bigint) RETURNS bigint LANGUAGE sql VOLATILE
   SELECT coalesce(at_ms, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)
 $$;`;
 
-/** Locks accounts in the order of their ids, then reads the clock: now, and eight numbers of each account that is there. */
+/** Locks accounts in the order of their ids, then reads the clock. Returns the time, and eight numbers of each existing account. */
 const LOCK = `
 CREATE FUNCTION ledger_lock_v1(ids bigint[], at_ms bigint) RETURNS bigint[] LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -30,7 +30,7 @@ BEGIN
   RETURN answer;
 END $$;`;
 
-/** Removes those of these windows that ended by then; one that a spend holds right now is left for the next time. */
+/** Removes these windows if they ended by then. One that a spend holds right now is left for the next time. */
 const CLOSE_WINDOWS = `
 CREATE FUNCTION ledger_close_windows_v1(these bigint[], ended_by_ms bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -56,8 +56,8 @@ BEGIN
 END $$;`;
 
 /**
- * What became of a batch whose answer did not arrive. Takes its number if it is free: then the batch was not done and never
- * will be (NULL). Writes in any case, so that the answer waits for the standby that the batch's commit may have missed.
+ * Finds out the outcome of a batch whose answer did not arrive. Takes its number if it is free: then the batch was not done and never will
+ * be (NULL). Writes in any case, so that the answer waits for the standby that the batch's commit may have missed.
  */
 const RESOLVE = `
 CREATE FUNCTION ledger_resolve_v1(committer bigint, number bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
@@ -71,8 +71,8 @@ BEGIN
 END $$;`;
 
 /**
- * The account of an ad-hoc window, made on first use; NULL when its owner has as many live ones as allowed. Without a maximum the
- * windows of the owner are not counted and do not wait for each other: a namespace has very many.
+ * The account of an ad-hoc window, made on first use; NULL if its owner has as many live ones as allowed. Without a maximum, the windows of
+ * the owner are not counted and do not wait for each other: a namespace has very many.
  */
 const OPEN_WINDOW = `
 CREATE FUNCTION ledger_open_window_v1(of_owner text, of_name text, of_duration bigint, at_ms bigint, max_windows int)

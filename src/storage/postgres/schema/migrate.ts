@@ -12,7 +12,7 @@ import { TEXT } from './tables.ts';
 
 export interface Migration {
   readonly sql: string;
-  /** Copies rows to where they belong from now on, however many there are. `sqlAfter` drops the tables that had them. */
+  /** Copies rows to their new tables, however many there are. `sqlAfter` drops the former tables. */
   readonly moveRows?: {
     readonly copy: (client: Client, progress: CopyProgress) => Promise<void>;
     readonly sqlAfter: string;
@@ -20,18 +20,18 @@ export interface Migration {
   /** Adds columns to tables of records, and runs last. */
   readonly columns?: string;
   /**
-   * Indexes on tables with many rows: built in a second transaction, because that takes as long as there are rows. Until its end these tables
-   * cannot be written. The changelog names them.
+   * Indexes on tables with many rows. They are built in a second transaction, because that takes longer the more rows there are. Until it
+   * ends, these tables cannot be written. The changelog names them.
    */
   readonly indexes: string;
-  /** The oldest program that can work with the schema after it, by the schema version that program was made for. */
+  /** The oldest program that can work with the new schema, as the schema version that the program was made for. */
   readonly compatibleFrom: number;
 }
 
-/** Copying takes longer the more rows there are, so it tells how far it is. */
+/** Copying takes longer the more rows there are, so it reports its progress. */
 export interface CopyProgress {
   readonly tell: Tell;
-  /** To be called after each statement: the time of a migration begins again. */
+  /** Call this after each statement: the time limit of the migration begins again. */
   readonly goesOn: () => void;
 }
 
@@ -41,12 +41,12 @@ const MIGRATION_LOCK = 7_218_530_411;
 /** A row of `installation` that databases of programs before 0.1.0 lack: they used the same version numbers for other tables. */
 const SERIES = { name: 'schema_series', value: '0.1-h' } as const;
 
-/** While a migration waits for a lock, all requests queue behind it: it gives up and tries again. */
+/** While a migration waits for a lock, all requests queue behind it. So it gives up after this time and tries again. */
 interface Patience {
-  /** Shorter than it takes the database to look for a deadlock. */
+  /** Shorter than the time after which the database looks for a deadlock. */
   readonly lockTimeoutMs: number;
   readonly tries: number;
-  /** The same after rows were copied: to give up would throw the copy away. */
+  /** The same after rows were copied: giving up would throw the copy away. */
   readonly triesAfterCopy?: number;
   readonly pauseMs: number;
 }
@@ -58,19 +58,22 @@ export interface MigrateOptions {
   /** All migrations of this program. Their number is its schema version. */
   readonly migrations: readonly Migration[];
   readonly newWorkspaceId: () => string;
-  /** Whether an older schema is migrated to the version of this program. Otherwise it is refused, and missing indexes are left to who may. */
+  /**
+   * Whether an older schema is migrated to the version of this program. Otherwise it is refused, and missing indexes are left to a program
+   * that may build them.
+   */
   readonly upgrades: boolean;
   /** Refuses a database without tables, instead of making them. */
   readonly requiresData?: boolean;
   readonly patience?: Patience;
-  /** Rejects when the work takes too long and does not tell that it goes on. */
+  /** Rejects if the work takes too long without reporting progress. */
   readonly inTime?: (work: (goesOn: () => void) => Promise<void>) => Promise<void>;
   readonly tell?: Tell;
-  /** Writes the node down that starts, in the same transaction: whoever migrates later knows of it. Null: it is none that serves. */
+  /** Registers the starting node in the same transaction, so that a later migration knows of it. Null: this is not a node that serves. */
   readonly register?: ((client: Client) => Promise<void>) | null;
 }
 
-/** Brings the database to the version of this program, or leaves a newer one that it can work with. */
+/** Migrates the database to the version of this program, or leaves a newer version that the program can work with. */
 export async function migrate(client: Client, options: MigrateOptions): Promise<void> {
   const progress: Progress = { stage: 'schema', goesOn: () => {} };
   const { inTime = (work) => work(() => {}) } = options;
@@ -104,12 +107,15 @@ async function tryToMigrate(client: Client, options: MigrateOptions, progress: P
   }
 }
 
-/** Looks without the lock: whoever may not migrate does not wait for a node that builds indexes, and builds none. */
+/** Checks without the lock: a program that may not migrate does not wait for a node that builds indexes, and builds none. */
 async function hasUsableSchema(client: Client, options: MigrateOptions): Promise<boolean> {
   return usableVersion(await readInstallation(client), options) > 0;
 }
 
-/** One transaction for the schema and the rows that it moves, one for the indexes: while those are built everything can be read, and their tables cannot be written. */
+/**
+ * One transaction for the schema and the rows that it moves, one for the indexes. While indexes are built, everything can be read, but
+ * their tables cannot be written.
+ */
 async function migrateOnce(
   client: Client,
   options: MigrateOptions & { readonly progress: Progress; readonly lockTimeoutMs: number },
@@ -123,7 +129,7 @@ async function migrateOnce(
     if (version === 0) await put(client, SERIES.name, SERIES.value);
     if (!known.has('workspace_id')) await put(client, 'workspace_id', options.newWorkspaceId());
     if (register === null || register === undefined) return;
-    // The list of nodes waits for no standby: a node also starts while that is away.
+    // The list of nodes waits for no standby, so a node can start while the standby is away.
     if (version >= own) await client.query('SET LOCAL synchronous_commit = local');
     await register(client);
   });
@@ -169,7 +175,7 @@ interface RunProgress extends CopyProgress {
 async function run(client: Client, { sql, moveRows, columns }: Migration, progress: RunProgress): Promise<void> {
   await client.query(sql);
   if (moveRows !== undefined) {
-    // What would hinder the end, such as a view of yours on a table that goes, is told before the work.
+    // An obstacle to the last step, such as a user's view on a table that is dropped, is reported before the work begins.
     await client.query('SAVEPOINT tried');
     await client.query(moveRows.sqlAfter);
     await client.query('ROLLBACK TO SAVEPOINT tried');
@@ -179,7 +185,7 @@ async function run(client: Client, { sql, moveRows, columns }: Migration, progre
   if (columns !== undefined) await client.query(columns);
 }
 
-/** What was copied is not given up as soon as somebody reads a table. */
+/** The copied rows are not given up as soon as somebody reads a table. */
 async function whenUnlocked(client: Client, sql: string, { tell, patience, own }: RunProgress): Promise<void> {
   const { pauseMs, lockTimeoutMs, triesAfterCopy: tries = TRIES_AFTER_COPY } = patience;
   for (let made = 1; ; made++) {
@@ -197,7 +203,7 @@ async function whenUnlocked(client: Client, sql: string, { tell, patience, own }
   }
 }
 
-/** Nodes whose program cannot work with the next schema must not find it below their feet. */
+/** Running nodes must never meet a schema that their program cannot work with. */
 async function refuseWhileOlderRun(client: Client, next: SchemaVersions, version: number): Promise<void> {
   const { rows } = await client.query<{ id: string; location: string; version: string }>(
     `SELECT id, location, version FROM nodes WHERE schema_version < $1 AND seen_at_ms > ledger_now_v1(NULL) - $2
@@ -223,10 +229,10 @@ async function inMigrationTransaction(
   lockTimeoutMs: number,
   work: (known: ReadonlyMap<string, string>) => Promise<void>,
 ): Promise<void> {
-  // Whatever the default of the database is: what another node has made while this one waited must be seen.
+  // Set regardless of the default of the database: this node must see what another node has made while this one waited.
   await beginInOwnSession(client, 'BEGIN ISOLATION LEVEL READ COMMITTED');
   try {
-    // Another node that migrates is waited for: nobody queues behind this lock but nodes that start.
+    // Waits for another node that migrates: only starting nodes queue behind this lock.
     await takeMigrationLock(client);
     await client.query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`);
     await client.query(`CREATE TABLE IF NOT EXISTS installation (name ${TEXT} PRIMARY KEY, value ${TEXT} NOT NULL)`);
@@ -238,7 +244,7 @@ async function inMigrationTransaction(
   }
 }
 
-/** Whether a database that has a version was made by 0.1.0 or a later program. */
+/** Whether a database with a version was made by program 0.1.0 or later. */
 export function isOfFirstRelease(known: ReadonlyMap<string, string>): boolean {
   return known.get(SERIES.name) === SERIES.value;
 }
@@ -257,7 +263,7 @@ function withoutData(): WrongServer {
   );
 }
 
-/** Why a program made for schema version `own` cannot work with such a database; null when it can. */
+/** Why a program for schema version `own` cannot work with such a database; null = it can. */
 export function tooOldFor({ version, compatibleFrom }: SchemaVersions, own: number): WrongServer | null {
   if (version <= own || compatibleFrom <= own) return null;
   return new WrongServer(
@@ -275,7 +281,7 @@ function usableVersion(known: ReadonlyMap<string, string>, { migrations, upgrade
   if (tooOld !== null) throw tooOld;
   if (version > 0 && version < own && !upgrades) {
     throw new WrongServer(
-      `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which brings it there.`,
+      `The database has schema version ${version}, and this program is for ${own}. Start keystile serve, which migrates it.`,
     );
   }
   return version;
@@ -293,15 +299,15 @@ async function put(client: Client, name: string, value: string): Promise<void> {
   );
 }
 
-/** How far a migration came. From the indexes on, the new schema is committed, and a failure leaves it there. */
+/** The stage of a migration. From the stage of the indexes on, the new schema is committed, and a failure leaves it there. */
 type Stage = 'schema' | 'indexes';
 
-/** SQLSTATEs: not supported, others depend on it, no schema, wrong or not allowed, raised by a function. */
+/** SQLSTATEs: not supported, another object depends on it, no schema, wrong or not allowed, raised by a function. */
 const REFUSED_STATEMENT = /^(?:0A|2B|3F|42|P0)/;
-/** Any failure inside the server, such as two sessions that alter the same object. Damage has states of its own. */
+/** Any failure inside the server, such as two sessions that alter the same object. Damage has its own states. */
 const INTERNAL_ERROR = 'XX000';
 
-/** What can keep tables locked. A dump only reads, and indexes are built beside it. */
+/** What can keep tables locked. A dump only reads, so indexes can be built beside it. */
 const HOLDERS: Readonly<Record<Stage, string>> = {
   schema: 'another transaction, such as a dump,',
   indexes: 'another transaction',
@@ -312,7 +318,7 @@ function isWorthAnotherTry(error: unknown): boolean {
   return kind === 'busy' || (kind === 'rolled back' && !hasOtherColumns(error));
 }
 
-/** For the log: it is tried again. */
+/** For the log: the migration is tried again. */
 function stillLocked(stage: Stage): string {
   const what = stage === 'schema' ? 'the database is not migrated yet' : 'the indexes are not built yet';
   return `${what}: ${HOLDERS[stage]} keeps its tables locked`;
@@ -325,7 +331,7 @@ function neverUnlocked(stage: Stage, version: number, tries: string): StorageUna
   );
 }
 
-/** A start that failed outside the migration of a known schema. */
+/** A start has failed outside the migration of a known schema. */
 export function notPrepared(error: unknown): Error {
   const advice = adviceOnOwnRefusal(error);
   return failed(error, `The database cannot be prepared (${reasonOf(error)}).${advice === null ? '' : ` ${advice}`}`);
@@ -335,7 +341,7 @@ function notMigrated(error: unknown, from: number, to: number): Error {
   return failed(
     error,
     `The database could not be migrated from schema version ${from} to ${to} (${reasonOf(error)}). ` +
-      'It is as it was before, and nodes of the older version go on.',
+      'It is unchanged, and nodes of the older version continue.',
   );
 }
 
@@ -353,7 +359,10 @@ function failed(error: unknown, message: string): Error {
   return isFinal(error) ? new WrongServer(message) : new StorageUnavailable(message);
 }
 
-/** What the database refused is refused again at every start, and each try would lock its tables. Anything else may go away by itself. */
+/**
+ * What the database refused would be refused again at every start, and each try would lock its tables. Any other failure may go away by
+ * itself.
+ */
 function isFinal(error: unknown): boolean {
   const state = stateOf(error) ?? '';
   return REFUSED_STATEMENT.test(state) || (kindOf(error) === 'refused' && state !== INTERNAL_ERROR);

@@ -19,18 +19,17 @@ const SCHEMA_V1 = [
   PLAIN_SPEND_FUNCTION,
 ].join('\n');
 
-/** Lookups lock tables in this order. A migration that does so too cannot end in a deadlock with one. */
+/** Lookups lock tables in this order. A migration that uses the same order cannot deadlock with one. */
 const IN_ORDER = 'LOCK TABLE keys, identities, apis, changes;';
 
 /**
- * Forward migrations: entry N brings version N to N + 1. An entry that was released is never edited. A program of the version
- * before goes on working on the new schema, so that nodes can be replaced one by one: columns are added with a default,
- * functions get a new name, and what is not used any more is removed one version later. An entry that changes several tables
- * begins with IN_ORDER.
+ * Forward migrations: entry N migrates version N to N + 1. A released entry is never edited. A program of the previous version must still
+ * work on the new schema, so that nodes can be replaced one by one: columns are added with a default, functions get a new name, and what is
+ * no longer used is removed one version later. An entry that changes several tables begins with IN_ORDER.
  */
 const BY_HAND: readonly Migration[] = [
   { compatibleFrom: 1, sql: SCHEMA_V1, indexes: '' },
-  // Nodes of version 1 do not know credits that are granted without an expiry, and plans that are upgraded.
+  // Nodes of version 1 do not know grants without an expiry and upgrades of plans.
   { compatibleFrom: 2, sql: [OWN_SESSION_FUNCTION, replacing(GENERAL_SPEND_FUNCTION)].join('\n'), indexes: '' },
   {
     compatibleFrom: 2,
@@ -40,7 +39,7 @@ const BY_HAND: readonly Migration[] = [
   },
 ];
 
-/** Columns that src/model declares for later versions. Programs of the version before leave them as they are. */
+/** Columns that src/model declares for later versions. Programs of the previous version leave them unchanged. */
 const COLUMNS = addedColumns(RECORDS, DIALECT);
 
 export const MIGRATIONS: readonly Migration[] = Array.from(
@@ -52,7 +51,7 @@ export const MIGRATIONS: readonly Migration[] = Array.from(
   },
 );
 
-/** A database that was made before has the function without what was mended in it since. */
+/** A database that was made earlier has the function without its later corrections. */
 function replacing(sql: string): string {
   return sql.replace('CREATE FUNCTION', 'CREATE OR REPLACE FUNCTION');
 }
@@ -61,7 +60,7 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 
 const DROPPED = named(/DROP TABLE former_(\w+)/g);
 
-/** What the migrations make. */
+/** The tables and functions that the migrations make. */
 export const SCHEMA_NAMES = {
   tables: ['installation', ...named(/CREATE (?:UNLOGGED )?TABLE (\w+)/g).filter((name) => !DROPPED.includes(name))],
   functions: named(/CREATE FUNCTION (\w+)/g),

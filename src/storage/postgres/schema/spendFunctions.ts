@@ -4,21 +4,21 @@ import { ADD_TO_LINE } from '../../sql/creditWrites.ts';
 import { FENCE_KINDS, FENCED_REVISION } from '../../sql/fences.ts';
 
 /**
- * Statuses in the answer. After each: number of the charge that refused, number of charges; then (left, reset) of each charge. A charge
- * whose refill begins at another mark is stale: its number, 1, its mark, 0. One whose pockets have to be settled first: its number, 1,
- * its mark, 1.
+ * Statuses in the answer. Each is followed by the number of the charge that refused and the number of charges, then (left, reset) of each
+ * charge. A charge whose refill begins at another mark is stale: its number, 1, its mark, 0. A charge whose pockets have to be settled
+ * first: its number, 1, its mark, 1.
  */
 export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
 
 /** The arguments of a function that reads fences. */
 const FENCE_ARGUMENTS = 'fence_kinds bigint[], fence_ids text[], fence_names text[], fence_revisions bigint[]';
-/** Begins the answer of a batch of which nothing was done, because some of its fences are broken. */
+/** Begins the answer of a batch that was not done, because some of its fences are broken. */
 export const BROKEN = -1;
 
-/** Behind the kinds of records: notes that were made under the token that is its name still count. */
+/** The kind after those of records: notes still count if they were made under the token that is the name of this fence. */
 export const RECORDS_KIND = FENCE_KINDS.length;
 
-/** Of a fence `f`: its record has another revision. */
+/** Whether the record of a fence `f` has another revision. */
 export function isBroken(): string {
   const revisions = FENCE_KINDS.map(
     (kind, number) => `WHEN ${number} THEN (${FENCED_REVISION[kind]('f.id', 'f.name')})`,
@@ -30,9 +30,9 @@ export function isBroken(): string {
 }
 
 /**
- * Reads the fences of a batch before anything else, by primary key and without a lock: a role or an override is not a hot row. The
- * statement begins after every request of the batch has arrived, so it sees each change that was answered before one of them.
- * When one is broken, nothing of the batch is done, and the answer names the broken ones.
+ * Reads the fences of a batch before anything else, by primary key and without a lock, so that a role or an override is not a hot row. The
+ * statement begins after every request of the batch has arrived, so it sees each change that was answered before one of them. If a fence is
+ * broken, nothing of the batch is done, and the answer names the broken fences.
  */
 const READ_FENCES = `
   IF cardinality(fence_kinds) > 0 THEN
@@ -43,8 +43,8 @@ const READ_FENCES = `
   END IF;`;
 
 /**
- * Beside the statuses of ledger_spend_v1: the spend needs that function, because something is due, a day has begun for the statement, or
- * the account has just changed.
+ * A status besides those of ledger_spend_v1: the spend needs that function, because something is due, a new day has begun for the
+ * statement, or the account has just changed.
  */
 export const NEEDS_GENERAL = 7;
 
@@ -57,12 +57,12 @@ const MARK = `CASE WHEN ${HAS_ENDED} THEN (now_ / u.duration + 1) * u.duration E
 const SUFFICES = `CASE WHEN u.duration = 0 THEN a.value + u.change >= 0
   WHEN now_ >= a.mark THEN u.change <= u.most ELSE a.value + u.change <= u.most END`;
 
-/** Of credits: something other than a spend has to happen first. */
+/** For credits: something other than a spend has to happen first. */
 const IS_DUE = 'u.duration = 0 AND a.due_at_ms <> 0 AND now_ >= a.due_at_ms';
-/** Of credits: the running line of the statement is one of an earlier day. */
+/** For credits: the running line of the statement belongs to an earlier day. */
 const IS_OF_EARLIER_DAY = `u.duration = 0 AND a.segment_ms < now_ - now_ % ${DAY_MS}`;
 
-/** The batch has refills: their arrays are filled in, and an account that was not refilled for the running epoch is not taken from. */
+/** The batch has refills: their arrays are filled, and nothing is taken from an account that was not refilled for the present epoch. */
 type WithRefills = boolean;
 
 function asked(refills: WithRefills): string {
@@ -71,8 +71,8 @@ function asked(refills: WithRefills): string {
 }
 
 /**
- * Takes from all accounts that suffice, in one statement. It leaves rows alone that another transaction holds: those come back as
- * busy. With `waits` all rows are locked before, and none is held by another.
+ * Takes from all accounts that have enough, in one statement. Rows that another transaction holds are left alone and come back as busy.
+ * With `waits`, all rows are locked before, so no other transaction holds one.
  */
 function take(refills: WithRefills): string {
   const isMeant = `a.revision = u.revision AND ${IS_KIND} AND ${SUFFICES} AND NOT (${IS_DUE}) AND NOT (${IS_OF_EARLIER_DAY})
@@ -114,13 +114,13 @@ function either(sql: (refills: WithRefills) => string): string {
 }
 
 /**
- * A batch of plain spends: each has one charge and no idempotency key. The function gets one row per account; the node adds up its spends.
- * No row depends on another one, so one statement takes from all accounts that suffice, at half the cost of ledger_spend_v1. `changes` are
- * added to the values: positive for a window, up to `mosts`, and negative for credits. The ids ascend: a batch that waits for a row holds
- * no row after it.
+ * A batch of plain spends: each has one charge and no idempotency key. The function gets one row per account, because the node adds up its
+ * spends. No row depends on another one, so one statement takes from all accounts that have enough, at half the cost of ledger_spend_v1.
+ * `changes` are added to the values: positive for a window, up to `mosts`, and negative for credits. The ids ascend, so a batch that waits
+ * for a row holds no row after it.
  *
- * The clock is read after the locks. An account that does not suffice is neither locked nor written. The answer: now, how many rows were
- * taken, their ordinals, values and marks; then ordinal, status, value and mark of each other row.
+ * The clock is read after the locks. An account that does not have enough is neither locked nor written. The answer: now, how many rows
+ * were taken, their ordinals, values and marks; then ordinal, status, value and mark of each other row.
  */
 export const PLAIN_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_take_v1(
@@ -148,7 +148,7 @@ BEGIN
   RETURN answer;
 END $$;`;
 
-/** Rules of a charge, and what their five numbers (arguments r1 to r5) are. */
+/** The rules of a charge, and the meaning of their five numbers (arguments r1 to r5). */
 export const CHARGE_RULE = {
   credits: 0,
   /** mark that the steps begin at, start, end, first step, last step */
@@ -164,12 +164,12 @@ export const STEP_MODE = { restore: 0, add: 1 } as const;
 const NEXT_DUE = 'CASE WHEN d > now_ THEN least(d, r3[g]) ELSE r3[g] END';
 
 /**
- * One batch of spends, exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a charge
- * names its account by its position among them. Without `waits` a row that another transaction holds is left alone, and
- * its spends come back as busy.
+ * Decides one batch of spends exactly as core/spend decides them one by one. `ids` are the accounts, ascending and each once; a charge
+ * names its account by its position among them. Without `waits`, a row that another transaction holds is left alone, and its spends come
+ * back as busy.
  *
- * The order matters: first the locks, in the order of the ids, then the clock, then the idempotency keys. They have a statement of their
- * own, because the statement that locks sees the tables as they were before it waited for the locks.
+ * The order matters: first the locks, in the order of the ids, then the clock, then the idempotency keys. The keys have a separate
+ * statement, because the statement that locks sees the tables as they were before it waited for the locks.
  */
 export const GENERAL_SPEND_FUNCTION = `
 CREATE FUNCTION ledger_spend_v1(

@@ -25,12 +25,17 @@ interface SchemaNames {
   readonly functions: readonly string[];
 }
 
-/** What a node does with its tables, and with those that it empties. What a start asks for and what the documentation grants is made from it. */
+/**
+ * The rights that a node needs on its tables, and on those that it empties. The check of a start and the grants in the documentation are
+ * made from this.
+ */
 const OF_TABLES = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 const EMPTIED = ['idempotency_0', 'idempotency_1'];
 const SEQUENCES = ['account_numbers'];
 
-/** The rights of a role that does not own the tables, as statements for their owner. A start makes what is missing, so it needs CREATE. */
+/**
+ * The rights of a role that does not own the tables, as statements for their owner. A start creates what is missing, so it needs CREATE.
+ */
 export function grantsTo(role: string): readonly string[] {
   return [
     `GRANT USAGE, CREATE ON SCHEMA public TO ${role};`,
@@ -44,7 +49,7 @@ export function grantsTo(role: string): readonly string[] {
 const lacksAny = OF_TABLES.map((right) => `NOT has_table_privilege(to_regclass(name), '${right}')`).join(' OR ');
 const listed = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
 
-/** What a role that does not own the tables can lack: each right that a node uses, on what is there. */
+/** The rights that a role which does not own the tables can lack: each right that a node uses, on existing objects. */
 const LACKING = `SELECT what FROM (
     SELECT 1 AS rank, 'read and write the table ' || name AS what, name FROM unnest($1::text[]) AS t (name)
       WHERE ${lacksAny}
@@ -59,7 +64,7 @@ const LACKING = `SELECT what FROM (
       WHERE proname = ANY ($2) AND pg_function_is_visible(oid) AND NOT has_function_privilege(oid, 'EXECUTE')
   ) lacking ORDER BY rank, name LIMIT 1`;
 
-/** A right on what the schema has that this role lacks: a start would succeed without it, and spends would fail. null = none. */
+/** A right on an object of the schema that this role lacks: without it, a start would succeed but spends would fail. null = none. */
 export async function findMissingRight(client: Client, { tables, functions }: SchemaNames): Promise<string | null> {
   const { rows } = await client.query<{ what: string; role: string }>(
     `SELECT what, current_user AS role FROM (${LACKING}) found`,
@@ -69,7 +74,7 @@ export async function findMissingRight(client: Client, { tables, functions }: Sc
   return row === undefined ? null : `The role ${row.role} may not ${row.what}. ${AS_OWNER}`;
 }
 
-/** The same of what a start does before: it makes the tables that are missing. */
+/** The same for what a start does before: creating missing tables. */
 export async function findMissingCreation(client: Client): Promise<string | null> {
   const { rows } = await client.query<{ may: boolean; schema: string; role: string }>(
     `SELECT has_schema_privilege(oid, 'CREATE') AS may, nspname AS schema, current_user AS role

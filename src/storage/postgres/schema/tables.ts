@@ -6,7 +6,7 @@ import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
 import { columnsText, type Dialect } from '../../../model/columns.ts';
 
-/** Text is compared byte by byte, as SQLite does it: ids have one order everywhere. */
+/** Text is compared byte by byte, as SQLite does it, so that ids have the same order everywhere. */
 export const TEXT = 'text COLLATE "C"';
 
 export const DIALECT: Dialect = { engine: 'postgres', types: { text: TEXT, number: 'bigint', small: 'integer' } };
@@ -140,7 +140,7 @@ ${columnsText(OVERRIDES, DIALECT)},
   CREATE INDEX audit_entries_by_time ON audit_entries (at_ms);
   `;
 
-/** What accounts of credits have beside their rows: statements, grants that expire, and reservations. */
+/** What accounts of credits have besides their rows: statements, grants that expire, and reservations. */
 export const CREDIT_TABLES = `
   -- The statement: what happened to the credits of an account, in lines that lie within one UTC day and one refill period. The running
   -- line has a row only after something other than a spend happened.
@@ -222,7 +222,7 @@ export const CREDIT_TABLES = `
   CREATE INDEX credit_calls_by_time ON credit_calls (at_ms);
 `;
 
-/** Events, the webhooks that get them, and what is sent to each. */
+/** Events, the webhooks that get them, and their deliveries. */
 export const EVENT_TABLES = `
   -- Numbered in the order of the commits (changeNotices.ts).
   CREATE TABLE events (
@@ -277,7 +277,7 @@ export const EVENT_TABLES = `
   CREATE INDEX deliveries_waiting ON deliveries (sequence) WHERE state = 0;
   `;
 
-/** As many bytes as a version of a row has. */
+/** The number of bytes of one version of a row. */
 const ACCOUNT_PADDING = 92;
 
 export const LEDGER_TABLES = `

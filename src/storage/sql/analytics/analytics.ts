@@ -9,18 +9,18 @@ import { findAny } from '../query/queries.ts';
 
 /** The largest number of rows that one step of pruning removes. */
 const PRUNE_STEP = 1000;
-/** Last uses that one step looks at. */
+/** Last uses that one step checks. */
 const USES_STEP = 10_000;
 
-/** How an adapter writes counts, and reads those that are not folded yet. */
+/** How an adapter writes counts, and reads counts that are not folded yet. */
 export interface CountWriter {
   /** Adds all counts or none, and a batch only once. */
   append(counts: CountColumns, batch: number): Promise<void>;
-  /** Makes counts that are not folded readable for the statement that follows. `isOfApi`: it asks about whole apis only. */
+  /** Makes unfolded counts readable for the next statement. `isOfApi`: that statement asks only about whole apis. */
   unfolded(isOfApi: boolean): Promise<Unfolded>;
   /** See Analytics.fold. */
   fold(): Promise<boolean>;
-  /** Answers how many rows were removed. */
+  /** Returns how many rows were removed. */
   remove(statement: Statement): Promise<number>;
 }
 
@@ -107,7 +107,7 @@ interface SumRow extends Record<string, string | number | null | undefined> {
 
 const BY_KEY = { select: 'SELECT key_id, last_used_at_ms FROM key_uses', column: 'key_id' };
 
-/** When each of these keys was last verified. On one machine this is in analytics.db, which can fail by itself. */
+/** When each of these keys was last verified. The embedded database has this in analytics.db, which can fail by itself. */
 export async function readLastUses(reader: SqlReader, keyIds: readonly string[]): Promise<(number | null)[]> {
   try {
     const rows = await findAny<{ key_id: string; last_used_at_ms: number }>(reader, BY_KEY, keyIds);

@@ -2,8 +2,8 @@ import { VERDICT_CODES } from '../../../core/verdictCodes.ts';
 import type { Span } from '../../port/analytics.ts';
 
 /**
- * Tables have a row for each verdict that a subject got: its code as a number, how often, and the credits that these verifications took.
- * Slices (packedCounts.ts) and answers have a column for each code.
+ * Tables have a row for each verdict of a subject: its code as a number, its count, and the credits that these verifications took. Slices
+ * (packedCounts.ts) and answers have a column for each code.
  */
 
 /** Columns of tables that are added up. */
@@ -24,10 +24,13 @@ export const LOG_COLUMNS: readonly string[] = [
 /** By LOG_COLUMNS: minute, api, key, identity, tags, code, last use, count, credits. */
 export type LogRow = [number, string, string, string, string, number, number, number, number];
 
-/** The columns of codes, in the order of VERDICT_CODES. The place of a code there is its number. */
+/** The columns of codes, in the order of VERDICT_CODES. The index of a code there is its number. */
 export const CODES = VERDICT_CODES.map((code) => code.toLowerCase());
 
-/** Where analytics.db had schema version 1, and PostgreSQL version 2, these codes had a column each, by their numbers. Never edited. */
+/**
+ * In schema version 1 of analytics.db, and 2 of PostgreSQL, each of these codes had a column, in the order of their numbers. Never edit
+ * this list.
+ */
 export const FORMER_CODES: readonly string[] = [
   'valid',
   'not_found',
@@ -47,14 +50,14 @@ export function memberOf(code: number): string {
   return FORMER_CODES[code] ?? String(code);
 }
 
-/** The code of a member; null: it is another list. */
+/** The code of a member; null = the member does not count a code. */
 export function codeOf(member: string): number | null {
   const code = FORMER_CODES.indexOf(member);
   if (code >= 0) return code;
   return /^\d+$/.test(member) ? Number(member) : null;
 }
 
-/** What slices and answers add up. */
+/** The columns that slices and answers add up. */
 export const TOTALS: readonly string[] = [...CODES, 'credits'];
 
 /** TOTALS of a row of a table. A code that this program does not know adds nothing. */

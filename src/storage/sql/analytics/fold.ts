@@ -4,7 +4,7 @@ import { CODES, LOG_COLUMNS, type LogRow, SPAN_NUMBER, SUMS, TOTALS, TOTALS_OF_R
 import { addSums, LAST_AT, type LogRows } from './packedCounts.ts';
 import { type Params, placeholders, type Statement } from '../query/statement.ts';
 
-/** A last use is replaced only by one that is at least this much later. That saves most writes. */
+/** A last use is replaced only by one that is at least this much later, which saves most writes. */
 const USE_STEP_MS = 60_000;
 
 const KEEP_LATER_USE = `ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = excluded.last_used_at_ms
@@ -14,10 +14,10 @@ const KEEP_LATER_USE = `ON CONFLICT (key_id) DO UPDATE SET last_used_at_ms = exc
 class RowInsert {
   readonly #columns: number;
   readonly #sqlOf: (size: number) => string;
-  /** Made at the first use: a thread that never folds starts without them. */
+  /** Made on first use: a thread that never folds starts without them. */
   readonly #sqlOfSize = new Map<number, string>();
 
-  /** `onConflict` says what happens to a row that exists; one call must not have two rows with the same key. */
+  /** `onConflict` says what happens to an existing row. One call must not have two rows with the same key. */
   constructor(table: string, columns: readonly string[], onConflict = '') {
     this.#columns = columns.length;
     this.#sqlOf = (size) => {
@@ -28,7 +28,7 @@ class RowInsert {
     };
   }
 
-  /** `values` are those of all rows, row after row. */
+  /** `values` holds the values of all rows, row after row. */
   *statements(values: Params): Generator<Statement> {
     const end = values.length / this.#columns;
     let next = 0;
@@ -64,7 +64,7 @@ const ADD_TO_APIS = addTo('api_verdicts');
 const NOTE_USES = new RowInsert('key_uses', ['key_id', 'last_used_at_ms'], KEEP_LATER_USE);
 const ADD_TO_LOG = new RowInsert('verdict_log', LOG_COLUMNS);
 
-/** Writes rows back to the log: slices that were read become one row for each subject, code and minute. */
+/** Writes rows back to the log: slices become one row for each subject, code and minute. */
 export function logStatements(rows: LogRows): Iterable<Statement> {
   return ADD_TO_LOG.statements([...rows.values()].flat());
 }
@@ -105,7 +105,7 @@ export function* foldStatements(rows: LogRows): Generator<Statement> {
   yield* NOTE_USES.statements(lastUses(sorted));
 }
 
-/** One row for each subject and code in each span of time; those of one time in the order of `sorted`. */
+/** One row for each subject and code in each span of time. Rows of the same time are in the order of `sorted`. */
 function sumsByTime(sorted: readonly LogRow[], spanMs: number): Map<number, LogRow[]> {
   const byTime = new Map<number, LogRow[]>();
   for (const row of sorted) {
@@ -143,9 +143,9 @@ function lastUses(sorted: readonly LogRow[]): Params {
   return [...uses].flat();
 }
 
-/** What happens to a row that exists already: counts are added, and the later last use is kept. */
+/** Merges a new row into an existing one: counts are added, and the later last use is kept. */
 
-/** A sum of credits that exceeds what a column holds would make every fold fail. */
+/** The sum of credits has a maximum: one that exceeds its column would make every fold fail. */
 function addCounts(table: string, key: readonly string[]): string {
   const credits = `${table}.credits + excluded.credits`;
   return `ON CONFLICT (${key.join(', ')}) DO UPDATE SET count = ${table}.count + excluded.count,
@@ -160,7 +160,7 @@ const GROUP_COLUMNS = { time: 'time_ms', key: 'key_id', identity: 'identity_id',
 /** The largest number of times that a statement lists. */
 const MAX_NAMED_TIMES = 2_000;
 
-/** A sum of such numbers is exact up to the maximum, and does not fail beyond it. */
+/** A sum of doubles is exact up to the maximum, and does not fail beyond it. */
 const CREDITS = 'CAST(credits AS DOUBLE PRECISION)';
 
 /** The subjects of a question, as parameters of its statement; null = all. */
@@ -174,7 +174,7 @@ export interface Named {
 /** A subquery that reads slices, with TOTALS; null = all slices are in the log. */
 export type Unfolded = (named: Named) => string | null;
 
-/** One statement reads what is folded and what is not: a fold that commits meanwhile changes no sum. */
+/** One statement reads folded and unfolded counts, so a fold that commits meanwhile changes no sum. */
 export function sumStatement(query: AnalyticsQuery, unfolded: Unfolded): Statement {
   const params: Params = [query.fromMs, query.untilMs];
   const { subjects, named: asked } = subjectsOf(query, params);
@@ -205,8 +205,8 @@ function foldedRows(query: AnalyticsQuery): string {
 }
 
 /**
- * A condition that is always true and makes the engine use the right index. The index by key has hours and days only. Other
- * rows are found by time, then api and key: each time is listed, because between two times are the rows of all other apis.
+ * A condition that is always true, but makes the engine use the right index. The index by key has only hours and days. Other rows are found
+ * by time, then api and key: each time is listed, because the rows of all other apis lie between two times.
  */
 function indexTerm({ span, apiId, keyIds, fromMs, untilMs }: AnalyticsQuery): string {
   if (keyIds !== null && span !== 'minute') return ' AND span > 0';
@@ -226,7 +226,7 @@ function rowColumns(query: AnalyticsQuery, time: string, totals: readonly string
   return [time, ...(isOfApi(query) ? ['tags'] : ['key_id', 'identity_id', 'tags']), ...totals].join(', ');
 }
 
-/** Such a question is answered from the few rows of apis. */
+/** Whether the few rows of apis can answer the question. */
 export function isOfApi({ keyIds, identityIds, groupBy }: AnalyticsQuery): boolean {
   return keyIds === null && identityIds === null && !groupBy.includes('key') && !groupBy.includes('identity');
 }

@@ -5,13 +5,13 @@ import { FORMER_CODES, LOG_COLUMNS, SUMS } from './countColumns.ts';
 import { SUM_KEYS } from './fold.ts';
 
 /**
- * How counts were stored before analytics.db had schema version 2, and PostgreSQL version 3: key_counts, api_counts and count_log had a
- * column for each code. Migrations and imports make rows of verdicts from them.
+ * The form of counts before schema version 2 of analytics.db, and 3 of PostgreSQL: key_counts, api_counts and count_log had a column for
+ * each code. Migrations and imports turn them into rows of verdicts.
  */
 
 type FormerTable = 'key_counts' | 'api_counts' | 'count_log';
 
-/** The table that has the rows now, and the columns that rows of both have. */
+/** The table that has the rows now, and the columns that both tables have. */
 export const FORMER_TABLES: Readonly<Record<FormerTable, { readonly into: string; readonly same: readonly string[] }>> =
   {
     key_counts: { into: 'key_verdicts', same: SUM_KEYS.key_verdicts.filter((column) => column !== 'code') },
@@ -22,7 +22,7 @@ export const FORMER_TABLES: Readonly<Record<FormerTable, { readonly into: string
     },
   };
 
-/** A row for each code that was counted, and one for credits that a reservation took alone. */
+/** A row for each counted code, and one for credits that a reservation took. */
 function copied(from: FormerTable, where = 'TRUE'): string {
   const { into, same } = FORMER_TABLES[from];
   const rows = FORMER_CODES.map((column, code) => {
@@ -37,12 +37,12 @@ interface Time {
   readonly time_ms: number;
 }
 
-/** How far a table is: `30 %`. */
+/** Is told the progress of a table: `30 %`. */
 export type OnPart = (table: string, done: string) => void;
 
 /**
- * The statements that copy all rows into tables that are there, a minute, hour or day at a time: then the new rows come nearly in their order,
- * and it can be told how far it is. Whoever runs a statement gives back its rows.
+ * The statements that copy all rows into existing tables, a minute, hour or day at a time: so new rows come nearly in their order, and the
+ * progress is known. The caller passes the rows of each statement back.
  */
 export function* copyCounts(onPart: OnPart): Generator<Statement, void, readonly unknown[]> {
   for (const from of ['key_counts', 'api_counts'] as const) {
@@ -65,7 +65,7 @@ export function* copyCounts(onPart: OnPart): Generator<Statement, void, readonly
   yield { sql: copied('count_log'), params: [] };
 }
 
-/** The rows of verdicts of one such row, by its columns. */
+/** The rows of verdicts for one former row, by its columns. */
 export function* verdictsOfRow(row: Row): Generator<Row> {
   const same = Object.fromEntries(
     Object.entries(row).filter(([column]) => !FORMER_CODES.includes(column) && column !== 'credits'),

@@ -9,8 +9,8 @@ import {
 import { codeOf, CODES, LOG_COLUMNS, type LogRow, memberOf } from './countColumns.ts';
 
 /**
- * Counts that were added together, as one JSON text with a list for each column. To write it as one row takes a tenth of the
- * time of a row for each count.
+ * Counts that were added together, as one JSON text with a list for each column. Writing it as one row takes a tenth of the time of a row
+ * for each count.
  */
 export interface CountSlice {
   /** All times are relative to this one. */
@@ -18,7 +18,7 @@ export interface CountSlice {
   readonly apis: readonly string[];
   readonly key_id: readonly string[];
   readonly last_at_ms: readonly number[];
-  /** A list from here on, and each of TOTALS, is left out when all its values are '' or 0. */
+  /** Each list from here on, and each of TOTALS, is left out if all its values are '' or 0. */
   readonly minute_ms?: readonly number[];
   /** Indexes into `apis`. */
   readonly api?: readonly number[];
@@ -40,7 +40,7 @@ export function packCounts(counts: CountColumns): string {
   return JSON.stringify(slice);
 }
 
-/** A row of the log for each verdict that a row of the slice counts. Credits alone are a row too: a reservation took them. */
+/** A row of the log for each verdict that a row of the slice counts. Credits without a verdict, which a reservation took, are a row too. */
 export function* verdictsOf(slice: CountSlice): Generator<LogRow> {
   const { from_ms: fromMs, apis, key_id: keys, last_at_ms: lastUses } = slice;
   const { minute_ms: minutes, api: apiIndexes, identity_id: identities, tags } = slice;
@@ -85,7 +85,7 @@ export function sumByApi(counts: CountColumns): VerificationCount[] {
   let sum: Sum | undefined;
   for (let i = 0; i < keyIds.length; i++) {
     const [minuteHere, apiHere, taggedHere] = [minutesMs?.[i] ?? 0, apiIndexes?.[i] ?? 0, tags?.[i] ?? ''];
-    // Neighbours are nearly always of the same minute and api.
+    // Neighbours nearly always have the same minute and api.
     if (sum === undefined || minuteHere !== minute || apiHere !== apiIndex || taggedHere !== tagged) {
       [minute, apiIndex, tagged] = [minuteHere, apiHere, taggedHere];
       const name = `${minute} ${apiIndex} ${tagged}`;
@@ -135,7 +135,7 @@ export class LogRows {
 
   /** By api, key, identity, tags and code, then by minute. */
   sorted(): LogRow[] {
-    // Sorting texts needs no call of a function for each comparison. The separator sorts before every character of a name.
+    // Sorting plain texts needs no function call for each comparison. The separator sorts before every character of a name.
     return [...this.#rows.keys()]
       .sort()
       .map((name) => this.#rows.get(name))
@@ -159,12 +159,12 @@ export class LogRows {
   }
 }
 
-/** PostgreSQL puts no longer text into an index: one such row would make every fold fail. */
+/** PostgreSQL cannot put a longer text into an index: one such row would make every fold fail. */
 function isTooLong(tags: string): boolean {
   return tags.length * 3 > MAX_TAG_LIST_BYTES && Buffer.byteLength(tags) > MAX_TAG_LIST_BYTES;
 }
 
-/** Adds what is summed of a row. A sum stops at the largest number that is exact. */
+/** Adds the sums of a row. A sum stops at the largest exact number. */
 export function addSums(sum: LogRow, row: LogRow): void {
   sum[COUNT] = Math.min(sum[COUNT] + row[COUNT], MAX_COUNT);
   sum[CREDITS] = Math.min(sum[CREDITS] + row[CREDITS], MAX_COUNT);

@@ -4,7 +4,7 @@ import { DataError } from './dataError.ts';
 import { COUNTER_NAMES, COUNTERS, type DataRow, type DataTable, type DataValue, findReadable } from './dataTables.ts';
 
 /**
- * The file of an export, one JSON text a line:
+ * The file of an export, with one JSON text per line:
  *
  *   {"keystile":"data","format":2,...}       the header: what it is, and of which installation
  *   ["apis",{"id":"api_...",...}]            a row: its table and its columns, without those that are null
@@ -15,16 +15,16 @@ import { COUNTER_NAMES, COUNTERS, type DataRow, type DataTable, type DataValue, 
  */
 export const DATA_FORMAT = 2;
 
-/** The oldest that can be imported: before 2, counts of analytics had a column for each code. */
+/** The oldest format that can be imported. Before format 2, counts of analytics had a column for each code. */
 const FIRST_FORMAT = 1;
 
 /** The first bytes of every export. */
 export const HEADER_START = '{"keystile":"data",';
 
-/** Longer than any row: an import that waits has up to 4 MiB of keys, which are quoted once more. */
+/** Longer than any row: a waiting import has up to 4 MiB of keys, which are quoted once more. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
-/** Messages show these, and a file can be forged: nothing that a terminal obeys is in them. */
+/** Messages show the version, and a file can be forged, so it must contain nothing that a terminal obeys. */
 const VERSION_PATTERN = /^[\w.+-]{1,64}$/;
 const INSTALLATION_PATTERN = new RegExp(idPattern('ws'));
 const EXPORT_PATTERN = new RegExp(idPattern('export'));
@@ -43,7 +43,7 @@ export interface DataHeader {
   /** Everything that was answered before this instant is in it. */
   readonly takenAtMs: number;
   readonly engine: EngineName;
-  /** The source spends nothing from then on. Otherwise both services could spend the same credits. */
+  /** The source spends nothing after this instant: otherwise both services could spend the same credits. */
   readonly isMove: boolean;
   readonly tables: readonly string[];
 }
@@ -76,7 +76,7 @@ export function rowLine({ name, columns }: DataTable, row: DataRow): string {
 /** The schema version of each engine that this program knows. */
 export type KnownSchemas = Readonly<Record<EngineName, number>>;
 
-/** Refuses what this program cannot import. `name` is what messages call the file. */
+/** Refuses a file that this program cannot import. `name` is the name of the file in messages. */
 export function readHeader(name: string, line: string, known: KnownSchemas): DataHeader {
   const found = objectIn(line);
   const { format, version, schema, installation, exportId, takenAt, engine, move, tables } = found;
@@ -110,7 +110,7 @@ function newer(name: string, what: string, known: number): DataError {
   );
 }
 
-/** null = the line is no trailer. */
+/** null = the line is not a trailer. */
 export function readTrailer(line: string): DataTrailer | null {
   const { rows, sha256, hmac = null } = objectIn(line);
   if (typeof sha256 !== 'string' || typeof rows !== 'object' || rows === null) return null;
@@ -128,7 +128,7 @@ export interface ReadRows {
   readonly rows: readonly DataRow[];
 }
 
-/** The rows of a line, or why it is no row. */
+/** The rows of a line, or why it is not a row. */
 export function readRows(line: string): ReadRows | string {
   const parsed = parse(line);
   if (!Array.isArray(parsed) || parsed.length !== 2)
@@ -168,7 +168,7 @@ export function atLine(name: string, line: number, problem: string): DataError {
   return new DataError(`${name} cannot be imported: in line ${line}, ${problem}. Export the data again.`);
 }
 
-/** Refuses an export whose signature is not as it is demanded. */
+/** Refuses an export whose signature is not as demanded. */
 export function provenExport(name: string, { sha256, signature }: DataTrailer, trust: CopyTrust): ProvenExport {
   const authenticity = authenticityOf({ kind: 'export', sha256, signature }, trust.keys);
   const refusal = refusalOf(authenticity, trust);
@@ -180,7 +180,7 @@ export type ProvenExport = Exclude<Authenticity, 'forged'>;
 
 export function torn(name: string): DataError {
   return new DataError(
-    `${name} is torn or was changed: its checksum does not fit. Copy the file again from where it was made, or export the data again.`,
+    `${name} is incomplete or was changed: its checksum does not match. Copy the file again from where it was made, or export the data again.`,
   );
 }
 

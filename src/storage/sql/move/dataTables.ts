@@ -9,8 +9,8 @@ import { FORMER_CODES, SUMS } from '../analytics/countColumns.ts';
 import { FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
 
 /**
- * What `keystile data export` writes, the same for both engines: tables, in the order in which they are written, and their columns. A test
- * compares this with both schemas: each column is here, or in NOT_EXPORTED with its reason.
+ * What `keystile data export` writes for both engines: tables, in the order in which they are written, and their columns. A test compares
+ * this with both schemas: each column is here, or in NOT_EXPORTED with its reason.
  */
 
 type ColumnKind = 'text' | 'number';
@@ -25,7 +25,7 @@ export interface DataTable {
   /** Rows are written in the order of these columns. */
   readonly key: readonly string[];
   readonly columns: ReadonlyMap<string, DataColumn>;
-  /** The embedded database holds it in analytics.db. */
+  /** The embedded database has this table in analytics.db. */
   readonly isAnalytics: boolean;
 }
 
@@ -137,7 +137,7 @@ const ACCOUNTS: readonly DataTable[] = [
 const COUNTS = `code ${SUMS.join(' ')}`;
 
 const ANALYTICS: readonly DataTable[] = [
-  // Without the node that counted: of each window, the sum of all nodes.
+  // Without the node that counted: each window has the sum of all nodes.
   table('local_counts', 'owner name duration_ms', {
     text: 'owner name',
     number: 'duration_ms count reset_at_ms',
@@ -151,14 +151,14 @@ const ANALYTICS: readonly DataTable[] = [
     number: `span time_ms ${COUNTS}`,
   }),
   table('key_uses', 'key_id', { text: 'key_id', number: 'last_used_at_ms' }),
-  // With the counts that no log has yet (count_slices).
+  // Includes the counts that are not in the log yet (count_slices).
   table('verdict_log', 'number', {
     text: 'api_id key_id identity_id tags',
     number: `minute_ms ${COUNTS} last_at_ms`,
   }),
 ].map((each) => ({ ...each, isAnalytics: true }));
 
-/** Where numbering goes on, and which partition of idempotency keys runs since when. Each engine keeps these in its own places. */
+/** The next numbers, and which partition of idempotency keys is in use since when. Each engine stores these in its own places. */
 export const COUNTERS = table('counters', 'name', { text: 'name', number: 'value' });
 
 /** In the order of the file. */
@@ -168,7 +168,7 @@ export const TABLE_NAMES: readonly string[] = DATA_TABLES.map(({ name }) => name
 
 /** Rows of a file, as rows of a table of this program. */
 interface ReadTable {
-  /** As the file has it. */
+  /** The table as the file has it. */
   readonly table: DataTable;
   readonly into: DataTable;
   readonly rowsOf: (row: DataRow) => Iterable<DataRow>;

@@ -1,10 +1,10 @@
 import type { FinishedData } from './dataPorts.ts';
 
-/** What a database keeps of the import that made it, in its table `installation`. */
+/** The note about the import that made a database, in its table `installation`. */
 export const IMPORTED_NOTE = 'imported';
-/** An import that is not finished, in the same table. Nobody may use the database then. */
+/** The note about an unfinished import, in the same table. Nobody may use the database then. */
 export const IMPORT_NOTE = 'import';
-/** The database was moved to another one, in the same table. Nobody may use it then. */
+/** The note that the database was moved to another one, in the same table. Nobody may use it then. */
 export const MOVED_NOTE = 'moved';
 
 /** The entry that an import adds to the audit log. */
@@ -19,7 +19,7 @@ export function importedNote({ header, importedAtMs }: FinishedData): string {
   return JSON.stringify({ exportId, engine, takenAtMs, importedAtMs });
 }
 
-/** Of the rows of `installation`, when an import was finished: refuses the same export again; null = it is another one. */
+/** Searches the rows of `installation` for a finished import of the same export, which is then refused; null = it was another one. */
 export function findImported(place: string, known: ReadonlyMap<string, string>, exportId: string): string | null {
   const [imported, moved] = [known.get(IMPORTED_NOTE), known.get(MOVED_NOTE)];
   if (imported === undefined || (JSON.parse(imported) as { exportId: string }).exportId !== exportId) return null;
@@ -46,14 +46,14 @@ const UNFINISHED =
   'An import into this database is not finished. If it was from a file, run the same keystile data import again, which goes on where it stopped. ' +
   'If it was from a pipe, drop the database, and begin again.';
 
-/** Of the rows of `installation`. `place` names the database. */
+/** Searches the rows of `installation` for a reason. `place` names the database. */
 export function findUseRefusal(place: string, known: ReadonlyMap<string, string>): UseRefusal | null {
   if (known.has(IMPORT_NOTE)) return { kind: 'import', text: UNFINISHED };
   const moved = known.get(MOVED_NOTE);
   return moved === undefined ? null : { kind: 'moved', text: movedReason(place, moved) };
 }
 
-/** Why a database that was moved is not served. `place` names it. */
+/** Why a moved database is not served. `place` names it. */
 export function movedReason(place: string, note: string): string {
   const { atMs } = JSON.parse(note) as MovedNote;
   const at = `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;

@@ -6,7 +6,7 @@ import type { ApiQuery, IdentityQuery, KeyQuery, Page, PageQuery } from '../../p
 import { IDENTITIES_SCOPE } from './searchIndex.ts';
 import { type Params, placeholders, type SqlReader, type Statement } from './statement.ts';
 
-/** The columns of a key's identity stand behind this in a row of the key. */
+/** The prefix of the identity's columns in a row of a key. */
 export const IDENTITY_PREFIX = 'i_';
 
 export const KEY_SELECT = `SELECT k.*, ${joinedColumns(IDENTITIES, 'i', IDENTITY_PREFIX)}, NULL AS secret_until_ms
@@ -18,7 +18,7 @@ export const FORMER_KEY_SELECT = KEY_SELECT.replace(
   'f.until_ms AS secret_until_ms, f.digest AS asked_digest',
 ).replace('FROM keys k', 'FROM former_secrets f JOIN keys k ON k.id = f.owner');
 
-/** The key is not deleted, neither alone nor with all keys of its api. */
+/** The key is deleted neither by itself nor with all keys of its api. */
 export const IS_LIVE = 'k.deleted_at_ms IS NULL AND k.generation = coalesce(a.generation, k.generation)';
 
 export const FIND_KEY = `${KEY_SELECT} WHERE k.id = $1 AND ${IS_LIVE}`;
@@ -45,7 +45,7 @@ export const COUNT_PLANS = 'SELECT count(*) AS total FROM (SELECT 1 FROM plans L
 const ON_PLAN = 'plan_id = $1';
 const MOVES_TO_PLAN = "next_plan_id = $1 AND coalesce(plan_id, '') <> $1";
 const COUNT_LIVE_KEYS = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE ${IS_LIVE}`;
-/** Identities and keys that are on a plan, or move to it. Each of the two conditions uses an index of each table. */
+/** Identities and keys that are on a plan or move to it. Each of the two conditions uses an index of each table. */
 export const COUNT_HOLDERS = `SELECT (SELECT count(*) FROM identities WHERE ${ON_PLAN})
   + (SELECT count(*) FROM identities WHERE ${MOVES_TO_PLAN})
   + (${COUNT_LIVE_KEYS} AND ${ON_PLAN}) + (${COUNT_LIVE_KEYS} AND ${MOVES_TO_PLAN}) AS total`;
@@ -88,7 +88,7 @@ interface ListingInput extends PageQuery {
   readonly params: Params;
 }
 
-/** Pages by id over the index keys_of_generation or keys_of_owner. A later page costs as much as the first. */
+/** Pages by id, with the index keys_of_generation or keys_of_owner. A later page costs as much as the first. */
 export function keyListing({ apiId, externalId, search, after, limit }: KeyQuery): Listing {
   const params: Params = [apiId];
   const add = (value: string): string => `$${params.push(value)}`;
@@ -163,7 +163,7 @@ function listing({ from, select, id, where, params, after, limit }: ListingInput
     total: { sql: `SELECT count(*) AS total FROM ${from} WHERE ${where}`, params },
     page: {
       sql: `${select} WHERE ${where} AND ${id} > $${next} ORDER BY ${id} LIMIT $${last}`,
-      // One row more than asked for tells whether there is a next page.
+      // One row more than asked for shows whether there is a next page.
       params: [...params, after ?? '', limit + 1],
     },
   };
@@ -174,7 +174,7 @@ export function toPage<T extends { id: string }>(rows: readonly T[], limit: numb
   return { items, total, cursor: rows.length > limit ? (items.at(-1)?.id ?? null) : null };
 }
 
-/** Newest first, by number. Each filter has an index that ends with the number. */
+/** Newest first, by number. For each filter there is an index that ends with the number. */
 export function entryListing(query: EntryQuery): Statement {
   const params: Params = [];
   const conditions = ['TRUE'];

@@ -9,7 +9,7 @@ import type { FoundRole } from '../../port/records.ts';
 
 /** Rows of the tables of both engines, and the records that they become. */
 
-/** Leaves rows that cannot be read out of a list. Asking for such a record by itself fails. */
+/** Leaves unreadable rows out of a list. Reading such a record by itself fails. */
 export function readableOf<R, T>(rows: readonly R[], toRecord: (row: R) => T): T[] {
   return rows.flatMap((row) => {
     try {

@@ -1,6 +1,6 @@
 /**
- * Management statements in the SQL that both engines understand. Parameters are $1, $2, ... in the order of their first use. Numbers
- * are integers, structures are JSON text. Each engine has its own statements where speed or exactness needs it.
+ * Management statements in SQL that both engines understand. Parameters are $1, $2, ... in the order of their first use. Numbers are
+ * integers, structures are JSON text. Each engine has its own statements where speed or exactness requires it.
  */
 export type Params = (string | number | null)[];
 
@@ -11,11 +11,14 @@ export interface Statement {
 
 /** One statement of a change. */
 export interface WriteStatement extends Statement {
-  /** The number of rows that it must change; any other number refuses the change. null = any number is right. */
+  /** The number of rows that it must change; any other number refuses the change. null = any number is allowed. */
   readonly expects: number | null;
   /** What PostgreSQL runs instead, with the same parameters. */
   readonly onPostgres?: string;
-  /** For a plain insert of one row, or of one for each item of a list. All inserts of a table name the same columns, and can be sent as one statement. */
+  /**
+   * Set for a plain insert of one row, or of one row for each item of a list. All inserts of a table name the same columns, so they can be
+   * sent as one statement.
+   */
   readonly insertInto?: InsertInto;
 }
 
@@ -36,12 +39,12 @@ export interface SqlReader {
 }
 
 /**
- * How an engine writes what is no change of a record: all statements in one transaction. Answers how many rows each of them changed;
- * null when one of them changed another number than it must, and then nothing was written.
+ * How an engine writes what is not a change of a record: all statements in one transaction. Returns how many rows each statement changed.
+ * Null: one of them changed a wrong number of rows, so nothing was written.
  */
 export interface SqlWriter {
   write(statements: readonly WriteStatement[]): Promise<readonly number[] | null>;
-  /** Writes a statement that no state of the database refuses. It may share its transaction with others of this kind. */
+  /** Writes a statement that no state of the database can refuse. It may share its transaction with others of this kind. */
   share(statement: WriteStatement & { readonly expects: null }): Promise<number>;
 }
 

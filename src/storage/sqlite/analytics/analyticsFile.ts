@@ -19,9 +19,8 @@ import type { PreparedAnalytics } from '../file/migrate.ts';
 import { isDamage, toWriteFailure } from '../file/writeFailure.ts';
 
 /**
- * The counts of verifications and the saved local limits are in a file of their own, analytics.db. A thread of its own writes
- * it, so no spend waits for it. Connections that read have the file attached. When it is missing, the service starts without
- * counts.
+ * The counts of verifications and the saved local limits are in a separate file, analytics.db. Its own thread writes it, so no spend waits
+ * for it. Connections that read have the file attached. If it is missing, the service starts without counts.
  */
 
 const COUNT_COLUMNS = `
@@ -63,7 +62,7 @@ const SCHEMA = `
 
 const SUMMED = 'code INTEGER NOT NULL, count INTEGER NOT NULL, credits INTEGER NOT NULL';
 
-/** A row for each code of a verdict: a new code is a new number, and no new column. */
+/** A row for each verdict code: a new code is a new number, not a new column. */
 const VERDICT_TABLES = `
   CREATE TABLE verdict_log (
     number INTEGER PRIMARY KEY,
@@ -81,7 +80,7 @@ const VERDICT_TABLES = `
   ) STRICT, WITHOUT ROWID;
   `;
 
-/** After the rows are in place: an index is made faster of all rows at once. */
+/** Made after the rows are in place: building an index from all rows at once is faster. */
 const IN_PLACE_OF_COUNTS = `
   CREATE INDEX key_verdicts_of_key ON key_verdicts (key_id, span, time_ms) WHERE span > 0;
   DROP TABLE key_counts;
@@ -92,7 +91,7 @@ const IN_PLACE_OF_COUNTS = `
     ('key_verdicts', 'key_verdicts_of_key', '10000000 1000 500 1');
   `;
 
-/** Lists of counts by api had the credits last, behind the codes. */
+/** Lists of counts by api had the credits last, after the codes. */
 const CREDITS_FIRST = `UPDATE count_slices SET apis = (SELECT json_group_array(json_array(
   ${[0, 1, 2, 3 + FORMER_CODES.length, ...FORMER_CODES.keys().map((code) => 3 + code)].map((i) => `json_extract(value, '$[${i}]')`).join(', ')}))
   FROM json_each(count_slices.apis))`;
@@ -111,15 +110,15 @@ function countByCode(db: Database, onPart: OnPart): void {
 const TABLES = [...(SCHEMA + VERDICT_TABLES).matchAll(/CREATE TABLE (\w+)/g)].map(([, name]) => name ?? '');
 const OF_ANALYTICS = new RegExp(`\\b(?:${TABLES.join('|')})\\b`);
 
-/** Whether a statement reads this file. None reads both. */
+/** Whether a statement reads this file. No statement reads both files. */
 export function readsAnalytics(sql: string): boolean {
   return OF_ANALYTICS.test(sql);
 }
 
-/** Every file of ours has this number, "KEYA". Those of programs before 0.1.0 have none, and may have other columns. */
+/** Every analytics.db has this number, "KEYA". Files of programs before 0.1.0 have none, and may have other columns. */
 const APPLICATION_ID = 0x4b455941;
 
-/** A migration that is more than statements. */
+/** A migration that needs more than statements. */
 type Migration = (db: Database, onPart: OnPart) => void;
 
 /** Forward migrations. */
@@ -127,7 +126,7 @@ const MIGRATIONS: readonly (string | Migration)[] = [SCHEMA, countByCode];
 
 export const ANALYTICS_VERSION = MIGRATIONS.length;
 
-/** The schema version of the file, 0 = new. Refuses a file that this program does not know, and changes nothing. */
+/** The schema version of the file; 0 = new. Refuses an unknown file and changes nothing. */
 export function readAnalyticsVersion(db: Database, path: string): number {
   const { user_version } = db.query('PRAGMA user_version').get() as { user_version: number };
   const { application_id } = db.query('PRAGMA application_id').get() as { application_id: number };
@@ -146,15 +145,15 @@ export function readAnalyticsVersion(db: Database, path: string): number {
 }
 
 interface AnalyticsSteps {
-  /** The version to bring it to; absent = the newest. */
+  /** The version to migrate to; absent = the newest. */
   readonly upTo?: number;
   /** Called before each step. */
   readonly onStep?: (step: number, steps: number) => void;
-  /** Called where a step takes long, with how far it is. */
+  /** Called with the progress of a step that takes long. */
   readonly onPart?: OnPart;
 }
 
-/** Brings the file from this version to the newest, in the transaction of the caller. */
+/** Migrates the file from this version to the newest, in the transaction of the caller. */
 export function migrateAnalytics(
   db: Database,
   from = 0,
@@ -170,8 +169,8 @@ export function migrateAnalytics(
 }
 
 /**
- * Brings the file to the version of this program, up to the commit. Creates it if it is missing: the service can start without counts, but
- * not without keys.
+ * Migrates the file to the version of this program, up to the commit. Creates a missing file: the service can start without counts, but not
+ * without keys.
  */
 export function openAnalytics(path: string, aside: Pick<Aside, 'nowMs' | 'tell'>): PreparedAnalytics {
   let db: Database | null = null;
@@ -188,7 +187,7 @@ export function openAnalytics(path: string, aside: Pick<Aside, 'nowMs' | 'tell'>
   }
 }
 
-/** Migrates an older or a new file in a transaction. One that is not committed leaves no copy, unless the file is damaged. */
+/** Migrates an older or a new file in a transaction. If it is not committed, no copy is left, unless the file is damaged. */
 function begin(db: Database, aside: Aside): PreparedAnalytics {
   const { path, version, nowMs } = aside;
   const copy = version === 0 ? null : copyBeforeMigration(db, aside);
@@ -199,7 +198,7 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
       work();
       milliseconds += nowMs() - startedAtMs;
     } catch (error) {
-      // Closing undoes what is not committed.
+      // Closing rolls back what is not committed.
       db.close();
       throw copy === null
         ? unopened(path, error)
@@ -220,7 +219,7 @@ function begin(db: Database, aside: Aside): PreparedAnalytics {
   return {
     commit(isDatabaseMigrated) {
       orUndo(() => db.run('COMMIT'), isDatabaseMigrated ? START_AGAIN : '');
-      // A new file has no space of tables that its migrations gave up.
+      // A new file keeps no space of tables that its migrations have dropped.
       if (version === 0) orUndo(() => db.run('VACUUM'));
       db.close();
       if (copy !== null) tellMigrated(aside, { version: ANALYTICS_VERSION, milliseconds, copy });
@@ -239,15 +238,15 @@ function notMigrated({ path, version }: Aside, error: unknown, advice: string): 
   const { kind, message } = toWriteFailure(error);
   return new FolderError(
     `The analytics in ${path} could not be migrated from schema version ${version} to ${ANALYTICS_VERSION} (${message}). ` +
-      `The file is as it was before, with all its counts.${advice}`,
+      `The file is unchanged, with all its counts.${advice}`,
     kind === 'full',
   );
 }
 
-/** Why a start refuses analytics.db of this folder, and what to do; null = it does not. Changes no file. */
+/** Why a start refuses the analytics.db of this folder, and what to do; null = it does not. Changes no file. */
 export function analyticsRefusal(folder: string): { readonly text: string; readonly isDamaged: boolean } | null {
   const path = join(folder, 'analytics.db');
-  // A start makes a new one.
+  // A start creates a new file.
   if (!existsSync(path)) return null;
   try {
     using db = openUnchanged(path);
@@ -255,12 +254,12 @@ export function analyticsRefusal(folder: string): { readonly text: string; reado
     return null;
   } catch (error) {
     if (error instanceof FolderError) return { text: error.message, isDamaged: false };
-    // Such as a log that only a start can read.
+    // For example a log that only a start can read.
     return isDamage(error) ? { text: unopened(path, error).message, isDamaged: true } : null;
   }
 }
 
-/** Of a file that cannot be opened. */
+/** The error for a file that cannot be opened. */
 function unopened(path: string, error: unknown): FolderError {
   const { kind, message } = toWriteFailure(error);
   if (kind === 'full') return new FolderError(`The analytics in ${path} cannot be opened (${message}).`, true);

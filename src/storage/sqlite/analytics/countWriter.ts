@@ -10,7 +10,7 @@ import type { Statement } from '../../sql/query/statement.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread } from '../thread/threadClient.ts';
 
-/** Writes analytics in a thread of its own: no spend waits for it, and verification goes on when it fails. */
+/** Writes analytics in their own thread: no spend waits for it, and verification continues if it fails. */
 export class SqliteCountWriter implements CountWriter {
   readonly #db: Database;
   readonly #thread: LazyThread;
@@ -65,10 +65,10 @@ export class SqliteCountWriter implements CountWriter {
 
 export const ADD_SLICE = 'INSERT INTO count_slices (apis, body) VALUES ($1, $2)';
 
-/** Codes come last, so that each keeps its place when one is added. */
+/** Codes come last, so that a new code changes no place. */
 const COLUMNS = ['minute_ms', 'api_id', 'tags', 'credits', ...CODES];
 
-/** The counts of one slice by minute, api and tags, as a JSON list of rows: SQLite's own functions read it. */
+/** The counts of one slice by minute, api and tags, as a JSON list of rows, which SQLite's own functions read. */
 export function packApis(counts: CountColumns): string {
   return JSON.stringify(
     sumByApi(counts).map(({ minuteMs, apiId, tags, counts: byCode, credits }) => [

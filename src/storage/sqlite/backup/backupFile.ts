@@ -19,13 +19,13 @@ import {
  *   sha256 ...                               the checksum of everything before this line
  *   hmac-sha256 ...                          in format 2, its signature (copySignature.ts)
  *
- * The format is in front, so that an older program can say that it does not know it. The checksum is at the end: a file that was cut
- * off has none.
+ * The format comes first, so that an older program can say that it does not know it. The checksum is at the end, so a file that was cut off
+ * has none.
  */
 const FORMATS = { unsigned: 1, signed: 2 } as const;
 const NEWEST_FORMAT = FORMATS.signed;
 
-/** The only parts there are. A name is part of a path, so no other is accepted. */
+/** The only parts that exist. A name is part of a path, so no other name is accepted. */
 const PART_NAMES = ['analytics.db', 'keystile.db', 'encryption-key'] as const;
 type PartName = (typeof PART_NAMES)[number];
 
@@ -73,13 +73,13 @@ function readChecksum(line: string): string | null {
   return CHECKSUM_LINE.exec(line)?.[1] ?? null;
 }
 
-/** Read and hashed at once. Small, because the thread that answers requests does it during a scheduled backup. */
+/** Bytes that are read and hashed at once: few, because the thread that answers requests does this during a scheduled backup. */
 const CHUNK_BYTES = 256 * 1024;
 
-/** Longer than any line in front of a part. */
+/** Longer than any line before a part. */
 const MAX_LINE_BYTES = 4096;
 
-/** Messages show it, and a file can be forged: nothing that a terminal obeys is in it. */
+/** Messages show the version, and a file can be forged, so it must contain nothing that a terminal obeys. */
 const PROGRAM_PATTERN = /^[\w.+-]{1,64}$/;
 
 function readHeader(line: string): BackupHeader | null {
@@ -114,13 +114,13 @@ interface FoundPart extends PartHeader {
 }
 
 interface Part extends FoundPart {
-  /** Of its bytes, when the file was checked. */
+  /** The digest of its bytes, from when the file was checked. */
   readonly sha256: string;
 }
 
 /**
- * A backup that was read to its end: its format is known, its checksum is right, its parts are where they should be, and its signature is as
- * it was demanded.
+ * A backup that was read to its end: its format is known, its checksum is right, its parts are in their places, and its signature is as
+ * demanded.
  */
 export class BackupFile {
   readonly path: string;
@@ -151,7 +151,7 @@ export class BackupFile {
     }
   }
 
-  /** Writes a part to a new file. It is on disk when this returns, with the bytes that were checked. */
+  /** Writes a part to a new file. When this returns, the file is on disk with exactly the checked bytes. */
   async extract({ offset, bytes, sha256 }: Part, path: string): Promise<void> {
     const hasher = new Bun.CryptoHasher('sha256');
     const target = await open(path, 'wx', 0o600);
@@ -214,7 +214,10 @@ async function readContent(path: string, file: FileHandle, trust: CopyTrust): Pr
   return { bytes: size, header, parts, authenticity };
 }
 
-/** Of all before the checksum, and of each part. The lines are those that were read: the file may change meanwhile. */
+/**
+ * The digest of everything before the checksum, and of each part. The lines are passed in as they were read, because the file may change
+ * meanwhile.
+ */
 async function digestsOf(
   file: FileHandle,
   start: string,
@@ -234,7 +237,7 @@ async function digestsOf(
   return { sha256: whole.digest('hex'), parts };
 }
 
-/** null = the parts do not end where the checksum begins, one of them is twice in the file, or a database is missing. */
+/** null = the parts do not end where the checksum begins, a part occurs twice, or a database is missing. */
 async function readParts(file: FileHandle, start: number, end: number): Promise<readonly FoundPart[] | null> {
   const parts: FoundPart[] = [];
   for (let at = start; at < end;) {
@@ -249,7 +252,7 @@ async function readParts(file: FileHandle, start: number, end: number): Promise<
   return hasBoth ? parts : null;
 }
 
-/** The line that begins there, with its end. A longer line is cut. */
+/** The line that begins at this offset, with its line end. A longer line is cut. */
 async function readLine(file: FileHandle, offset: number): Promise<string> {
   const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_LINE_BYTES), 0, MAX_LINE_BYTES, offset);
   const end = buffer.indexOf('\n');
@@ -272,7 +275,7 @@ async function eachChunk(
 
 function torn(path: string): BackupError {
   return new BackupError(
-    `${path} is torn or was changed: its checksum does not fit. Use another backup, or copy the file again from where it was made.`,
+    `${path} is incomplete or was changed: its checksum does not match. Use another backup, or copy the file again from where it was made.`,
   );
 }
 
@@ -292,7 +295,7 @@ export class BackupWriter {
     this.#key = key;
   }
 
-  /** Signed when there is a key. */
+  /** The file is signed if there is a key. */
   static async create(path: string, header: BackupHeader, keys: CopyKeys): Promise<BackupWriter> {
     const writer = new BackupWriter(await open(path, 'wx', 0o600), keys);
     const format = formatLine(keys.length === 0 ? FORMATS.unsigned : FORMATS.signed);
@@ -317,7 +320,7 @@ export class BackupWriter {
     }
   }
 
-  /** Writes the checksum, and its signature. The file is on disk when this returns. */
+  /** Writes the checksum and its signature. The file is on disk when this returns. */
   async finish(): Promise<void> {
     const sha256 = this.#hasher.digest('hex');
     const signed = this.#key === undefined ? '' : signatureLine(signatureOf(this.#key, 'backup', sha256));

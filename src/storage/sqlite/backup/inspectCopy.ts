@@ -7,7 +7,7 @@ import { isKnownDatabase, migrate, MIGRATIONS, SCHEMA_VERSION } from '../file/mi
 import { endsWriting, WriteFailure } from '../file/writeFailure.ts';
 import { SqliteThread } from '../thread/threadClient.ts';
 
-/** What is in a copy of the databases. */
+/** The content of a copy of the databases. */
 export interface CopyContents {
   readonly apis: number;
   readonly keys: number;
@@ -32,8 +32,8 @@ const CONTENTS = `SELECT
   ) AS lastCommit`;
 
 /**
- * Reads both databases of a copy from end to end, in a thread: a scheduled backup must not hold up requests. Fails when they are not
- * sound, or when this program does not know them. `name` is what messages call the copy.
+ * Reads both databases of a copy from end to end, in a thread, because a scheduled backup must not delay requests. Fails if they are
+ * damaged, or if this program does not know them. `name` is the name of the copy in messages.
  */
 export async function inspectCopy(name: string, paths: CopyPaths): Promise<CopyContents> {
   try {
@@ -61,7 +61,7 @@ async function inspect(name: string, paths: CopyPaths): Promise<CopyContents> {
     const { user_version: ofAnalytics } = await ask('PRAGMA analytics.user_version');
     refuseNewer(name, 'analytics', { version: Number(ofAnalytics), known: ANALYTICS_VERSION });
     refuseForeign(name, version, Number((await ask('PRAGMA application_id'))['application_id']));
-    // Before anything is read of its tables: a table may be a view by now.
+    // Checked before any table is read: a table may have become a view.
     const known = knownSchemas(version, Number(ofAnalytics));
     for (const database of ['main', 'analytics'] as const) {
       const found = await thread.call('query', {
@@ -90,7 +90,7 @@ interface KnownSchemas {
 
 const madeSchemas = new Map<string, KnownSchemas>();
 
-/** What databases of these versions have. Made once: the thread that answers requests does it for a scheduled backup. */
+/** The schema of databases of these versions. Made once, because for a scheduled backup the thread that answers requests does it. */
 function knownSchemas(version: number, ofAnalytics: number): KnownSchemas {
   const name = `${version} ${ofAnalytics}`;
   const made = madeSchemas.get(name) ?? {
@@ -138,26 +138,27 @@ export interface SchemaObject {
   readonly type: string;
   readonly name: string;
   readonly tbl_name: string;
-  /** null: an index that a constraint brings. */
+  /** null: an index that belongs to a constraint. */
   readonly sql: string | null;
 }
 
 export const SCHEMA_COLUMNS = 'type, name, tbl_name, sql';
 
-/** Statistics of SQLite, which ANALYZE makes in any database. */
+/** SQLite's statistics, which ANALYZE makes in any database. */
 const STATISTICS: Readonly<Record<string, string>> = {
   sqlite_stat1: 'CREATE TABLE sqlite_stat1(tbl,idx,stat)',
   sqlite_stat4: 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)',
 };
 
-/** The words and signs of a statement. Comments and spaces between them mean nothing; those in quotes do. */
+/** The words and signs of a statement. Comments and spaces between them have no meaning, but those in quotes have. */
 const TOKEN =
   /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|[\w$\u0080-\uffff]+|\s+|[^]/g;
 const MEANS_NOTHING = /^(?:--|\/\*|\s)/;
 
 /**
- * What is in a database that Keystile does not make, as a sentence without its subject; null = nothing. A trigger or a view runs statements of whoever made it, and
- * a table can lack what the program relies on. The texts are compared as SQLite reads them, so a comment may differ.
+ * What a database has that Keystile does not make, as a sentence without its subject; null = nothing. A trigger or a view runs the
+ * statements of whoever made it, and a changed table can lack what the program relies on. The texts are compared as SQLite reads them, so
+ * comments may differ.
  */
 export function strangeIn(found: readonly SchemaObject[], known: readonly SchemaObject[]): string | null {
   const missing = new Map(known.filter(isOurs).map((each) => [nameOf(each), meaningOf(each)]));
@@ -179,13 +180,13 @@ function nameOf({ type, name }: SchemaObject): string {
   return `${type} ${name}`;
 }
 
-/** Statements read columns by their names, so two tables are the same when only the order of their columns differs. */
+/** Statements read columns by name, so two tables count as the same if only the order of their columns differs. */
 function meaningOf({ type, tbl_name, sql }: SchemaObject): string {
   const tokens = ((sql ?? '').match(TOKEN) ?? []).filter((token) => !MEANS_NOTHING.test(token));
   return [tbl_name, ...(type === 'table' ? inAnyOrder(tokens) : tokens)].join('\n');
 }
 
-/** A statement with what stands between its outer brackets, separated by commas, in alphabetical order. */
+/** A statement whose parts between the outer brackets, separated by commas, are sorted alphabetically. */
 function inAnyOrder(tokens: readonly string[]): string[] {
   const parts: string[] = [];
   const around: string[] = [];
@@ -202,7 +203,7 @@ function inAnyOrder(tokens: readonly string[]): string[] {
   return [...around, ...parts.toSorted().flatMap((each) => [each, ','])];
 }
 
-/** Of a file that is not ours, anything can stand there. */
+/** In a foreign file, this can be anything. */
 function typeOf({ type }: SchemaObject): string {
   return ['table', 'index', 'view', 'trigger'].includes(type) ? type : 'object';
 }

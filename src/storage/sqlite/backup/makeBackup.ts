@@ -15,7 +15,7 @@ import { SqliteThread } from '../thread/threadClient.ts';
 
 const MIB = 2 ** 20;
 
-/** A step of a backup. A file grows to about `bytes` meanwhile. */
+/** A step of a backup. Meanwhile a file grows to about `bytes`. */
 export interface BackupStep {
   readonly name: string;
   readonly path: string;
@@ -44,10 +44,10 @@ export interface MadeBackup {
 }
 
 /**
- * Copies a data folder into one file, also while a service runs on it. Each database is copied in one read transaction, which begins
- * after `nowMs`: what was answered before is in the copy. analytics.db is copied first, so that every key that it counts is in the copy
- * of keystile.db; the encryption key last, because it is made before the first secret that needs it. Until the copy is whole, checked
- * and flushed, it has another name.
+ * Copies a data folder into one file, even while a service runs on it. Each database is copied in one read transaction, which begins after
+ * `nowMs`, so everything that was answered before is in the copy. analytics.db is copied first, so that every key that it counts is in the
+ * copy of keystile.db. The encryption key is copied last, because it is made before the first secret that needs it. Until the copy is
+ * complete, checked and flushed, it has another name.
  */
 export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
   const file = resolve(options.file);
@@ -58,7 +58,7 @@ export async function makeBackup(options: BackupOptions): Promise<MadeBackup> {
     await refuseSmallDisk(dirname(file), sizes);
     partial = makePartialFolder(file);
     const contents = await fill(partial, sizes, options);
-    // The copy took time: what is at its place now may be another file.
+    // The copy took time, so another file may be in its place by now.
     refuseTarget(options);
     renameSync(join(partial, 'backup'), file);
     flushFolder(dirname(file));
@@ -109,7 +109,7 @@ function sourcePaths(folder: string): { readonly path: string; readonly analytic
   return { path: join(folder, 'keystile.db'), analyticsPath: join(folder, 'analytics.db') };
 }
 
-/** The most that each copy can take: the database and what its log adds. */
+/** The largest size of each copy: the database and what its log adds. */
 function sourceSizes(folder: string): Sizes {
   const { path, analyticsPath } = sourcePaths(folder);
   const sizeOf = (each: string): number => {
@@ -121,7 +121,7 @@ function sourceSizes(folder: string): Sizes {
   return { main: sizeOf(path), analytics: sizeOf(analyticsPath) };
 }
 
-/** The copies and the file made of them are on disk at the same time. A disk that is filled would stop the service. */
+/** The copies and the file made from them are on disk at the same time. A full disk would stop the service. */
 async function refuseSmallDisk(folder: string, { main, analytics }: Sizes): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const needed = 2 * (main + analytics);
@@ -139,7 +139,7 @@ function toBackupError({ file, folder }: BackupOptions, error: unknown): Error {
   return new BackupError(`${told} ${adviceFor(failure, sourcePaths(folder).analyticsPath)}`);
 }
 
-/** What to do about a backup that was not made. */
+/** What to do after a failed backup. */
 export function adviceFor({ kind, message }: WriteFailure, analyticsPath: string): string {
   if (kind === 'full') return 'Make space, or name a file on another disk.';
   if (/\b(EACCES|EPERM|EROFS)\b/.test(message))
@@ -163,7 +163,7 @@ interface BackupTarget {
 
 const BACKUP = { words: 'a backup', begin: FORMAT_LINE };
 
-/** Refuses a place where a backup would take the place of something else. Changes nothing. */
+/** Refuses a place where a backup would replace something else. Changes nothing. */
 function refuseTarget({ file, folder, replaces }: BackupTarget): void {
   const whole = resolve(file);
   refuseInside(whole, folder);
@@ -178,7 +178,7 @@ function refuseInside(file: string, folder: string): void {
   );
 }
 
-/** Why scheduled backups must not go into this folder; null = they may. A folder that cannot be looked at is told by the backup that fails. */
+/** Why scheduled backups must not go into this folder; null = they may. If the folder cannot be inspected, the failing backup says so. */
 export function refusalOf(backupFolder: string, dataFolder: string): string | null {
   try {
     if (!isInside(join(backupFolder, 'backup'), dataFolder)) return null;
@@ -188,21 +188,21 @@ export function refusalOf(backupFolder: string, dataFolder: string): string | nu
   return `The folder ${resolve(backupFolder)} of KEYSTILE_BACKUP_FOLDER is in the data folder ${resolve(dataFolder)}.`;
 }
 
-/** By real paths, so that no link leads into the data folder. */
+/** Compares real paths, so that no link leads into the data folder. */
 function isInside(path: string, folder: string): boolean {
   const data = realPath(resolve(folder));
   return realPath(resolve(path)).startsWith(data.endsWith(sep) ? data : `${data}${sep}`);
 }
 
-/** As far as the path exists, its links are followed. */
+/** Follows the links of the path as far as it exists. */
 function realPath(path: string): string {
   if (statOrNull(path) !== null) return realpathSync(path);
   return dirname(path) === path ? path : join(realPath(dirname(path)), basename(path));
 }
 
 /**
- * A folder beside the result, in which the result is made. Its name ends with the number of the process, so that two processes do not
- * share one, and what a killed process has left is recognized and removed.
+ * A folder beside the result, in which the result is made. Its name ends with the process id, so that two processes do not share one, and
+ * the leftovers of a killed process are recognized and removed.
  */
 export function makePartialFolder(result: string): string {
   const whole = resolve(result);
@@ -218,7 +218,7 @@ export function partialFolderOf(result: string): string {
   return `${resolve(result)}.partial-${process.pid}`;
 }
 
-/** Removes what killed processes have left in a folder of the results that `isOurs` names. */
+/** Removes the leftovers of killed processes from a folder, for results that `isOurs` recognizes. */
 export function removeLeftovers(folder: string, isOurs: (result: string) => boolean): void {
   if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
@@ -228,7 +228,7 @@ export function removeLeftovers(folder: string, isOurs: (result: string) => bool
   }
 }
 
-/** A folder with the number of this process is from an earlier one: this process makes one result at a time. */
+/** A folder with the id of this process is from an earlier process: this one makes one result at a time. */
 function isRunningElsewhere(pid: number): boolean {
   if (pid === process.pid) return false;
   try {

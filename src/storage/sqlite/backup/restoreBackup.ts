@@ -31,18 +31,18 @@ import {
 import { notePath, noteText, writeRestoredNote } from '../file/installation.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 
-/** A link keeps its place: the folder that it leads to is restored. */
+/** A link stays: the folder that it leads to is restored. */
 export function realFolder(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
-/** There is nothing in its place, or an empty folder. */
+/** The place is free, or an empty folder. */
 export function isFree(folder: string): boolean {
   if (!existsSync(folder)) return true;
   try {
     return readdirSync(folder).length === 0;
   } catch {
-    // A file, or a folder that this user may not read.
+    // The place is a file, or a folder that this user cannot read.
     return false;
   }
 }
@@ -77,7 +77,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Something on the way may not be a folder. */
+/** A part of the path may not be a folder. */
 function lstatOf(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false });
@@ -86,7 +86,7 @@ function lstatOf(path: string): Stats | undefined {
   }
 }
 
-/** The new folder belongs to the user of what was at its place, or to that of the folder around it: root runs the command for that user. */
+/** The new folder gets the owner of the folder that it replaces, or else of its parent: root runs the command for that user. */
 function giveFolderToOwner(made: string, place: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(existsSync(place) ? place : dirname(place));
@@ -94,7 +94,7 @@ function giveFolderToOwner(made: string, place: string): void {
   chownSync(made, uid, gid);
 }
 
-/** What owning a folder writes into it, as it was before. */
+/** The former state of the files that owning a folder writes. */
 function readOwnerFiles(folder: string): { putBack(): void } {
   const [lock, note] = [join(folder, 'owner.lock'), join(folder, 'owner.json')];
   const hadLock = existsSync(lock);
@@ -113,7 +113,7 @@ interface RestoreOptions {
   readonly folder: string;
   /** Moves an existing data folder aside. */
   readonly movesAside: boolean;
-  /** This process, which owns an existing folder while it moves it. */
+  /** This process. It owns an existing folder while it moves it. */
   readonly owner: Owner;
   readonly nowMs: number;
   readonly newFolderId: () => string;
@@ -121,13 +121,13 @@ interface RestoreOptions {
 
 export interface Restored {
   readonly folder: string;
-  /** Where the folder is now that was there before; null = there was none. */
+  /** The new path of the former folder; null = there was none. */
   readonly movedTo: string | null;
   readonly contents: CopyContents;
 }
 
 /**
- * Makes a data folder from a backup. It is built beside its place and takes it when it is whole. An existing folder keeps its files and
+ * Makes a data folder from a backup. It is built beside its place and renamed when it is complete. An existing folder keeps its files and
  * gets another name.
  */
 export async function restoreBackup(backup: BackupFile, options: RestoreOptions): Promise<Restored> {
@@ -159,7 +159,7 @@ async function build(
   const contents = await inspectCopy(backup.path, { path, analyticsPath: join(partial, 'analytics.db') });
   const id = newFolderId();
   markRestored(path, { id, madeAtMs: backup.header.madeAtMs, restoredAtMs: nowMs });
-  // The operator has accepted what is missing, so that the start has nothing to refuse.
+  // The operator has accepted what is missing, so the start must not refuse it.
   writeDurably(notePath(partial), noteText({ number: contents.lastCommit, id }));
   flushFolder(partial);
   return contents;
@@ -171,7 +171,7 @@ interface RestoredMark {
   readonly restoredAtMs: number;
 }
 
-/** In one transaction. Sessions end: one that was ended since the backup was made must not be valid again. */
+/** One transaction. It ends all sessions: one that was ended since the backup was made must not be valid again. */
 function markRestored(path: string, { id, madeAtMs, restoredAtMs }: RestoredMark): void {
   using db = new Database(path, { readwrite: true, create: false });
   db.run('PRAGMA synchronous = FULL');
@@ -189,7 +189,7 @@ function markRestored(path: string, { id, madeAtMs, restoredAtMs }: RestoredMark
   }).immediate();
 }
 
-/** Answers where the folder is now that was there before. */
+/** Returns the new path of the former folder. */
 function takePlace(partial: string, folder: string, { owner, nowMs }: RestoreOptions): string | null {
   if (isFree(folder)) {
     renameSync(partial, folder);
@@ -197,7 +197,7 @@ function takePlace(partial: string, folder: string, { owner, nowMs }: RestoreOpt
     return null;
   }
   const movedTo = `${folder}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '-')}`;
-  // Fails while another process owns the folder: it would go on writing there.
+  // Fails while another process owns the folder, because that process would keep writing there.
   const note = readOwnerFiles(folder);
   const owned = DataFolder.own(folder, owner);
   let isMoved = false;

@@ -6,15 +6,15 @@ import type { Task, TaskLog, Turn } from '../../port/tasks.ts';
 import { BackupError } from './backupError.ts';
 import { type MadeBackup, removeLeftovers } from './makeBackup.ts';
 
-/** How often it asks whether a backup is due. Asking costs nothing. */
+/** How often it checks whether a backup is due. Checking costs nothing. */
 const LOOK_EVERY_MS = 1_000;
 /** How often it lists the folder: somebody may have removed the files, or the disk. */
 const LIST_EVERY_MS = 60_000;
-/** After a failure it waits for so long, or for one period if that is shorter: a large copy that fails at its end is work, too. */
+/** After a failure it waits this long, or one period if that is shorter: a large copy that fails at its end costs work too. */
 const RETRY_AFTER_MS = 10 * 60_000;
 
 interface ScheduleOptions {
-  /** Where the backups go. It is made at the start when it is missing, but not the folders above: they may be a disk that is not mounted. */
+  /** Where the backups go. A start creates this folder if it is missing, but not the folders above it: their disk may not be mounted. */
   readonly folder: string;
   readonly everyMs: number;
   /** How many are kept. */
@@ -26,22 +26,22 @@ interface ScheduleOptions {
   readonly log: Pick<TaskLog, 'info'>;
 }
 
-/** How scheduled backups are doing. */
+/** The state of scheduled backups. */
 interface BackupState {
   readonly folder: string;
   readonly everyMs: number;
   /** null = there is none. */
   readonly newestAtMs: number | null;
-  /** Since when the first one is awaited; null = there was one, or no service makes them. */
+  /** Since when the first backup is expected; null = there was one, or no service makes them. */
   readonly firstAwaitedSinceMs: number | null;
-  /** Why the last one failed, or the folder cannot be listed; null = neither. */
+  /** Why the last backup failed, or the folder cannot be listed; null = neither. */
   readonly failure: string | null;
 }
 
 /**
- * Makes a backup when the newest one in the folder is a period old, and then removes the oldest ones. The time of a backup is in its
- * name, so a restart does not begin a new period. A backup with a time in the future was made by a wrong clock, then or now: it
- * neither counts nor is it removed.
+ * Makes a backup when the newest one in the folder is one period old, then removes the oldest ones. The time of a backup is in its name, so
+ * a restart does not begin a new period. If a backup has a time in the future, the clock was wrong then or is wrong now: that backup is
+ * neither counted nor removed.
  */
 export class BackupSchedule implements Task {
   readonly name = 'making a backup';
@@ -49,7 +49,7 @@ export class BackupSchedule implements Task {
   readonly #options: ScheduleOptions;
   readonly #series: BackupSeries;
   readonly #startedAtMs: number;
-  /** The newest one, as last listed. */
+  /** The newest backup in the last list. */
   #newestAtMs: number | null = null;
   #listedAtMs: number | null = null;
   #hadOne = false;
@@ -64,11 +64,11 @@ export class BackupSchedule implements Task {
   async run(turn: Turn): Promise<void> {
     const nowMs = this.#options.nowMs();
     if (this.#rests(nowMs) || !(this.#isDue(nowMs) || this.#isUnlisted(nowMs))) return;
-    // A process that stops does not wait for the copy. What is left of it is removed later.
+    // A stopping process does not wait for the copy. Its leftovers are removed later.
     await turn.until(this.#runDue(nowMs));
   }
 
-  /** How old the newest one is, as last listed; null = there is none. */
+  /** The age of the newest backup in the last list; null = there is none. */
   get ageMs(): number | null {
     return this.#newestAtMs === null ? null : Math.max(0, this.#options.nowMs() - this.#newestAtMs);
   }
@@ -131,7 +131,7 @@ export class BackupSchedule implements Task {
     return nowMs - this.#failed.atMs < Math.min(RETRY_AFTER_MS, this.#options.everyMs);
   }
 
-  /** Makes the folder at the start, removes what a killed process has left there, and lists the backups. */
+  /** At the start: creates the folder, removes the leftovers of a killed process, and lists the backups. */
   async #open(nowMs: number): Promise<readonly Kept[]> {
     const { folder } = this.#options;
     if (this.#listedAtMs === null && this.#failed === null) makeFolder(folder);
@@ -167,7 +167,7 @@ interface Kept {
 }
 
 /**
- * The scheduled backups of one data folder. Their names hold the id of the installation, the id of the data folder and the time. So
+ * The scheduled backups of one data folder. Their names contain the id of the installation, the id of the data folder and the time. So
  * several services can share a folder, and a restored copy, which has another data folder, removes no backup of the original.
  */
 export class BackupSeries {
@@ -192,7 +192,7 @@ export class BackupSeries {
     return Number.isFinite(atMs) && this.nameAt(atMs) === name ? atMs : null;
   }
 
-  /** Those of up to now, the oldest first. A folder that cannot be listed is an error, and not an empty one. */
+  /** The backups up to now, oldest first. A folder that cannot be listed is an error, not an empty folder. */
   async list(nowMs: number): Promise<readonly Kept[]> {
     const names = await readdir(this.#folder).catch((error: unknown) => {
       throw unusable(this.#folder, error);

@@ -30,8 +30,8 @@ export interface Aside {
 const MIB = 2 ** 20;
 
 /**
- * Saves a complete, consistent copy beside the database before a migration, and returns its path. It has another name until it is whole and
- * on disk, so that a crash or a full disk never leaves half a copy under the name of one.
+ * Saves a complete, consistent copy beside the database before a migration, and returns its path. The copy has another name until it is
+ * complete and on disk, so that a crash or a full disk never leaves half a copy under the final name.
  */
 export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }: Aside): string {
   const stamp = new Date(nowMs()).toISOString().replaceAll(/[:.]/g, '-');
@@ -39,7 +39,7 @@ export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }
   const partial = `${copy}.partial`;
   const bytes = sizeOf(db);
   removePartials(path);
-  tell('the database has an older schema version: a copy is put aside before it is migrated', { copy, bytes });
+  tell('the database has an older schema version: it is copied before it is migrated', { copy, bytes });
   try {
     refuseFullDisk(dirname(path), bytes);
     db.query('VACUUM INTO ?').run(partial);
@@ -51,7 +51,7 @@ export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }
     removePartials(path);
     const { kind, message } = toWriteFailure(error);
     throw new FolderError(
-      `No copy of ${path} could be put aside before its migration (${message}). Nothing was changed. ` +
+      `No copy of ${path} could be made before its migration (${message}). Nothing was changed. ` +
         `Make sure that its disk has ${Math.ceil(bytes / MIB)} MiB of space and that the folder can be written, then start again.`,
       kind === 'full',
     );
@@ -59,14 +59,17 @@ export function copyBeforeMigration(db: Database, { path, version, nowMs, tell }
   return copy;
 }
 
-/** Otherwise a start that is tried again and again would fill the disk with copies. One of a damaged database is kept, and named. */
+/**
+ * Otherwise a start that is retried again and again would fill the disk with copies. The copy of a damaged database is kept, and the
+ * message names it.
+ */
 export function removeUnlessDamaged(copy: string, error: unknown): string {
   if (isDamage(error)) return ` A copy is in ${copy}.`;
   rmSync(copy, { force: true });
   return '';
 }
 
-/** Before each step: its number, and how many there are. */
+/** Called before each step with its number and the number of steps. */
 export function tellStep({ path, version, tell }: Aside, step: number, steps: number): void {
   const [from, to] = [version + step - 1, version + step];
   tell('migrating the database', { step: `${step} of ${steps}`, from, to, file: path });
@@ -79,7 +82,7 @@ export function tellMigrated(
   tell('the database is migrated; the copy is no longer needed once the new version works', migrated);
 }
 
-/** What its copy takes at most. */
+/** The largest size of its copy. */
 function sizeOf(db: Database): number {
   const { page_count } = db.query('PRAGMA page_count').get() as { page_count: number };
   const { page_size } = db.query('PRAGMA page_size').get() as { page_size: number };
@@ -92,7 +95,7 @@ function refuseFullDisk(folder: string, bytes: number): void {
   throw new WriteFailure('full', `the disk has ${Math.floor((bavail * bsize) / MIB)} MiB free`);
 }
 
-/** Of starts that were killed. This process owns the folder, so no other one makes a copy now. */
+/** Left by killed starts. This process owns the folder, so no other process is making a copy now. */
 function removePartials(path: string): void {
   const [folder, name] = [dirname(path), basename(path)];
   for (const found of readdirSync(folder)) {
@@ -100,7 +103,7 @@ function removePartials(path: string): void {
   }
 }
 
-/** SQLite leaves it to the system when a copy reaches the disk. */
+/** SQLite lets the system decide when a copy reaches the disk. */
 function flush(path: string): void {
   const file = openSync(path, 'r+');
   try {
@@ -116,13 +119,13 @@ function requireVersion(path: string, version: number): void {
   if (user_version !== version) throw new Error(`the copy has schema version ${user_version}`);
 }
 
-/** What a command writes: its kind in words, and how such a file begins. */
+/** A kind of file that a command writes: its name in words, and how such a file begins. */
 interface TargetKind {
   readonly words: string;
   readonly begin: RegExp;
 }
 
-/** The longest beginning that is read. */
+/** The longest beginning that is compared. */
 const BEGIN_BYTES = 200;
 
 /** Why a file of this kind cannot be made at this absolute path; null = it can. Only an older file of the same kind is replaced. */
@@ -131,7 +134,7 @@ export function targetProblem(path: string, { words, begin }: TargetKind, replac
   const place = statOrNull(folder);
   if (place === null) return `The folder ${folder} does not exist. Create it, or name a file in another folder.`;
   if (!place.isDirectory()) return `${folder} is not a folder. Name a file in a folder.`;
-  // Of a link, the link itself: a rename would replace it, and not what it leads to.
+  // Looks at a link itself: a rename would replace the link, not the file that it leads to.
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
   if (found.isDirectory()) return `${path} is a folder. Name a file in it.`;
@@ -142,7 +145,7 @@ export function targetProblem(path: string, { words, begin }: TargetKind, replac
   return `${path} is not ${words}, and --force replaces only ${words}. Name another file.`;
 }
 
-/** null = there is nothing, or something on the way is not a folder. */
+/** null = there is no file, or a part of the path is not a folder. */
 export function statOrNull(path: string): Stats | null {
   try {
     return statSync(path);

@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { type DamageFound, StorageDamaged } from '../../port/storage.ts';
 import { toWriteFailure, type WriteFailure } from './writeFailure.ts';
 
-/** Where it is written what to do about a damaged file. */
+/** The page that says what to do about a damaged file. */
 export const DAMAGE_PAGE = 'docs/incidents.md#the-database-is-damaged';
 
 interface DamageOptions {
@@ -16,8 +16,8 @@ interface DamageOptions {
 }
 
 /**
- * What has been found damaged in the files of a data folder. A damaged page stays damaged until the file is replaced, and for that the
- * service is stopped. So damage is remembered as long as the process runs, and told once for each file.
+ * The damage that was found in the files of a data folder. A damaged page stays damaged until the file is replaced, which needs a stopped
+ * service. So damage is remembered as long as the process runs, and told once for each file.
  */
 export class Damage {
   readonly #options: DamageOptions;
@@ -28,7 +28,7 @@ export class Damage {
     this.#options = options;
   }
 
-  /** The gravest: what is in keystile.db is missing to requests, what is in analytics.db only to counts. */
+  /** The worst damage: in keystile.db it affects requests, in analytics.db only counts. */
   get found(): DamageFound | null {
     const { databasePath, analyticsPath } = this.#options;
     const ofDatabase = this.#reasons.get(databasePath);
@@ -39,7 +39,7 @@ export class Damage {
       : { text: damagedAnalytics(analyticsPath, ofAnalytics), ofCountsOnly: true };
   }
 
-  /** A read has failed. Answers how its caller is told of damage; other failures are answered as they are. */
+  /** Called after a failed read. For damage, returns the error that tells the caller; returns other failures unchanged. */
   noteRead(error: unknown, sql: string): unknown {
     const { databasePath, analyticsPath, readsAnalytics } = this.#options;
     const path = readsAnalytics(sql) ? analyticsPath : databasePath;
@@ -50,7 +50,7 @@ export class Damage {
     );
   }
 
-  /** Remembers the failure if it is damage, and answers whether it is. */
+  /** Remembers the failure if it is damage, and returns whether it is. */
   note(path: string, { kind, message }: WriteFailure): boolean {
     if (kind !== 'damaged') return false;
     if (!this.#reasons.has(path)) this.#options.tell(path, message);
@@ -59,7 +59,7 @@ export class Damage {
   }
 }
 
-/** As readiness, the status and doctor tell it. */
+/** The damage as readiness, the status and doctor show it. */
 export function damagedDatabase(path: string, reason: string): string {
   return `${basename(path)} is damaged (${reason}): what needs a damaged page is answered 503, all else as before. ${DAMAGE_PAGE} says what to do.`;
 }

@@ -18,10 +18,10 @@ import { Database } from 'bun:sqlite';
 
 import { toWriteFailure } from './writeFailure.ts';
 
-/** A problem with the data folder that an operator has to solve. Its message tells them how. */
+/** A problem with the data folder that an operator has to solve. The message says how. */
 export class FolderError extends Error {
   override readonly name = 'FolderError';
-  /** It may go away by itself: the disk is full, or another process uses the folder. */
+  /** The problem may go away by itself: the disk is full, or another process uses the folder. */
   readonly isTemporary: boolean;
 
   constructor(message: string, isTemporary = false) {
@@ -48,28 +48,28 @@ export interface Owner {
   readonly pid: number;
   readonly host: string;
   readonly startedAt: string;
-  /** Where the owner listens for the command line; null when it does not. */
+  /** Where the owner listens for the command line; null = it does not. */
   readonly control: string | null;
-  /** Where it answers HTTP; null when it does not, or not yet. */
+  /** Where it answers HTTP; null = it does not, or not yet. */
   readonly url: string | null;
   /** The file of its certificate, as an absolute path; absent: it speaks plain HTTP. */
   readonly tlsCert?: string;
 }
 
-/** What the service and its commands write into a data folder. Others may put files beside it, such as lost+found of a disk. */
+/** The files that the service and its commands write into a data folder. Others may put files there too, such as lost+found of a disk. */
 const OF_SERVICE = /^(keystile\.db|analytics\.db|owner\.|control\.sock|commit-number|encryption-key|root-key)/;
 
 export function isOfService(name: string): boolean {
   return OF_SERVICE.test(name);
 }
 
-/** `findOwner` of another process holds the lock for an instant: that must not refuse a start. */
+/** `findOwner` of another process holds the lock for an instant, which must not make a start fail. */
 const OWN_PATIENCE_MS = 500;
 
 /**
- * The data folder, and the right to write in it. The right is an exclusive lock that SQLite takes on the file owner.lock. The
- * operating system drops it when the process dies, however it dies, and backups can still read the database. Nothing else in this
- * process opens owner.lock: closing any handle on it would drop the lock (POSIX).
+ * The data folder, and the right to write in it. The right is an exclusive lock that SQLite takes on the file owner.lock. The operating
+ * system drops it when the process dies in any way, and backups can still read the database. Nothing else in this process opens owner.lock:
+ * closing any handle on it would drop the lock (POSIX).
  */
 export class DataFolder {
   readonly path: string;
@@ -82,14 +82,14 @@ export class DataFolder {
     this.#lock = lock;
   }
 
-  /** `requiresData`: there must be a database in it already. Otherwise nothing is made. */
+  /** `requiresData`: the folder must already have a database. Otherwise nothing is created. */
   static own(path: string, owner: Owner, requiresData = false): DataFolder {
     if (requiresData && !existsSync(join(path, 'keystile.db'))) throw withoutData(path);
-    // Files in the data folder are for this user alone.
+    // Only this user can use files in the data folder.
     process.umask(0o077);
     makeFolder(path);
     const lock = takeLock(path, OWN_PATIENCE_MS);
-    // Behind the lock: an owner that has just ended may have made it.
+    // Checked under the lock: an owner that has just ended may have created it.
     const isNew = !existsSync(join(path, 'keystile.db'));
     const folder = new DataFolder(path, isNew, lock);
     try {
@@ -144,12 +144,12 @@ export function findOwner(path: string): Owner | null {
   }
 }
 
-/** The same without any change: only to look. It also works for a user who may read the folder, and not write in it. */
+/** The same without any change to the folder. It also works for a user who can read the folder but not write in it. */
 export function peekOwner(path: string): Owner | null {
   if (!existsSync(join(path, 'owner.lock'))) return null;
   const lock = new Database(join(path, 'owner.lock'), { readonly: true });
   try {
-    // A read waits for the exclusive lock of an owner, and finds nothing otherwise: the file is empty.
+    // A read waits for the exclusive lock of an owner. Without an owner it finds nothing, because the file is empty.
     lock.query('SELECT count(*) FROM sqlite_schema').get();
     return null;
   } catch (error) {
@@ -190,13 +190,13 @@ function takeLock(path: string, patienceMs: number): Database {
   }
 }
 
-/** A write in this data folder has failed. */
+/** The error for a failed write in this data folder. */
 export function unwritable(path: string, error: unknown): FolderError {
   const { kind, message } = toWriteFailure(error);
   return new FolderError(`The data folder ${path} cannot be written (${message}).`, kind === 'full');
 }
 
-/** What the last owner has written, whether it runs or not. */
+/** What the last owner has written about itself, whether it still runs or not. */
 export function readOwner(path: string): Owner {
   try {
     const owner = JSON.parse(readFileSync(join(path, 'owner.json'), 'utf8')) as Owner;
@@ -206,17 +206,17 @@ export function readOwner(path: string): Owner {
   }
 }
 
-/** The socket is in the data folder, or in a folder for its user alone: somebody else may have taken the place of one that was removed. */
+/** The socket must be in the data folder or in a private folder: after a folder was removed, somebody else may have taken its place. */
 function isTrusted(path: string, control: string | null): boolean {
   if (control === null) return false;
   const folder = dirname(control);
   return folder === resolve(path) || isPrivate(folder, statSync(path).uid);
 }
 
-/** Replaces a small file as a whole: readers, and a start after a crash, see the old text or the new one. */
+/** Replaces a small file as a whole: readers, and a start after a crash, see either the old text or the new one. */
 export function writeDurably(path: string, text: string): void {
   const temporary = `${path}.new`;
-  // A file that a crash left would keep its permissions.
+  // A file that a crash has left would keep its permissions.
   rmSync(temporary, { force: true });
   const file = openSync(temporary, 'wx', 0o600);
   try {
@@ -229,31 +229,31 @@ export function writeDurably(path: string, text: string): void {
   renameSync(temporary, path);
 }
 
-/** A command that root runs in the folder of the service leaves no file that the service cannot read. */
+/** Makes sure that a command that root runs in the folder of the service leaves no file that the service cannot read. */
 function giveToOwner(file: number, folder: string): void {
   if (process.geteuid?.() !== 0) return;
   const { uid, gid } = statSync(folder);
   try {
     fchownSync(file, uid, gid);
   } catch {
-    // Not every root may give files away, and not every disk takes an owner. Doctor tells of files of another user.
+    // Not every root may give files away, and not every disk stores owners. Doctor reports files of another user.
   }
 }
 
-/** A new file in this folder is found again after a crash. Like SQLite, this ignores a folder that cannot be flushed. */
+/** Flushes the folder, so that a new file in it still exists after a crash. Like SQLite, this ignores a folder that cannot be flushed. */
 export function flushFolder(path: string): void {
   let folder: number | null = null;
   try {
     folder = openSync(path, 'r');
     fsyncSync(folder);
   } catch {
-    // Some file systems refuse it.
+    // Some file systems refuse this.
   } finally {
     if (folder !== null) closeSync(folder);
   }
 }
 
-/** This is a folder of this user, which nobody else can look into or change; no link. */
+/** Whether this is a folder, not a link, of this user that nobody else can read or change. */
 export function isPrivate(folder: string, uid: number): boolean {
   try {
     const found = lstatSync(folder);

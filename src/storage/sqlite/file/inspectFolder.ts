@@ -10,7 +10,7 @@ import { readFolderId, readWorkspaceId, refuseCopy } from './installation.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION } from './migrate.ts';
 import { isDamage, toWriteFailure } from './writeFailure.ts';
 
-/** What a look at a data folder tells, while a server uses it or not. */
+/** What an inspection of a data folder finds, whether or not a server uses it. */
 export interface InspectedFolder {
   readonly schema: {
     readonly version: number;
@@ -24,21 +24,24 @@ export interface InspectedFolder {
   readonly useRefusal: UseRefusal | null;
   /** Null: this program does not know the tables. */
   readonly records: InspectedRecords | null;
-  /** Whose backups are its own. Null: it has none yet, or this program does not know the tables. */
+  /**
+   * The ids of the installation and the folder, which mark its backups. Null: it has none yet, or this program does not know the
+   * tables.
+   */
   readonly ids: { readonly workspaceId: string; readonly folderId: string } | null;
 }
 
-/** A database in use answers at once, or never. */
+/** A database in use answers at once or never. */
 const BUSY_TIMEOUT_MS = 1000;
 
-/** Reads the database of a data folder, and changes no file of it. */
+/** Reads the database of a data folder without changing any file. */
 export async function inspectFolder(folder: string): Promise<InspectedFolder> {
   const db = openUnchanged(join(folder, 'keystile.db'));
   try {
     db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     const version = readSchemaVersion(db);
     const isForeign = isBeforeFirstRelease(db);
-    // Each version of the embedded database is for its own program, and for newer ones, which migrate it.
+    // Each version of the embedded database can be used by its own program, and by newer ones, which migrate it.
     const schema = { version, compatibleFrom: version, own: SCHEMA_VERSION, isForeign };
     if (isForeign || version !== SCHEMA_VERSION)
       return { schema, copyRefusal: null, useRefusal: null, records: null, ids: null };
@@ -63,19 +66,19 @@ export function findDamage(path: string): string | null {
 export function damageIn(rows: readonly unknown[]): string | null {
   const { quick_check: found } = rows[0] as { quick_check: string };
   if (found === 'ok') return null;
-  // Its first line names the file.
+  // The first line of the output names the file.
   return found.replace(/^\*\*\*.*\n/, '').replaceAll('\n', ' ');
 }
 
-/** Bytes of the longer write-ahead log. */
+/** Size in bytes of the longer write-ahead log. */
 export function walBytesOf(folder: string): number {
   const sizes = ['keystile.db', 'analytics.db'].map((name) => logBytes(join(folder, name)));
   return Math.max(...sizes);
 }
 
 /**
- * Without a log, the file is all there is, and SQLite is told that nobody changes it: it then takes no lock and makes no file. With
- * a log, it must not write the index of the log (`-shm`), which a running server shares: it reads that index, or makes its own in memory.
+ * Without a log, the file is complete, and SQLite is told that nobody changes it: it then takes no lock and creates no file. With a log,
+ * SQLite must not write the index of the log (`-shm`), which a running server shares: it reads that index, or makes its own in memory.
  */
 export function openUnchanged(path: string): Database {
   const how = logBytes(path) === 0 ? 'immutable=1' : 'readonly_shm=1';

@@ -5,7 +5,7 @@ import type { Database } from 'bun:sqlite';
 import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote, movedReason } from '../../sql/move/importedNote.ts';
 import { flushFolder, FolderError, writeDurably } from './dataFolder.ts';
 
-/** That a database was restored from a backup. The database keeps it, and every start shows it. */
+/** The note that a database was restored from a backup. The database keeps it, and every start shows it. */
 export interface RestoredNote {
   /** When the backup was made. What changed from then until `restoredAtMs` is missing. */
   readonly madeAtMs: number;
@@ -35,14 +35,14 @@ function readValue(db: Database, name: string): string | null {
 }
 
 /**
- * The file `commit-number` beside the database: the number of the last commit and the id of the data folder. The database holds
- * the same id; a copy of the database does not have this file. So a start notices two things:
+ * The file `commit-number` beside the database: the number of the last commit and the id of the data folder. The database holds the same
+ * id; a copy of the database does not have this file. So a start notices two things:
  *
  *   fewer commits than noted             an older copy was put back, or the -wal file was removed
  *   another id, or no file at all        the database is a copy that was put into another data folder
  *
- * In both cases credits that were spent since the copy could be spent again. A copy of the whole data folder has this file too:
- * that is not noticed.
+ * In both cases, credits that were spent since the copy could be spent again. A copy of the whole data folder has this file too, so it is
+ * not noticed.
  */
 interface FolderNote {
   readonly number: number;
@@ -82,8 +82,8 @@ export function refuseCopy(db: Database, folder: string): void {
 }
 
 /**
- * Gives the data folder and the database the same id, and answers it. The file is written first: after a crash in between, the
- * database takes the id of the file. An accepted copy gets a new id.
+ * Gives the data folder and the database the same id, and returns it. The file is written first: after a crash in between, the database
+ * takes the id of the file. An accepted copy gets a new id.
  */
 export function claimFolder(db: Database, { folder, newId }: DataFolderIdentity): string {
   const [known, note] = [readFolderId(db), readNote(folder)];
@@ -120,7 +120,7 @@ export function noteMoved(db: Database, note: MovedNote): void {
   );
 }
 
-/** Answers whether the database had been moved. */
+/** Returns whether the database had been moved. */
 export function releaseMoved(db: Database, atMs: number): boolean {
   return db.transaction(() => {
     const wasMoved = db.query('DELETE FROM installation WHERE name = ?').run(MOVED_NOTE).changes > 0;
@@ -131,7 +131,7 @@ export function releaseMoved(db: Database, atMs: number): boolean {
 
 const KEY_BYTES = 32;
 
-/** The encryption key in the data folder (0600). It is made when it is first needed, and never changed. */
+/** The encryption key in the data folder (0600). It is created when it is first needed, and never changed. */
 export class FolderKey {
   readonly #folder: string;
   readonly #newKey: () => Uint8Array;
@@ -142,7 +142,7 @@ export class FolderKey {
     this.#newKey = newKey;
   }
 
-  /** The key, when there is one. */
+  /** The key, if there is one. */
   find(): readonly Uint8Array[] {
     if (this.#known === null && existsSync(this.#path)) this.#known = this.#read();
     return this.#known === null ? [] : [this.#known];

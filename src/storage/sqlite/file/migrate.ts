@@ -9,8 +9,8 @@ import { DIALECT, SCHEMA } from './schema.ts';
 import { toWriteFailure } from './writeFailure.ts';
 
 /**
- * Forward migrations. Entry N brings version N to N + 1; the first makes a new database. A released entry is never edited. A new version has a
- * fixture of itself (test/support/fixtures/databases).
+ * Forward migrations. Entry N migrates version N to N + 1; the first makes a new database. A released entry is never edited. Each new
+ * version gets a fixture (test/support/fixtures/databases).
  */
 const BY_HAND: readonly string[] = [SCHEMA];
 /** Columns that src/model declares for later versions. */
@@ -23,7 +23,7 @@ export const MIGRATIONS: readonly string[] = Array.from(
 
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Every database of ours has this number, "KEYZ". Those of programs before 0.1.0 have another one, or none. */
+/** Every keystile.db has this number, "KEYZ". Databases of programs before 0.1.0 have another one, or none. */
 const APPLICATION_ID = 0x4b45595a;
 
 export function readSchemaVersion(db: Database): number {
@@ -43,11 +43,14 @@ export function isKnownDatabase(version: number, applicationId: number): boolean
 
 interface MigrateOptions {
   readonly migrations?: readonly string[];
-  /** Called before each step: its number, and how many there are. */
+  /** Called before each step with its number and the number of steps. */
   readonly onStep?: (step: number, steps: number) => void;
 }
 
-/** Brings an opened database to the newest version. All steps are one transaction: a failure or a crash leaves the version before. */
+/**
+ * Migrates an opened database to the newest version. All steps are one transaction: after a failure or a crash, it still has the former
+ * version.
+ */
 export function migrate(db: Database, { migrations = MIGRATIONS, onStep = () => {} }: MigrateOptions = {}): void {
   const from = readSchemaVersion(db);
   if (from >= migrations.length) return;
@@ -65,18 +68,18 @@ interface UpgradeOptions {
   readonly path: string;
   readonly nowMs: () => number;
   readonly tell: Tell;
-  /** Prepares analytics.db. When it throws, this database stays as it was too. */
+  /** Prepares analytics.db. If this throws, keystile.db stays unchanged too. */
   readonly prepareAnalytics: () => PreparedAnalytics;
 }
 
-/** analytics.db has what this program needs, in a transaction that is not committed yet. */
+/** analytics.db as this program needs it, in a transaction that is not committed yet. */
 export interface PreparedAnalytics {
-  /** Undoes what is prepared when it throws. Is told whether this start has migrated keystile.db. */
+  /** Undoes what is prepared if it throws. The argument says whether this start has migrated keystile.db. */
   readonly commit: (isDatabaseMigrated: boolean) => void;
   readonly undo: () => void;
 }
 
-/** Makes the tables of a new database, or brings an older one to the version of this program. */
+/** Makes the tables of a new database, or migrates an older one to the version of this program. */
 export function upgrade(db: Database, options: UpgradeOptions): void {
   const version = readSchemaVersion(db);
   const analytics = options.prepareAnalytics();
@@ -87,8 +90,8 @@ export function upgrade(db: Database, options: UpgradeOptions): void {
     analytics.undo();
     throw error;
   }
-  // Last. After a crash before it, the next start migrates the analytics. The other way round, no program could use both files: the older
-  // one refuses newer analytics.
+  // The analytics are committed last. After a crash before that, the next start migrates them. In the other order, no program could use
+  // both files, because the older program refuses newer analytics.
   analytics.commit(version > 0 && version < SCHEMA_VERSION);
 }
 
@@ -104,7 +107,7 @@ function upgradeFrom(version: number, db: Database, { path, nowMs, tell }: Upgra
     const { kind, message } = toWriteFailure(error);
     throw new FolderError(
       `The database ${path} could not be migrated from schema version ${version} to ${SCHEMA_VERSION} ` +
-        `(${message}). It is as it was before, and the older program can use it.${kept}`,
+        `(${message}). It is unchanged, and the older program can use it.${kept}`,
       kind === 'full',
     );
   }

@@ -5,7 +5,7 @@ import { WriteFailure } from './writeFailure.ts';
 /** How long a statement waits for another process (a backup, a person with a shell) before it gives up. */
 const BUSY_TIMEOUT_MS = 5000;
 
-/** Durable commits: the settings are read back, because SQLite ignores what it does not understand. */
+/** Makes commits durable. The settings are read back, because SQLite ignores what it does not understand. */
 export function configure(db: Database): void {
   db.run(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
   const journal = db.query('PRAGMA journal_mode = WAL').get() as { journal_mode: string };
@@ -20,7 +20,7 @@ export function configure(db: Database): void {
   db.run('PRAGMA journal_size_limit = 67108864');
 }
 
-/** A database that is there, with durable commits. One that cannot be configured is not left open. */
+/** Opens an existing database with durable commits. One that cannot be configured is not left open. */
 export function openDurably(path: string): Database {
   const db = new Database(path, { readwrite: true, create: false });
   try {

@@ -6,7 +6,7 @@ import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
 import { columnsText, type Dialect } from '../../../model/columns.ts';
 
-/** What accounts of credits have beside their rows: statements, grants that expire, and reservations. */
+/** What accounts of credits have besides their rows: statements, grants that expire, and reservations. */
 const CREDIT_TABLES = `
   -- The statement: what happened to the credits of an account, in lines that lie within one UTC day and one refill period. The running
   -- line has a row only after something other than a spend happened.
@@ -88,7 +88,7 @@ const CREDIT_TABLES = `
   CREATE INDEX credit_calls_by_time ON credit_calls (at_ms);
 `;
 
-/** Events, the webhooks that get them, and what is sent to each. */
+/** Events, the webhooks that get them, and their deliveries. */
 const EVENT_TABLES = `
   -- In the order of commits. A number is never given twice.
   CREATE TABLE events (

@@ -14,10 +14,10 @@ import type { SqliteChange } from './batch.ts';
 /** Windows that one step of pruning checks, and steps of one run. */
 const PRUNE_STEP = 500;
 const PRUNE_STEPS = 10;
-/** Callers that may wait to open a window of one owner. */
+/** How many callers may wait to open a window of one owner. */
 const MAX_WAITING = 1000;
 
-/** What the names of windows need of the ledger. */
+/** What the names of windows need from the ledger. */
 interface WindowLedger {
   nowMs(): number;
   peek(account: number): AccountState | undefined;
@@ -39,7 +39,7 @@ export class AdHocWindows {
   }
 
   /**
-   * Opens one window at a time for each owner, so that the bound holds. Without a bound, one at a time for each name: a namespace
+   * Opens one window at a time for each owner, so that the bound holds. Without a bound, it opens one at a time for each name: a namespace
    * has very many, which share a commit. An existing window is found without waiting.
    */
   async open(window: WindowName, max: number | null): Promise<number | null> {
@@ -92,7 +92,7 @@ export class AdHocWindows {
     };
   }
 
-  /** Closes windows that ended by then. Checks a bounded number and goes on from there the next time: there may be a million. */
+  /** Closes windows that ended by then. There may be a million, so it checks a bounded number and continues from there the next time. */
   async prune(endedByMs: number): Promise<void> {
     const select = this.#db.query('SELECT account FROM adhoc_windows WHERE account > ? ORDER BY account LIMIT ?');
     for (let step = 0; step < PRUNE_STEPS; step++) {
@@ -112,7 +112,7 @@ export class AdHocWindows {
       if (this.#of(window.owner).length >= max) return null;
     }
     const [account = 0] = await this.#ledger.reserveAccounts(1);
-    // The window runs from now on: an unused window is not an ended one.
+    // The window runs from now on, because an unused window is not an ended one.
     const mark = windowEnd(this.#ledger.nowMs(), window.durationMs);
     await this.#ledger.applyWindows({
       writes: [{ kind: 'insertWindow', window, account }],
@@ -128,12 +128,12 @@ export class AdHocWindows {
     return found?.account ?? null;
   }
 
-  /** Few, and found by the primary key. */
+  /** There are few windows, and the primary key finds them. */
   #of(owner: string): { account: number }[] {
     return this.#db.query('SELECT account FROM adhoc_windows WHERE owner = ?').all(owner) as { account: number }[];
   }
 
-  /** Answers how many were closed. A window that was used again meanwhile stays. */
+  /** Returns how many were closed. A window that was used again meanwhile stays. */
   async #closeEnded(windows: readonly { account: number }[], endedByMs: number): Promise<number> {
     const ended = windows.filter(({ account }) => (this.#ledger.peek(account)?.mark ?? 0) <= endedByMs);
     const outcomes = await Promise.all(

@@ -50,7 +50,7 @@ export type Work =
   | { readonly lookUp: IdempotencyKey }
   | { readonly rotateIdempotency: true };
 
-/** What is durable, as memory has it. */
+/** The durable state, as memory has it. */
 interface Committed {
   readonly accounts: Accounts;
   readonly idempotency: Idempotency;
@@ -65,7 +65,7 @@ function slices<T>(list: readonly T[]): T[][] {
   return Array.from({ length: count }, (_, i) => list.slice(i * ROWS_IN_A_PART, (i + 1) * ROWS_IN_A_PART));
 }
 
-/** What a batch has decided, on top of the committed state. Nobody else sees it before it is durable. */
+/** The decisions of a batch, on top of the committed state. Nobody else sees them before they are durable. */
 export class Batch implements ReservationView {
   readonly accounts = new Map<number, AccountState | null>();
   /** Answers to remember under idempotency keys. */
@@ -81,7 +81,7 @@ export class Batch implements ReservationView {
   readonly #credits: BatchCredits;
   #mustRotate = false;
   readonly #maxLiveAnswers: number;
-  /** Which partition the answers of this batch go to. */
+  /** The partition for the answers of this batch. */
   readonly rotation: Rotation;
 
   constructor({ accounts, idempotency, revisions, credits }: Committed, nowMs: number, maxLiveAnswers: number) {
@@ -106,7 +106,7 @@ export class Batch implements ReservationView {
     return null;
   }
 
-  /** This batch makes the partitions of idempotency ready. */
+  /** This batch prepares the partitions of idempotency. */
   get rotates(): boolean {
     return this.#mustRotate || this.answers.size > 0;
   }
@@ -115,7 +115,7 @@ export class Batch implements ReservationView {
     return this.accounts.size === 0 && this.isPlain;
   }
 
-  /** It only spends: no records, no lines of statements, no entries, no events, no remembered answers. */
+  /** The batch only spends: it has no records, no lines of statements, no entries, no events and no remembered answers. */
   get isPlain(): boolean {
     const rows = [this.#writes, this.#entries, this.#events];
     return !this.rotates && this.#credits.isEmpty && rows.every((list) => list.length === 0);
@@ -125,7 +125,7 @@ export class Batch implements ReservationView {
     return this.#writes.length > 0;
   }
 
-  /** Its accounts, and the last part of its rows. */
+  /** The accounts of the batch, and the last part of its rows. */
   toCommit(number: number, rows: CommitRows | undefined): Commit {
     return {
       number,
@@ -134,7 +134,7 @@ export class Batch implements ReservationView {
     };
   }
 
-  /** What it writes besides the accounts, in parts; none = it only spends. To make the text of a thousand records takes long. */
+  /** What the batch writes besides the accounts, in parts; none = it only spends. Making the text of a thousand records takes long. */
   get rowParts(): readonly CommitRows[] {
     if (this.isPlain) return [];
     const others = {
@@ -175,7 +175,7 @@ export class Batch implements ReservationView {
     return own === undefined ? this.#committed.get(id) : (own ?? undefined);
   }
 
-  /** Checks what the table checks, before the commit: a state that the table refuses must not be answered. */
+  /** Checks before the commit what the table checks: no answer may be given for a state that the table refuses. */
   put(id: number, state: AccountState): void {
     if (!isSound(state)) throw new Error(`account ${id} would get an impossible state`);
     this.accounts.set(id, state);
@@ -222,7 +222,7 @@ export class Batch implements ReservationView {
     this.#newAnswersOf.set(key.scope, (this.#newAnswersOf.get(key.scope) ?? 0) + 1);
   }
 
-  /** All accounts of the change, or none: all are decided before the first is put. */
+  /** Changes all accounts or none: all are decided before the first is stored. */
   #applyChange(change: SqliteChange): ChangeOutcome {
     this.#committed.readTogether(change.accounts.map(({ account }) => account));
     const before = change.accounts.map(({ account }) => this.account(account));
@@ -280,7 +280,7 @@ function answerName(key: IdempotencyKey): string {
   return `${key.scope}\0${key.id}`;
 }
 
-/** Scopes whose number of live answers is kept in memory; others are counted again. */
+/** Scopes whose number of live answers is kept in memory. Others are counted again. */
 const MAX_COUNTED_SCOPES = 10_000;
 
 interface StoredRow {
@@ -289,10 +289,10 @@ interface StoredRow {
 }
 
 /**
- * Answers that are remembered under idempotency keys, in two partitions. New answers go to the running partition. After one
- * retention the other partition is emptied and runs on. So an answer lives for at least one retention, and for two at the most
- * while answers keep coming. The database notes which partition runs since when: the retention can be changed, and a clock that
- * was ahead does not keep answers for ever.
+ * Answers that are remembered under idempotency keys, in two partitions. New answers go to the running partition. After one retention, the
+ * other partition is emptied and becomes the running one. So an answer lives for at least one retention and, while answers keep coming, for
+ * at most two. The database notes which partition runs since when: so the retention can be changed, and a clock that was ahead does not
+ * keep answers for ever.
  */
 export class Idempotency {
   readonly #live = new Map<string, number>();
@@ -339,11 +339,11 @@ export class Idempotency {
     if (live !== undefined) this.#live.set(scope, live + 1);
   }
 
-  /** The partition that an answer goes to now, and what has to happen first. */
+  /** The partition for new answers, and what has to happen first. */
   rotation(nowMs: number): Rotation {
     const running = this.#running;
     if (running === null) return { running: { partition: 0, sinceMs: nowMs }, empties: false, isDue: true };
-    // The clock was set back: the retention counts again from here.
+    // The clock was set back, so the retention counts from now.
     if (nowMs < running.sinceMs) return { running: { ...running, sinceMs: nowMs }, empties: false, isDue: true };
     if (nowMs < running.sinceMs + this.#retentionMs) return { running, empties: false, isDue: false };
     const partition = running.partition === 0 ? 1 : 0;
@@ -357,7 +357,7 @@ export class Idempotency {
   }
 }
 
-/** What is durable of credits beside their accounts. Each commit writes it, so a read here sees all commits. */
+/** The durable facts about credits besides their accounts. Each commit writes them, so a read here sees all commits. */
 export class SqliteStoredCredits implements StoredCredits {
   readonly #pockets;
   readonly #reservation;

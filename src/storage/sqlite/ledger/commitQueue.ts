@@ -6,11 +6,11 @@ import type { Batch, Work, WorkOutcome } from './batch.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 import type { Commit, CommitRows, DirectLog } from '../writer/commit.ts';
 
-/** Items of one batch at the most: bounds its time and the size of its log row. */
+/** The most items of one batch. This bounds its time and the size of its log row. */
 const MAX_BATCH = 2048;
-/** When a turn of the event loop brings this many new items, the queue waits for one more turn. */
+/** If a turn of the event loop brings this many new items, the queue waits for one more turn. */
 const CROWD = 4;
-/** Turns that the queue waits at the most. */
+/** The most turns that the queue waits. */
 const MAX_TURNS = 4;
 
 /**
@@ -19,8 +19,8 @@ const MAX_TURNS = 4;
  *   idle --item arrives--> collecting --a turn of the event loop brings few more--> running a batch
  *   running --done--> running the next batch, of what arrived meanwhile --nothing has arrived--> idle
  *
- * One batch runs at a time. A heavy item, such as a change of a thousand records, is a batch by itself, and other items have a batch before
- * each of them: they wait for one heavy item at the most.
+ * One batch runs at a time. A heavy item, such as a change of a thousand records, is a batch by itself, and before each heavy item there is
+ * a batch of other items: so these wait for at most one heavy item.
  */
 export class BatchQueue<T> {
   readonly #run: (items: readonly T[]) => Promise<void>;
@@ -43,7 +43,7 @@ export class BatchQueue<T> {
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#idle = new Promise((done) => {
-      // After the sockets that are readable in this turn: what they bring joins the first batch.
+      // Runs after the sockets that are readable in this turn, so that what they bring joins the first batch.
       setImmediate(() => this.#collect(0, MAX_TURNS, done));
     });
   }
@@ -52,7 +52,7 @@ export class BatchQueue<T> {
     while (this.length > 0 || this.#isRunning) await this.#idle;
   }
 
-  /** What arrives while a crowd is read joins its batch: a flush for 64 costs little more than one for 32. */
+  /** Items that arrive while a crowd is read join its batch: a flush for 64 costs little more than one for 32. */
   #collect(seen: number, turnsLeft: number, done: () => void): void {
     const waiting = this.#waiting.length;
     if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
@@ -63,7 +63,7 @@ export class BatchQueue<T> {
     for (let isHeavyNext = false; this.length > 0; isHeavyNext = !isHeavyNext) {
       const heavy = isHeavyNext || this.#waiting.length === 0 ? this.#heavy.shift() : undefined;
       await this.#run(heavy === undefined ? this.#take() : [heavy]);
-      // Requests that need no commit get a turn before the requests that followed the answers.
+      // Requests that need no commit get a turn before the requests that follow the answers.
       if (this.length > 0) await new Promise((go) => setImmediate(go));
     }
     this.#isRunning = false;
@@ -76,20 +76,20 @@ export class BatchQueue<T> {
   }
 }
 
-/** After these the next batch may be done. */
+/** After these failures, the next batch may succeed. */
 export const NOT_DONE = {
   full: 'The disk is full; nothing was spent or changed.',
   busy: 'Another program has locked the database; nothing was spent or changed.',
   unopened: 'A file of the database cannot be opened now (too many are open); nothing was spent or changed.',
 } as const;
 
-/** What waits in the queue of the ledger. */
+/** An item in the queue of the ledger. */
 export interface Item {
   readonly work: Work;
   readonly answer: Deferred<WorkOutcome>;
 }
 
-/** The outcome of a spend or reservation that the database does not take; null for other work. */
+/** The outcome of a spend or reservation that the database refuses; null for other work. */
 export function failedAlone(work: Work, reason: string): WorkOutcome {
   if ('spend' in work) return { status: 'failed', reason };
   return 'reserve' in work ? { spend: { status: 'failed', reason }, reservation: null } : null;
@@ -107,27 +107,27 @@ export function answerAll(items: readonly Item[], outcomes: readonly (WorkOutcom
   }
 }
 
-/** While the mean time of a flush is at most this, the answering thread flushes itself. */
+/** While the mean time of a flush is at most this, the answering thread flushes. */
 const QUICK_MS = 0.5;
-/** The weight of one flush in the mean. */
+/** The weight of one flush in the moving mean. */
 const WEIGHT = 0.05;
 /** The mean before the first flush: quick enough to try. */
 const FIRST_MEAN_MS = 0.25;
-/** After a flush that took this long, in either thread, the next commits go through the writer thread: so many per millisecond. */
+/** After a flush of this length, in either thread, the next commits go through the writer thread: this many for each millisecond. */
 const STALL_MS = 10;
 const AWAY_FOR_EACH_MS = 100;
 const MAX_AWAY = 100_000;
-/** After so many commits here, one goes through the writer thread, which checkpoints SQLite's log where it has grown. */
+/** After this many commits in the answering thread, one goes through the writer thread, which checkpoints SQLite's log if it has grown. */
 const MAX_IN_A_ROW = 256;
 
-/** What is used of the writer thread. */
+/** The part of the writer thread that is used here. */
 type CommitThread = Pick<SqliteThread, 'call' | 'isIdle' | 'breakDown'>;
 
 /**
- * Which thread commits a batch. The writer thread holds up nobody. But waking it, and being woken again, costs as much as a quick
- * flush, and on a busy machine it waits for a processor: with a flush of 0.1 ms, the answering thread alone was measured to do a
- * third more credits a second. So the answering thread commits batches that only spend, while the disk is quick and the writer
- * thread is idle. A disk that is slow, or stalls now and then, is left to the writer thread.
+ * Decides which thread commits a batch. The writer thread delays nobody. But waking it, and being woken again, costs as much as a quick
+ * flush, and on a busy machine it waits for a processor: with a flush of 0.1 ms, the answering thread alone takes a third more credits a
+ * second (measured). So the answering thread commits batches that only spend, while the disk is quick and the writer thread is idle. If the
+ * disk is slow or stalls now and then, the writer thread commits.
  */
 export class CommitPath {
   readonly #writer: CommitThread;
@@ -152,10 +152,13 @@ export class CommitPath {
     if (batch.isPlain) this.#learn(tookMs);
   }
 
-  /** Sends all parts of its rows but the last. Between two of them, others are served: nothing is decided while a commit is under way. */
+  /**
+   * Sends all parts of its rows except the last. Other requests are served between two parts: nothing is decided while a commit is under
+   * way.
+   */
   async #sendRows({ rowParts }: Batch): Promise<CommitRows | undefined> {
     for (const part of rowParts.slice(0, -1)) {
-      // When it fails, so does the commit.
+      // If it fails, the commit fails too.
       this.#writer.call('takeRows', JSON.stringify(part)).catch(() => {});
       await new Promise((go) => setImmediate(go));
     }
@@ -166,7 +169,7 @@ export class CommitPath {
     return this.#away === 0 && this.#meanMs <= QUICK_MS && this.#inARow < MAX_IN_A_ROW && this.#writer.isIdle;
   }
 
-  /** False: another program holds the database. The writer thread can wait for it. */
+  /** False: another program has locked the database. The writer thread can wait for it. */
   #commitHere({ number, accounts }: Commit): boolean {
     try {
       this.#learn(this.#direct.append(number, accounts));
@@ -195,14 +198,14 @@ interface CommitNumberOptions {
   /** Number of the last durable commit. */
   readonly number: () => number;
   readonly writer: Pick<SqliteThread, 'call' | 'isBroken'>;
-  /** Called when writing begins to fail. It is tried again every second. */
+  /** Called when writing begins to fail. Writing is retried every second. */
   readonly failed: (reason: string) => void;
 }
 
 /**
- * Writes the number of the last commit beside the database, at most a second behind it. A database that comes back with a lower
- * number has lost commits (an older copy, a deleted WAL): spent credits could be spent again, revoked keys would work again. It is
- * not served until an operator accepts the loss.
+ * Writes the number of the last commit beside the database, at most a second late. A database with a lower number has lost commits (an
+ * older copy, a deleted WAL): spent credits could be spent again, and revoked keys would work again. It is not served until an operator
+ * accepts the loss.
  */
 export class CommitNumberFile {
   readonly #options: CommitNumberOptions;
@@ -216,7 +219,7 @@ export class CommitNumberFile {
     void this.#write();
   }
 
-  /** Called after commits: writes within a second, once. */
+  /** Called after commits. Writes once within a second. */
   note(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null;
@@ -231,7 +234,7 @@ export class CommitNumberFile {
     await this.#write();
   }
 
-  /** In the writer thread, behind the commits: it flushes as they do. */
+  /** Runs in the writer thread after the commits, because it flushes as they do. */
   async #write(): Promise<void> {
     const { folder, folderId, writer } = this.#options;
     const number = this.#options.number();
@@ -241,7 +244,7 @@ export class CommitNumberFile {
       this.#written = number;
       this.#hasFailed = false;
     } catch (error) {
-      // A full disk or too many open files: an older number on disk detects less, and refuses nothing wrongly.
+      // A full disk or too many open files do no harm: an older number on disk detects less, but refuses nothing wrongly.
       if (this.#isClosed || writer.isBroken) return;
       if (!this.#hasFailed) this.#options.failed(error instanceof Error ? error.message : String(error));
       this.#hasFailed = true;
@@ -250,7 +253,7 @@ export class CommitNumberFile {
   }
 }
 
-/** Why a start refuses a folder without a database; null = it begins a new installation there. */
+/** Why a start refuses a folder without a database; null = it begins a new installation in it. */
 export function missingRefusal(folder: string): string | null {
   const noted = readNote(folder)?.number ?? 0;
   if (noted === 0) return null;

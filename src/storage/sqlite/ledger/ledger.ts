@@ -48,7 +48,7 @@ function isHeavy(work: Work): boolean {
  *   committing --disk full, busy or too many open files--> the batch is forgotten, all its items fail with "not done"
  *   committing --broken--> all its items fail with "outcome unknown", and nothing is accepted any more
  *
- * A batch is decided only when no commit is under way: what is in memory is what is on disk.
+ * A batch is decided only when no commit is under way, so memory equals the disk.
  */
 export class SqliteLedger implements Ledger {
   readonly #db: Database;
@@ -98,7 +98,7 @@ export class SqliteLedger implements Ledger {
     return this.#number;
   }
 
-  /** Commits so far that changed a record. */
+  /** The number of commits so far that changed a record. */
   get recordChanges(): number {
     return this.#recordChanges;
   }
@@ -135,7 +135,7 @@ export class SqliteLedger implements Ledger {
     return this.#enqueue<EndOutcome>({ end: id, ending, event: null }).toPromise();
   }
 
-  /** They wait together, so they share a commit. */
+  /** They are queued together, so they share a commit. */
   async expireReservations(expired: readonly ExpiredReservation[]): Promise<readonly Reservation[]> {
     const outcomes = await Promise.all(
       expired.map(({ reservation: { id }, marks, event }) =>
@@ -170,12 +170,12 @@ export class SqliteLedger implements Ledger {
   }
 
   async listDue(dueUntilMs: number, limit: number, after: DueCursor | null): Promise<readonly DueOwner[]> {
-    // The index covers only what is applied. Once per pass is enough: the pass writes only rows before its cursor.
+    // The index covers only what is applied. Applying once per pass is enough: the pass writes only rows before its cursor.
     if (after === null) await this.applyLog();
     return readDueOwners(this.#db, dueUntilMs, limit, after);
   }
 
-  /** Brings the accounts table up to what is committed now. */
+  /** Applies everything that is committed now to the accounts table. */
   applyLog(): Promise<void> {
     return this.#logApplier.catchUp();
   }
@@ -188,13 +188,13 @@ export class SqliteLedger implements Ledger {
       () => this.#writer.call('write', deleteEnded(endedAtMs)),
       () => this.#options.pruneLocalCounts(endedAtMs),
     ];
-    // A part that fails does not keep the others from running.
+    // If one part fails, the others still run.
     const failures: unknown[] = [];
     for (const part of parts) await part().catch((error: unknown) => failures.push(error));
     if (failures.length > 0) throw failures[0];
   }
 
-  /** Waits for what is under way, applies the log and lets nothing more in. */
+  /** Accepts nothing more, waits for what is under way, and applies the log. */
   async close(): Promise<void> {
     if (this.#writer.isBroken) return;
     await this.#queue.untilIdle();
@@ -219,7 +219,7 @@ export class SqliteLedger implements Ledger {
     else await this.#run(items);
   }
 
-  /** Decides and commits. Never throws: every item is answered in here. */
+  /** Decides and commits. Never throws, because every item is answered here. */
   async #run(items: readonly Item[]): Promise<void> {
     const committed = {
       accounts: this.#accounts,
@@ -237,7 +237,7 @@ export class SqliteLedger implements Ledger {
     answerAll(items, outcomes);
   }
 
-  /** An item that cannot be decided (its row cannot be read) fails alone. It has put nothing into the batch. */
+  /** An item that cannot be decided (its row cannot be read) fails alone. It has added nothing to the batch. */
   #decide(batch: Batch, item: Item): WorkOutcome | Error {
     try {
       return batch.decide(item.work);

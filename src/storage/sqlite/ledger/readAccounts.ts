@@ -4,15 +4,15 @@ import type { DueCursor, DueOwner, ReadAccount } from '../../port/storage.ts';
 import type { Accounts } from '../accounts.ts';
 import type { Batch, SqliteStoredCredits } from './batch.ts';
 
-/** A commit under way that changes more than balances. */
+/** A running commit that changes more than balances. */
 interface Committing {
   readonly batch: Batch;
   readonly done: Promise<void>;
 }
 
 /**
- * Reads accounts with their pockets. The accounts are in memory, the pockets in the file. From the end of a commit until memory has taken
- * it over, the file is ahead of memory: whoever asks for an account of that commit waits.
+ * Reads accounts with their pockets. The accounts are in memory, the pockets in the file. From the end of a commit until memory has adopted
+ * it, the file is ahead of memory, so a reader of an account of that commit waits.
  */
 export class ReadAccounts {
   readonly #accounts: Accounts;
@@ -26,7 +26,7 @@ export class ReadAccounts {
     this.#nowMs = nowMs;
   }
 
-  /** A commit has begun. The function that this answers says that memory has taken it over, or that it failed. */
+  /** Called when a commit begins. Call the returned function when memory has adopted the commit, or when it has failed. */
   begin(batch: Batch): () => void {
     if (batch.isPlain) return () => undefined;
     const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -37,7 +37,7 @@ export class ReadAccounts {
     };
   }
 
-  /** The pockets come along where they may matter: when something is due. Unknown while a commit changes them. */
+  /** Pockets are included when they may matter, that is when something is due. They are unknown while a commit changes them. */
   peek(account: number): ReadAccount | undefined {
     const state = this.#accounts.get(account);
     const isDue = state !== undefined && state.dueAtMs !== 0 && this.#nowMs() >= state.dueAtMs;
@@ -65,7 +65,7 @@ export class ReadAccounts {
   }
 }
 
-/** Found by the index accounts_due, in its order. An account of neither a key nor an identity has no refill. */
+/** Uses the index accounts_due, in its order. An account that belongs to neither a key nor an identity has no refill. */
 const DUE = `SELECT a.id AS account, a.due_at_ms AS dueAtMs, coalesce(k.id, i.id) AS owner
   FROM accounts a LEFT JOIN keys k ON k.credits_account = a.id LEFT JOIN identities i ON i.credits_account = a.id
   WHERE coalesce(k.id, i.id) IS NOT NULL AND a.due_at_ms > 0 AND a.due_at_ms <= ?1 AND (a.due_at_ms, a.id) > (?2, ?3)

@@ -4,17 +4,20 @@ import { dropFirst } from '../../../basics/dropFirst.ts';
 import { ABSENT, type Fence, type FenceKind, fencedRecord } from '../../../core/fence.ts';
 import { FENCED_REVISION } from '../../sql/fences.ts';
 
-/** Records of a kind whose revision is kept in memory. That of another one is read when it is needed, which takes as long as ten spends. */
+/**
+ * How many revisions of a kind of records are kept in memory. Other revisions are read when they are needed, which takes as long as ten
+ * spends.
+ */
 const MAX_KEPT = 20_000;
-/** Of keys and identities, about 100 bytes each: as many as the cache holds by default. */
+/** For keys and identities, about 100 bytes each: as many as the cache holds by default. */
 const MAX_KEPT_HOLDERS = 1_000_000;
 
-/** The revisions of the records that spends are fenced by, as they were last committed. */
+/** The last committed revisions of the records that fence spends. */
 export class RecordRevisions {
   readonly #db: Database;
-  /** By kind, then by id. One text of both would be made again for every fence. */
+  /** By kind, then by id. A text of both would have to be made for every fence. */
   readonly #kept = new Map<FenceKind, Map<string, number>>();
-  /** Counts the commits that changed a record which existed before, from 1 on. */
+  /** Counts the commits that changed an existing record, beginning at 1. */
   #lastChange = 1;
 
   constructor(db: Database) {
@@ -39,7 +42,7 @@ export class RecordRevisions {
     return read;
   }
 
-  /** What is not kept is read from the database, which has these by now. */
+  /** A revision that is not kept is read from the database, which has these changes by now. */
   adopt({ revised, endsNotes }: Pick<BatchRevisions, 'revised' | 'endsNotes'>): void {
     if (endsNotes) this.#lastChange++;
     for (const fence of revised) {
@@ -68,12 +71,12 @@ function isHolder({ kind }: Fence): boolean {
   return kind === 'key' || kind === 'identity';
 }
 
-/** The name of a record among those of its kind. */
+/** The name of a record, unique among its kind. */
 function nameOf({ id, name }: Fence): string {
   return name === '' ? id : `${id} ${name}`;
 }
 
-/** What a batch sees: its own changes over those that were committed. */
+/** The revisions that a batch sees: its own changes on top of the committed ones. */
 export class BatchRevisions {
   readonly #committed: RecordRevisions;
   readonly #own = new Map<string, Fence>();
@@ -88,17 +91,17 @@ export class BatchRevisions {
     this.#endsNotes ||= endsNotes;
   }
 
-  /** It has changed a record which existed before. */
+  /** The batch has changed an existing record. */
   get endsNotes(): boolean {
     return this.#endsNotes;
   }
 
-  /** 0: the batch has changed records itself, so that each fence must be looked at. */
+  /** 0: the batch has changed records itself, so each fence must be checked. */
   get lastChange(): number {
     return this.#own.size === 0 ? this.#committed.lastChange : 0;
   }
 
-  /** The records that the batch has changed, as they are now. */
+  /** The present revisions of the records that the batch has changed. */
   get revised(): Iterable<Fence> {
     return this.#own.values();
   }

@@ -5,7 +5,7 @@ import { LOCAL_COUNT_NUMBERS, type LocalCountColumns } from '../writer/localCoun
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { LazyThread, SqliteThread } from '../thread/threadClient.ts';
 
-/** Saves local counts in analytics.db, in its thread. No spend waits for that, and verification goes on without it. */
+/** Saves local counts in analytics.db, in its thread. No spend waits for that, and verification continues without it. */
 export class SqliteLocalCounts implements LocalCounts {
   readonly isShared = false;
   readonly #thread: LazyThread;
@@ -26,7 +26,7 @@ export class SqliteLocalCounts implements LocalCounts {
     try {
       return this.#select.all(owner) as LoadedCount[];
     } catch {
-      // The file cannot be read: the limits count from 0, as they would without it.
+      // The file cannot be read, so the limits count from 0, as they would without the file.
       return [];
     }
   }
@@ -36,7 +36,7 @@ export class SqliteLocalCounts implements LocalCounts {
       const thread = await this.#thread.get();
       const before = this.#last;
       this.#last = thread;
-      // Counts that a former thread had collected and not written are gone with it.
+      // Counts that a former thread had collected but not written are lost with it.
       if (before !== null && before !== thread) this.#forgotten();
       await thread.call('saveLocalCounts', toColumns(counts), isLast);
     } catch (error) {
@@ -46,7 +46,7 @@ export class SqliteLocalCounts implements LocalCounts {
     return [];
   }
 
-  /** Starts no thread for this alone: old counts are removed when something is saved again. */
+  /** Does not start a thread only for this: old counts are removed when something is saved again. */
   async prune(endedAtMs: number): Promise<void> {
     if (this.#thread.isStarted) await (await this.#thread.get()).call('pruneLocalCounts', endedAtMs);
   }

@@ -5,7 +5,7 @@ interface Outcome {
   readonly nowMs: number;
 }
 
-/** A remembered answer as an export has it: the instant of the answer, then two numbers of each charge. */
+/** A remembered answer in the form of an export: the instant of the answer, then two numbers for each charge. */
 export function toPortable(stored: string): string {
   const { charges, nowMs } = JSON.parse(stored) as Outcome;
   return [nowMs, ...charges.flatMap(({ left, resetAtMs }) => [left, resetAtMs])].join(',');

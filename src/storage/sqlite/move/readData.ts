@@ -15,7 +15,7 @@ import { toPortable } from './portableOutcome.ts';
 /** Rows that are read at once. */
 const STEP = 2_000;
 
-/** Reads a data folder. A service may run on it, and another program may write: everything is read in one transaction. */
+/** Reads a data folder in one transaction. A service may run on it, and another program may write. */
 export class SqliteDataSource implements DataSource {
   readonly engine = 'sqlite';
   readonly schema: number;
@@ -83,7 +83,7 @@ export class SqliteDataSource implements DataSource {
     return this.#db.query(sql).iterate() as Iterable<DataRow>;
   }
 
-  /** The rows of the log, then those that are still packed. */
+  /** The rows of the log, then those of packed slices. */
   *#countLog(stored: Iterable<DataRow>): Generator<DataRow> {
     yield* stored;
     const slices = this.#db.query('SELECT body FROM analytics.count_slices ORDER BY number').iterate();
@@ -115,7 +115,7 @@ export function refuseOtherVersion(db: Database, folder: string): void {
   if (version === SCHEMA_VERSION && !isBeforeFirstRelease(db)) return;
   throw new DataError(
     `The database in ${folder} has schema version ${version}, and this program exports version ${SCHEMA_VERSION}. ` +
-      'Use the program that wrote it, or start keystile serve once, which brings it to the newest version.',
+      'Use the program that wrote it, or start keystile serve once, which migrates it.',
   );
 }
 
@@ -123,7 +123,7 @@ function* map(rows: Iterable<DataRow>, change: (row: DataRow) => DataRow): Gener
   for (const row of rows) yield change(row);
 }
 
-/** The accounts that the log has changed and the table does not have yet, as they are now; null = closed. */
+/** The present state of the accounts that the log has changed but the table does not have yet; null = closed. */
 function loggedAccounts(db: Database): Map<number, DataRow | null> {
   const logged = new Map<number, DataRow | null>();
   const rows = db.query('SELECT number, entries FROM ledger_log ORDER BY number').iterate();

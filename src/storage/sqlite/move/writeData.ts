@@ -25,8 +25,8 @@ interface TargetOptions {
 type Row = Statement<unknown, (string | number | null)[]>;
 
 /**
- * Fills a new data folder. It is built beside its place, without flushes, and takes its place when it is whole and flushed. An import that
- * ends before leaves nothing: it begins anew.
+ * Fills a new data folder. It is built beside its place, without flushes, and renamed when it is complete and flushed. An import that ends
+ * before that leaves nothing, and must begin again.
  */
 export class SqliteDataTarget implements DataTarget {
   readonly stored = { line: 0, sha256: null };
@@ -164,7 +164,7 @@ export class SqliteDataTarget implements DataTarget {
     this.#db.run('COMMIT');
   }
 
-  /** Numbers of a table go on behind those that it once had. */
+  /** Numbers of a table continue after all that it ever had. */
   #continue(table: string, last: number): void {
     const set = this.#db.query('UPDATE sqlite_sequence SET seq = max(seq, ?2) WHERE name = ?1').run(table, last);
     if (set.changes === 0) this.#db.query('INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)').run(table, last);
@@ -177,12 +177,12 @@ function notesIn(folder: string): ReadonlyMap<string, string> {
     using db = new Database(join(folder, 'keystile.db'), { readonly: true });
     return new Map(db.query('SELECT name, value FROM installation').values() as [string, string][]);
   } catch {
-    // It is no data folder, or cannot be read.
+    // The folder is not a data folder, or cannot be read.
     return new Map();
   }
 }
 
-/** Nothing is flushed before the end: a crash leaves a folder that nobody uses. */
+/** Nothing is flushed before the end, because a crash leaves a folder that nobody uses. */
 function makeDatabase(folder: string): Database {
   const analyticsPath = join(folder, 'analytics.db');
   {

@@ -8,10 +8,10 @@ import type { Damage } from '../file/damage.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import type { SqliteThread } from './threadClient.ts';
 
-/** Writes through the writer thread, beside the commits of the ledger. */
+/** Writes through the writer thread, between the commits of the ledger. */
 export class SqliteWriter implements SqlWriter {
   readonly #writer: SqliteThread;
-  /** What goes into the next shared transaction. */
+  /** The statements of the next shared transaction. */
   readonly #shared: WriteStatement[] = [];
   #lastShared: Promise<readonly number[] | null> = Promise.resolve(null);
 
@@ -29,7 +29,7 @@ export class SqliteWriter implements SqlWriter {
     }
   }
 
-  /** Each transaction is flushed, and spends wait meanwhile. So what comes while one is under way shares the next one. */
+  /** Each transaction is flushed, and spends wait meanwhile. So statements that arrive during one share the next one. */
   async share(statement: WriteStatement): Promise<number> {
     const place = this.#shared.push(statement) - 1;
     if (place === 0) {
@@ -40,7 +40,7 @@ export class SqliteWriter implements SqlWriter {
   }
 }
 
-/** A few rows are read here, on an open read connection; what may take long, in the reader thread. */
+/** Reads a few rows here, on an open connection; reads that may take long run in the reader thread. */
 export class SqliteReader implements SqlReader {
   readonly #db: Database;
   readonly #reader: () => Promise<SqliteThread>;
@@ -80,20 +80,20 @@ export class SqliteReader implements SqlReader {
 
 const READS = ['get', 'all', 'values'] as const;
 
-/** The connection that reads for requests. A read that meets a damaged page is remembered, and fails as `StorageDamaged`. */
+/** The connection that reads for requests. A damaged page is remembered, and its read fails with `StorageDamaged`. */
 export class ReadConnection extends Database {
-  /** null: the service starts, and a failure ends the start. */
+  /** null: the service is starting, and a failure ends the start. */
   #damage: Damage | null = null;
   readonly #watched = new WeakSet<object>();
 
-  /** From now on requests read. */
+  /** Called when requests begin to read. */
   watch(damage: Damage): void {
     this.#damage = damage;
   }
 
   override query<R, P extends SQLQueryBindings | SQLQueryBindings[]>(sql: string) {
     const statement = super.query<R, P>(sql);
-    // The same text is the same statement.
+    // Statements with the same text are prepared once.
     if (!this.#watched.has(statement)) this.#watch(statement, sql);
     return statement;
   }

@@ -1,12 +1,12 @@
 import { getPriority, setPriority } from 'node:os';
 
-/** A value of `nice`. On a machine that is always busy, the thread gets a quarter of a processor; otherwise all it needs. */
+/** A value of `nice`. On a machine that is always busy, the thread gets a quarter of a processor; otherwise it gets all it needs. */
 const BEHIND_OTHERS = 5;
 const LAST = 19;
 
 /**
- * Gives the calling thread, and the threads that it starts, a lower priority. Only Linux has a priority for each thread. Elsewhere,
- * or where it cannot be set, nothing changes.
+ * Gives the calling thread, and the threads that it starts, a lower priority. Only Linux has a priority for each thread. On other systems,
+ * or if it cannot be set, nothing changes.
  */
 export function yieldToOthers(): void {
   if (process.platform !== 'linux') return;

@@ -8,7 +8,7 @@ import { Writer } from '../writer/writer.ts';
 import type { Commit } from '../writer/commit.ts';
 import { yieldToOthers } from './lowPriority.ts';
 
-/** Entry of a worker thread. The first message says what the thread is; each later one is a call, answered in order. */
+/** Entry of a worker thread. The first message says what kind of thread it is. Each later one is a call; calls are answered in order. */
 
 declare const self: Worker;
 
@@ -74,14 +74,14 @@ function carryOut(call: ThreadCall): unknown {
   }
 }
 
-/** Answers how many milliseconds it took. */
+/** Returns how many milliseconds it took. */
 function commit(batch: Commit): number {
   const startedAt = performance.now();
   writer?.commit(batch);
   return performance.now() - startedAt;
 }
 
-/** After this failure the thread does nothing more: callers were told so, and may ask another thread for the same. */
+/** After this failure the thread does nothing more: its callers were told so, and may ask another thread for the same. */
 let broken: WriteFailure | null = null;
 
 self.onmessage = (event: MessageEvent<ThreadCall>) => {
@@ -91,11 +91,11 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
     reply = { ok: true, value: carryOut(event.data) };
   } catch (error) {
     const failure = toWriteFailure(error);
-    // Who only reads goes on with what is on other pages.
+    // A thread that only reads continues with the other pages.
     const isLast = failure.kind === 'broken' || (writer !== null && endsWriting(failure.kind));
     if (isLast && broken === null) {
       broken = failure;
-      // Close the files before anyone hears of it: another thread may take over before this one has ended.
+      // Close the files before reporting the failure: another thread may take over before this one has ended.
       writer?.letGo();
       reader?.close();
     }

@@ -7,7 +7,7 @@ import { toWriteFailure, WriteFailure, type WriteFailureKind } from '../file/wri
 import type { Commit, WriterOptions } from '../writer/commit.ts';
 import type { LocalCountColumns } from '../writer/localCountRows.ts';
 
-/** Twice what a thread opens to start (event loop, program, database). Measured: 6. */
+/** Twice the number of files that a thread opens to start (event loop, program, database). Measured: 6. */
 const FILES_OF_A_THREAD = 12;
 
 interface Waiter {
@@ -15,7 +15,7 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** Main side of a worker thread: calls are answered in the order in which they were made. */
+/** The main side of a worker thread: calls are answered in the order in which they were made. */
 export class SqliteThread {
   readonly #worker: Worker;
   readonly #waiters: Waiter[] = [];
@@ -29,7 +29,7 @@ export class SqliteThread {
       await thread.call('start', options);
       return thread;
     } catch (error) {
-      // A thread without its database is of no use.
+      // A thread without its database is useless.
       thread.#worker.terminate();
       throw error;
     }
@@ -45,7 +45,7 @@ export class SqliteThread {
     };
   }
 
-  /** It has done all that it was asked. */
+  /** The thread has done everything that it was asked. */
   get isIdle(): boolean {
     return this.#waiters.length === 0;
   }
@@ -79,10 +79,10 @@ export class SqliteThread {
     if (!reply.ok && reply.isLast) this.#fail(new WriteFailure(reply.kind, reply.message));
   }
 
-  /** Asks nothing more of this thread. Everyone who waits for it fails. */
+  /** Asks this thread nothing more. All waiting calls fail. */
   breakDown(failure: WriteFailure): void {
     if (this.#dead !== null) return;
-    // A thread that is ended at once would checkpoint first, which is a second flush after a failed one.
+    // Ending a thread at once would checkpoint first, which is a second flush after a failed one.
     this.#worker.onmessage = (event: MessageEvent<ThreadReply>) => {
       if (!event.data.ok) this.#worker.terminate();
     };
@@ -101,14 +101,14 @@ export class SqliteThread {
 }
 
 /**
- * What a thread is: the writer of the database, the writer of analytics.db, for which no verification waits, or a reader of both. A
- * copier is a reader for backups, which leaves the processor to the others.
+ * The kinds of threads: the writer of the database, the writer of analytics.db, for which no verification waits, and a reader of both. A
+ * copier is a reader for backups with a lower priority.
  */
 export type ThreadStart =
   | ({ readonly role: 'writer' | 'counts' } & WriterOptions)
   | { readonly role: 'reader' | 'copier'; readonly path: string; readonly analyticsPath: string };
 
-/** What a thread can be asked, and what it answers. */
+/** The calls that a thread answers. */
 interface ThreadMethods {
   start(options: ThreadStart): void;
   /** A part of the rows of the next commit, as JSON (CommitRows). */
@@ -123,12 +123,12 @@ interface ThreadMethods {
   noteCommit(path: string, text: string): void;
   setMaxPages(pages: number | null): void;
   query(statement: Statement): unknown[];
-  /** All in one transaction. Answers how many rows each of them changed. Refused when one changes another number than it must. */
+  /** All in one transaction. Returns how many rows each of them changed. Refused if one changes a wrong number of rows. */
   write(statements: readonly (Statement & Partial<WriteStatement>)[]): number[];
   unpackCounts(): boolean;
   foldCounts(): boolean;
   close(): void;
-  /** From now on the thread writes nothing, not even the rest of a write that failed. */
+  /** After this the thread writes nothing, not even the rest of a failed write. */
   letGo(): void;
 }
 
@@ -146,13 +146,13 @@ export type ThreadReply =
       readonly isLast: boolean;
     };
 
-/** A thread that starts on first use. After a failure, the next use starts a new one. Its work can be repeated. */
+/** A thread that starts on first use. After a failure, the next use starts a new one. So its work must be repeatable. */
 export class LazyThread {
   readonly #options: ThreadStart;
   readonly #onFailure: (failure: WriteFailure) => void;
   #started: Promise<SqliteThread> | null = null;
 
-  /** `onFailure` hears of what ended a thread. */
+  /** `onFailure` is told what ended a thread. */
   constructor(options: ThreadStart, onFailure: (failure: WriteFailure) => void = () => {}) {
     this.#options = options;
     this.#onFailure = onFailure;
@@ -184,8 +184,8 @@ export class LazyThread {
 }
 
 /**
- * Fails with a WriteFailure when fewer files than this can be opened now. Asked before a thread is started: the runtime ends the whole
- * process when it cannot open the event loop of a thread.
+ * Fails with a WriteFailure if fewer files than this can be opened now. Called before a thread is started, because the runtime ends the
+ * whole process if it cannot open the event loop of a thread.
  */
 function requireSpareFiles(count: number): void {
   const opened: number[] = [];

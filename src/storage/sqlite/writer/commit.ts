@@ -10,7 +10,7 @@ import { openDurably } from '../file/openDatabase.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
 import { toLog } from '../loggedBytes.ts';
 
-/** Rows only this adapter writes: the names of ad-hoc windows. */
+/** Rows that only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =
   | { readonly kind: 'insertWindow'; readonly window: WindowName; readonly account: number }
   | { readonly kind: 'removeWindow'; readonly account: number };
@@ -31,11 +31,11 @@ export interface EventRow extends NewEvent {
 /** One batch of the ledger. */
 export interface Commit {
   readonly number: number;
-  /** The accounts it changed, as they are after it: ACCOUNT_LENGTH numbers for each. */
+  /** The new state of the accounts that it changed: ACCOUNT_LENGTH numbers for each. */
   readonly accounts: Float64Array;
   /**
-   * CommitRows as JSON, the last part of them; null = it writes nothing else. A text reaches the writer thread in a tenth of the time that
-   * the objects in it would take, and the answering thread pays for it.
+   * The last part of the CommitRows, as JSON; null = it writes nothing else. A text reaches the writer thread in a tenth of the time of the
+   * objects in it, and that is time of the answering thread.
    */
   readonly rows: string | null;
 }
@@ -45,18 +45,18 @@ export interface CommitRows {
   readonly writes?: readonly (RecordWrite | WindowWrite)[];
   readonly entries?: readonly EntryRow[];
   readonly events?: readonly EventRow[];
-  /** null: nothing but the balances of accounts changes. */
+  /** null: only the balances of accounts change. */
   readonly credits?: CreditWrites | null;
-  /** Null: the batch remembers no answers, and its partitions stay as they are. */
+  /** Null: the batch remembers no answers, and the partitions stay as they are. */
   readonly remembered?: RememberedAnswers | null;
 }
 
 /** Which partition of the remembered answers runs from now on. */
 export interface Rotation {
   readonly running: { readonly partition: 0 | 1; readonly sinceMs: number };
-  /** The partition that runs on holds older answers, which have to go. */
+  /** The new running partition holds older answers, which have to be removed. */
   readonly empties: boolean;
-  /** The database does not know yet that this partition runs. */
+  /** The database does not know yet that this is the running partition. */
   readonly isDue: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface RememberedAnswers {
 
 export interface WriterOptions {
   readonly path: string;
-  /** For the benchmark: what a slower disk would add to every flush. */
+  /** For the benchmark: the time that a slower disk would add to every flush. */
   readonly addedFlushMs: number;
 }
 
@@ -81,7 +81,7 @@ export class DirectLog {
     this.#addedFlushMs = addedFlushMs;
     this.#db = openDurably(path);
     try {
-      // The answering thread waits for no other writer, and leaves checkpoints to the writer thread.
+      // The answering thread does not wait for other writers, and leaves checkpoints to the writer thread.
       this.#db.run('PRAGMA busy_timeout = 0');
       this.#db.run('PRAGMA wal_autocheckpoint = 0');
       this.#insert = this.#db.prepare('INSERT INTO ledger_log (number, entries) VALUES (?, ?)');
@@ -91,7 +91,7 @@ export class DirectLog {
     }
   }
 
-  /** One statement is one transaction. It is durable on return. Answers how many milliseconds it took. */
+  /** One statement is one transaction. It is durable on return. Returns how many milliseconds it took. */
   append(number: number, accounts: Float64Array): number {
     const startedAt = performance.now();
     try {

@@ -6,8 +6,8 @@ import { type CountSlice, LogRows } from '../../sql/analytics/packedCounts.ts';
 import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';
 
 /**
- * Size of the rows of one step, about 30,000 rows without tags. Larger steps write fewer pages in all. But while a step
- * runs, no counts are appended, and a crash would lose these.
+ * Size of the rows of one step, about 30,000 rows without tags. Larger steps write fewer pages in total. But while a step runs, no counts
+ * are appended, and a crash would lose the waiting ones.
  */
 const MAX_STEP = 2_000_000;
 
@@ -32,7 +32,7 @@ export function unpackSlices({ statement, transaction }: Connection, maxSize = M
   return isAll;
 }
 
-/** Brings the oldest rows and slices into the sums; see Analytics.fold. */
+/** Adds the oldest rows and slices to the sums; see Analytics.fold. */
 export function foldCounts({ statement, transaction }: Connection, maxSize = MAX_STEP): boolean {
   let isAll = true;
   transaction(() => {
@@ -46,7 +46,7 @@ export function foldCounts({ statement, transaction }: Connection, maxSize = MAX
   return isAll;
 }
 
-/** What one transaction takes from the log, the oldest first, until it has enough. */
+/** What one transaction takes from the log, oldest first, until it has enough. */
 class Step {
   readonly rows = new LogRows();
   readonly #statement: Connection['statement'];

@@ -28,7 +28,7 @@ const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, rev
 
 type Bound = (Params[number] | Uint8Array)[];
 
-/** Writes a database file, in a thread of its own: a slow flush holds up no verification. Only DirectLog writes beside it. */
+/** Writes a database file, in its own thread, so that a slow flush delays no verification. Only DirectLog also writes. */
 export class Writer {
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Bound>>();
@@ -43,7 +43,7 @@ export class Writer {
 
   constructor(options: WriterOptions) {
     this.#db = openDurably(options.path);
-    // Sorting stays in memory: it is bounded, and must not depend on a folder for temporary files.
+    // Sorting stays in memory. It is bounded, and must not depend on a folder for temporary files.
     this.#db.run('PRAGMA temp_store = MEMORY');
     this.#addedFlushMs = options.addedFlushMs;
   }
@@ -119,7 +119,7 @@ export class Writer {
     this.#localCounts.prune(endedAtMs);
   }
 
-  /** Takes a block of account numbers for good, before the first of them is used. */
+  /** Reserves a block of account numbers for good, before the first of them is used. */
   reserve(count: number): number {
     let first = 0;
     this.#transaction(() => {
@@ -140,7 +140,7 @@ export class Writer {
     this.letGo();
   }
 
-  /** Closes without writing anything more, not even the rest of a write that failed. */
+  /** Closes without writing anything more, not even the rest of a failed write. */
   letGo(): void {
     for (const statement of this.#statements.values()) statement.finalize();
     this.#db.close();
@@ -210,7 +210,7 @@ export class Writer {
       work();
       this.#db.run('COMMIT');
     } catch (error) {
-      // After a failed COMMIT SQLite may have rolled back already; a failed rollback adds nothing to the first error.
+      // After a failed COMMIT, SQLite may have rolled back already. A failed rollback adds nothing to the first error.
       if (this.#db.inTransaction) this.#db.run('ROLLBACK');
       throw toWriteFailure(error);
     }

@@ -34,7 +34,7 @@ describe('an upgrade', () => {
       const broken = { ...SECOND, sql: `${SECOND.sql}; SELECT 1 / 0` };
       expect(await migrate(setup.node, { ...NEW, migrations: [FIRST, broken] }).catch(String)).toBe(
         'WrongServer: The database could not be migrated from schema version 1 to 2 (division by zero [22012]). ' +
-          'It is as it was before, and nodes of the older version go on.',
+          'It is unchanged, and nodes of the older version continue.',
       );
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
       await migrate(setup.node, NEW);
@@ -52,7 +52,7 @@ describe('an upgrade', () => {
         return (await server.query(`SELECT 1 FROM pg_stat_activity WHERE ${sleeping}`)).length === 1;
       });
       await server.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${sleeping}`);
-      expect(await ended).toContain('It is as it was before, and nodes of the older version go on.');
+      expect(await ended).toContain('It is unchanged, and nodes of the older version continue.');
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
       expect(await server.query('SELECT * FROM keys', database)).toEqual([
         expect.not.objectContaining({ note: 'none' }),

@@ -57,7 +57,7 @@ describe('a program that may not upgrade', () => {
     await withOldDatabase(async (setup) => {
       const refused = await migrate(setup.node, COMMAND).catch(String);
       expect(refused).toBe(
-        'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which brings it there.',
+        'WrongServer: The database has schema version 1, and this program is for 2. Start keystile serve, which migrates it.',
       );
       expect(await installationIn(setup)).toEqual(OLD_VERSION);
     });
