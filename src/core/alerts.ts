@@ -46,10 +46,10 @@ export function requireThreshold(patch: AlertsPatch | null | undefined, balance:
   const creditsBelow = patch?.creditsBelow ?? null;
   if (creditsBelow === null) return;
   if (balance === null) {
-    throw new AppError('BAD_REQUEST', 'alerts.creditsBelow needs credits: give remaining with it.');
+    throw new AppError('BAD_REQUEST', 'alerts.creditsBelow needs credits: send remaining too.');
   }
   if (creditsBelow > balance) {
-    const what = `alerts.creditsBelow must be at most the balance, which is ${balance}, got ${creditsBelow}`;
+    const what = `alerts.creditsBelow must be at most the credits that are left (${balance}), got ${creditsBelow}`;
     throw new AppError('BAD_REQUEST', `${what}. Set a lower threshold, or add credits first.`);
   }
 }

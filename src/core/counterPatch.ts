@@ -42,11 +42,11 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
 }
 
 export function meteredHasNoBalance(): AppError {
-  return new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+  return new AppError('BAD_REQUEST', 'metered counts credits without a balance: leave out remaining and refill.');
 }
 
 export function refillNeedsCredits(): AppError {
-  return new AppError('BAD_REQUEST', 'A refill needs credits: send `remaining` too.');
+  return new AppError('BAD_REQUEST', 'A refill needs credits: send remaining too.');
 }
 
 export function isSameRule(a: RefillRule, b: RefillRule): boolean {

@@ -59,7 +59,7 @@ export function requireExact(holderId: string, startMs: number, figures: Movemen
   const name = SUMS.find((each) => !Number.isSafeInteger(figures[each]));
   if (name === undefined) return;
   const what = `The row of ${holderId} that begins at ${startMs} cannot be shown exactly`;
-  const how = 'Ask for rows by day, or for a time without it';
+  const how = 'Ask for rows by day, or for a time without this row';
   throw new AppError('PRECONDITION_FAILED', `${what}: its sum of "${name}" is above ${MAX_COUNT}. ${how}.`);
 }
 

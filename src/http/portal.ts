@@ -82,7 +82,7 @@ async function inWordsForCustomers<T>({ log }: Service, { context }: Asked, work
   } catch (failure) {
     const said = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
     if (!(failure instanceof AppError) || said === undefined) throw failure;
-    const what = "refused on the customers' page";
+    const what = 'refused in the portal';
     const fields = { requestId: context.requestId, reason: failure.message };
     log.limited('warn', what, fields, `${what} ${failure.message}`);
     throw new AppError(failure.code, said);

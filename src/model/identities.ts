@@ -7,10 +7,10 @@ import { alertsField, creditsField, limitsField, ON_PLAN } from './columnsOfFiel
 export const IDENTITY_PLAIN = {
   name: line('name', { words: 'A name for people', min: 1, max: MAX_NAME_LENGTH, example: 'Acme Inc.' }),
   meta: metadata({
-    words: 'Metadata of the identity, which verdicts of its keys repeat',
+    words: 'Metadata of the customer, which verdicts of its keys repeat',
     example: { plan: 'pro' },
   }),
-  enabled: onUnlessSaid('enabled', { off: 'verifications of all keys of the identity answer DISABLED' }),
+  enabled: onUnlessSaid('enabled', { off: 'verifications of all keys of the customer answer DISABLED' }),
 };
 
 /** A user, customer or organisation that keys belong to, with the credits and limits that its keys share. */

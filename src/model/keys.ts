@@ -25,7 +25,7 @@ export const KEY_PLAIN = {
   }),
   meta: metadata({ words: 'Metadata of the key, which every verdict repeats', example: { plan: 'free' } }),
   environment: line('environment', {
-    words: 'A text that every verdict repeats, such as the stage that the key is for',
+    words: 'A text that every verdict repeats, such as the environment that the key is for',
     min: 0,
     max: MAX_ENVIRONMENT_LENGTH,
     example: 'production',

@@ -4,7 +4,7 @@ import { alertsField, planLimitsField, refillsField } from './columnsOfFields.ts
 
 /** What a caller sets and sees of a plan, and what decides nothing. */
 export const PLAN_PLAIN = {
-  meta: metadata({ words: 'Metadata of the plan, which no verdict repeats', example: { price: '29 EUR' } }),
+  meta: metadata({ words: 'Metadata of the plan, which is not part of verdicts', example: { price: '29 EUR' } }),
 };
 
 /**

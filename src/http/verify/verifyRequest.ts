@@ -146,7 +146,7 @@ export const ForwardQuery = strict({
     'A permission that the key must hold. Repeated: it must hold all of them.',
     ['orders.read'],
   ),
-  cost: optional(Count, 'The credits to take. Absent: 1. With 0 the key is checked, and nothing is taken.', 1),
+  cost: optional(Count, 'The credits to take. 0 checks the key without taking anything. 1 when absent.', 1),
   apiId: optional(Id, 'The api that the key must belong to. A key of another api is FORBIDDEN.', EXAMPLE.apiId),
   tag: optional(
     Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),

@@ -235,6 +235,6 @@ describe('patterns', () => {
       service.call('/v1/ratelimits.setOverride', { namespaceName: namespace, identifier, limit: 1, duration: 1000 });
     expect((await setting('*a'.repeat(10))).status).toBe(200);
     const refused = await setting('*a'.repeat(11));
-    expect([refused.status, refused.body.error.message]).toEqual([400, 'identifier must have at most 10 stars']);
+    expect([refused.status, refused.body.error.message]).toEqual([400, 'identifier must have at most 10 stars (*)']);
   });
 });

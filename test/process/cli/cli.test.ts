@@ -188,7 +188,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { code, err } = await here.run([...strict, 'acmee']);
       expect([code, err]).toEqual([
         1,
-        'There is no identity with the --owner "acmee". Did you mean "acme"? With --must-exist, a key creates no identity: identities.createIdentity does.\n',
+        'There is no customer with the --owner "acmee". Did you mean "acme"? With --must-exist, a new key creates no customer: use identities.createIdentity.\n',
       ]);
       const { keyId } = await here.json('key', 'create', '--api', apiId);
       expect((await here.run(['key', 'update', keyId as string, '--owner', 'acmee', '--must-exist'])).code).toBe(1);

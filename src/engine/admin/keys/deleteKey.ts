@@ -61,7 +61,7 @@ export class DeleteKey {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
         }
         if (before.identityId !== null && identity === null) {
-          throw new AppError('PRECONDITION_FAILED', `The identity of the key ${keyId} was deleted. Create a new key.`);
+          throw new AppError('PRECONDITION_FAILED', `The customer of the key ${keyId} was deleted. Create a new key.`);
         }
         const draft = emptyDraft();
         const nowMs = storage.ledger.nowMs();

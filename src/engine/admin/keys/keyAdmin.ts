@@ -173,7 +173,7 @@ export class KeyAdmin {
     return changes.apply(async () => {
       const { key, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
       if (key.credits === null || key.credits.metered) {
-        throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
+        throw new AppError('BAD_REQUEST', `The key ${keyId} has no credits to change. Give it some with op "set".`);
       }
       const { account } = key.credits;
       const rules = heldRefill(key.credits, await planOf(storage.records, key));
@@ -201,7 +201,7 @@ function isHolder({ planId, planMove }: KeyRecord): boolean {
 }
 
 function planFirst(keyId: string): AppError {
-  const what = `The key ${keyId} is on a plan itself, and a key that belongs to an identity uses the plan of the identity`;
+  const what = `The key ${keyId} is on a plan itself, but a key of a customer uses the plan of its customer`;
   return new AppError('PRECONDITION_FAILED', `${what}. Take it off its plan first: plans.assign with planId null.`);
 }
 

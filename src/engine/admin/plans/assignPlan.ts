@@ -139,8 +139,8 @@ export class AssignPlan {
     const nextMs = rules === null ? Infinity : refills.epoch(rules, storage.ledger.nowMs()).nextMs;
     if (nextMs < Number.MAX_SAFE_INTEGER) return nextMs;
     const who =
-      holder.kind === 'key' ? `The key ${holder.record.id}` : `The identity ${repeatable(holder.record.externalId)}`;
-    throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Use "when": "now".`);
+      holder.kind === 'key' ? `The key ${holder.record.id}` : `The customer ${repeatable(holder.record.externalId)}`;
+    throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Set "when" to "now".`);
   }
 }
 
@@ -154,6 +154,9 @@ function unchanged(holder: PlanHolder, replayed: boolean) {
 }
 
 function identityCarriesPlan(keyId: string): AppError {
-  const what = `The key ${keyId} belongs to an identity, which carries the plan of its keys`;
-  return new AppError('PRECONDITION_FAILED', `${what}. Name the identity instead of the key.`);
+  const what = `The key ${keyId} belongs to a customer, and uses the plan of its customer`;
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `${what}. Name the customer (externalId or identityId) instead of the key.`,
+  );
 }

@@ -123,8 +123,11 @@ export class PlanAdmin {
       const plan = await this.load(actor, 'plan.delete_plan', planId);
       const holders = await storage.records.countHolders(planId);
       if (holders > 0) {
-        const what = `The plan ${repeatable(plan.name)} has ${holders} ${holders === 1 ? 'holder' : 'holders'}`;
-        throw new AppError('CONFLICT', `${what}. Move to another plan first (plans.assign).`);
+        const holds = holders === 1 ? '1 customer or key. Move it' : `${holders} customers and keys. Move them`;
+        throw new AppError(
+          'CONFLICT',
+          `The plan ${repeatable(plan.name)} has ${holds} to another plan first (plans.assign).`,
+        );
       }
       const entry = auditEntry(actor, {
         action: 'plan.delete',
@@ -219,9 +222,12 @@ function isSame({ rule: before }: RefillVersion, rule: NonNullable<RefillVersion
 function requireSameKind(before: PlanRecord, { remaining, metered }: PlanPatch): void {
   const isSameCounter = remaining === undefined || (remaining === null) === (before.remaining === null);
   if (isSameCounter && (metered === undefined || metered === before.metered)) return;
-  const what = before.metered ? 'metered use' : before.remaining === null ? 'no credits' : 'credits';
-  const way = 'Make another plan and move its holders there (plans.assign).';
-  throw new AppError('BAD_REQUEST', `The plan ${repeatable(before.name)} was made with ${what}, which stays. ${way}`);
+  const what = before.metered ? 'as metered' : before.remaining === null ? 'without credits' : 'with credits';
+  const way = 'Create another plan, and move its customers and keys there (plans.assign).';
+  throw new AppError(
+    'BAD_REQUEST',
+    `The plan ${repeatable(before.name)} was created ${what}, which cannot change. ${way}`,
+  );
 }
 
 function limitsOf(before: readonly PlanLimit[], patch: PlanPatch): readonly PlanLimit[] {
