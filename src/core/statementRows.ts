@@ -29,7 +29,7 @@ export const STATEMENT_COLUMNS = [
 /** Lines of one holder that lie in the same day or period. The equation of lines holds in every row. */
 export interface StatementRow extends Movements {
   readonly startMs: number;
-  /** null: the period has no end that is known. */
+  /** null: the end of the period is not known. */
   readonly endMs: number | null;
   readonly opening: number;
   readonly closing: number;
@@ -74,7 +74,7 @@ export class StatementRows {
     this.#endOf = endOf;
   }
 
-  /** Where the row begins that further lines may belong to; null = there is none. */
+  /** Where the open row begins, to which further lines may belong; null = none is open. */
   get openMs(): number | null {
     return this.#open === null ? null : this.#startOf(this.#open);
   }

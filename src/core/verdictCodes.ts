@@ -1,4 +1,4 @@
-/** What is said of a code of a verdict, wherever it is shown. */
+/** The words for a code of a verdict, wherever it is shown. */
 interface VerdictFacts {
   /** The HTTP status that the caller of a protected route gets. keys.verifyKey answers every verdict with 200. */
   readonly status: number;

@@ -1384,7 +1384,7 @@ export type NamedRatelimitState = {
 export type NewRootSecret = {
   /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly rootKeyId: string;
-  /** The secret of the root key. It is shown only in this answer: store it now, or hand it to its owner. */
+  /** The secret of the root key. It is shown only in this answer: store it now, or hand it to its user. */
   readonly key: string;
 };
 
@@ -1392,7 +1392,7 @@ export type NewRootSecret = {
 export type NewSecret = {
   /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The secret of the key. It is shown only in this answer: store it now, or hand it to its owner. */
+  /** The secret of the key. It is shown only in this answer: store it now, or hand it to its user. */
   readonly key: string;
 };
 

@@ -516,14 +516,14 @@ class Components {
   }
 }
 
-/** The codes have one status. A refused method also names those that are taken. */
+/** The codes have one status. The answer to a refused method also names the methods that are accepted. */
 function headersOfCodes(codes: readonly ErrorCode[]): AnswerHeader[] {
   const [status = 0] = codes.map((code) => ERRORS[code].status);
   const own = Object.keys(headersOfStatus(status)) as AnswerHeader[];
   return ['keystile-request-id', ...own, ...(codes.includes('METHOD_NOT_ALLOWED') ? (['allow'] as const) : [])];
 }
 
-/** What generators ask for, and validators do not need: the type of words, and the size of whole numbers. */
+/** What code generators need and validators do not: the type of choices, and the size of whole numbers. */
 function typeOf({ type, enum: values, const: value }: SchemaParts): object {
   if (type === 'integer') return { format: 'int64' };
   return (values ?? [value]).every((each) => typeof each === 'string') ? { type: 'string' } : {};

@@ -18,7 +18,7 @@ export const createPlan = defineRoute({
     name: field(Name, 'The name of the plan, 1 to 256 characters. It is unique.', 'pro'),
     ...PLAN_FIELDS,
     ...part(PLAN_PLAIN, 'created'),
-    // As the other fields of a plan, it takes null when it is made.
+    // Like the other fields of a new plan, it accepts null.
     meta: optional(
       orNull(PLAN_PLAIN.meta.created),
       'Metadata of the plan, which is not part of verdicts. null: none.',

@@ -151,7 +151,7 @@ function toCursor(cursor: string | undefined, issues: Issue[]): RowCursor | null
   return null;
 }
 
-/** `:now`: after a row with lines of the counter that the holder has now. */
+/** `:now`: the page ends after a row of the account that the holder has now. */
 function showCursor({ holderId, row }: RowCursor): string {
   return row === null ? holderId : `${holderId}:${row.startMs}${row.isPresent ? ':now' : ''}`;
 }

@@ -41,7 +41,7 @@ export function countsOf(codes: readonly VerdictCode[], examples: CountExamples)
 
 type CountExamples = Partial<Record<VerdictCode, number>>;
 
-/** The same as an example. */
+/** An example with a count for each of these verdicts. */
 export function exampleCounts(codes: readonly VerdictCode[], examples: CountExamples): Record<string, number> {
   return Object.fromEntries(codes.map((code) => [countField(code), examples[code] ?? 0]));
 }

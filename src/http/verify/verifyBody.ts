@@ -135,7 +135,7 @@ const RequestedAuthorization = component(
   { permissions: 'documents.read' },
 );
 
-/** What a verification and a reservation have alike: the key, and what it must be. */
+/** The fields that a verification and a reservation share: the key, and what is asked of it. */
 const ASKED_FIELDS = {
   key: field(
     Type.String({ minLength: 1 }),

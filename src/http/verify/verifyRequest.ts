@@ -168,7 +168,7 @@ const MAX_PARAMETERS = MAX_PERMISSIONS_ASKED + MAX_TAGS + 3;
 const REPEATED = 'A parameter of the query was sent twice. Only permission and tag may be repeated.';
 const compiled = Compile(ForwardQuery);
 
-/** Reads the query of a gateway strictly: what it does not know, or not understand, could be what should have refused a request. */
+/** Reads the query of a gateway strictly: a parameter that is unknown or unclear may be one that should refuse requests. */
 export function readForwardQuery({ search, searchParams }: URL): ForwardQuery {
   checkEscapes(search);
   const query: Record<string, string | number | string[]> = Object.create(null) as Record<string, never>;

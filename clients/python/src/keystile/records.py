@@ -245,7 +245,7 @@ class CreatedKey(TypedDict):
     keyId: str
     """The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown."""
     key: str
-    """The secret of the key. It is shown only in this answer: store it now, or hand it to its owner."""
+    """The secret of the key. It is shown only in this answer: store it now, or hand it to its user."""
 
 
 class CreatedKeys(TypedDict):

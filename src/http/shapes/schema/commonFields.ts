@@ -107,11 +107,11 @@ export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
   { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'] },
 ];
 
-/** For plans: what a plan gives, it gives to keys. */
+/** For plans: their roles and permissions are given to keys, so they need the same rights. */
 export const NEW_PLAN_RIGHTS: readonly FieldRights[] = NEW_KEY_RIGHTS.slice(1);
 export const CHANGED_PLAN_RIGHTS: readonly FieldRights[] = CHANGED_KEY_RIGHTS.slice(1);
 
-/** For what is done to a key or to an identity, whichever the request names. */
+/** For what is done to a key or to a customer, whichever the request names. */
 export const HOLDER_RIGHTS: readonly FieldRights[] = [
   { fields: ['keyId'], rights: ['api.<apiId>.update_key'] },
   { fields: ['identityId', 'externalId'], rights: ['identity.<identityId>.update_identity'] },
