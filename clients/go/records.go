@@ -37,8 +37,8 @@ type CreateKeyRequest struct {
 	// When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in
 	// the past. The key does not expire when absent.
 	Expires *Time `json:"expires,omitempty"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with
-	// `remaining`. false when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false
+	// when absent.
 	Metered bool `json:"metered,omitempty"`
 	// The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then
 	// waits for its refill. The key is unlimited when absent.
@@ -93,7 +93,7 @@ type Key struct {
 	// The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are
 	// one entry. Absent when none were granted.
 	Grants []Grant `json:"grants"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise.
 	Metered bool `json:"metered"`
 	// The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.
 	Refill *RefillState `json:"refill"`
@@ -154,8 +154,8 @@ type UpdateKeyRequest struct {
 	// When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not
 	// expire. It stays when absent.
 	Expires *Change[Time] `json:"expires,omitempty"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance
-	// ends. false: they are no longer counted. It stays as it is when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they
+	// are no longer counted. It stays as it is when absent.
 	Metered *bool `json:"metered,omitempty"`
 	// The new number of credits. null makes the key unlimited and removes its refill. The credits stay as they are when
 	// absent. `keys.updateRemaining` adds or subtracts.
@@ -195,8 +195,8 @@ type CreateIdentityRequest struct {
 	Alerts *Alerts `json:"alerts,omitempty"`
 	// The rate limits that all keys of the customer share, at most 50.
 	Ratelimits []Ratelimit `json:"ratelimits,omitempty"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with
-	// `remaining`. false when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false
+	// when absent.
 	Metered bool `json:"metered,omitempty"`
 	// The credits that all keys of the customer share. If the key has credits too, a verification takes its cost from
 	// both. Credits are not counted when absent.
@@ -233,7 +233,7 @@ type Identity struct {
 	// The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are
 	// one entry. Absent when none were granted.
 	Grants []Grant `json:"grants"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise.
 	Metered bool `json:"metered"`
 	// The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.
 	Refill *RefillState `json:"refill"`
@@ -265,8 +265,8 @@ type UpdateIdentityRequest struct {
 	Alerts *Change[Alerts] `json:"alerts,omitempty"`
 	// The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.
 	Ratelimits *Change[[]Ratelimit] `json:"ratelimits,omitempty"`
-	// true: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance
-	// ends. false: they are no longer counted. It stays as it is when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they
+	// are no longer counted. It stays as it is when absent.
 	Metered *bool `json:"metered,omitempty"`
 	// The new number of credits. null: credits are no longer counted, and the refill is removed. They stay as they are
 	// when absent.
@@ -349,7 +349,7 @@ type PlanMove struct {
 	PlanID *string `json:"planId"`
 	// When it moves, in unix milliseconds: at the next refill.
 	At Time `json:"at"`
-	// What becomes of the balance, as `plans.assign` was asked.
+	// What becomes of the credits, as the call of `plans.assign` said.
 	Balance string `json:"balance"`
 }
 

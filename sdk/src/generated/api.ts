@@ -361,7 +361,7 @@ export type Delivery = {
 /** `waiting`: it is sent when its next try is due. `delivered`: the target answered with a status from 200 to 299. `failed`: given up after three days. */
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
-/** The call is done, and there is nothing to say. */
+/** An empty object: the call was carried out. */
 export type Empty = Readonly<Record<string, unknown>>;
 
 /** What became of the credits that a reservation held. */
@@ -519,7 +519,7 @@ export type IdentitiesCreateIdentityRequest = {
   readonly alerts?: AlertsInput | undefined;
   /** The rate limits that all keys of the customer share, at most 50. */
   readonly ratelimits?: readonly SharedRatelimit[] | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits that all keys of the customer share. If the key has credits too, a verification takes its cost from both. Credits are not counted when absent. */
   readonly remaining?: number | undefined;
@@ -586,7 +586,7 @@ export type IdentitiesUpdateIdentityRequest = {
   readonly alerts?: AlertsInput | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
   readonly metered?: boolean | undefined;
   /** The new number of credits. null: credits are no longer counted, and the refill is removed. They stay as they are when absent. */
   readonly remaining?: number | null | undefined;
@@ -620,7 +620,7 @@ export type Identity = {
   readonly held?: number | undefined;
   /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
@@ -654,7 +654,7 @@ export type IdentityDetails = {
   readonly held?: number | undefined;
   /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
@@ -724,7 +724,7 @@ export type Key = {
   readonly held?: number | undefined;
   /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
@@ -770,7 +770,7 @@ export type KeyDefaults = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -817,7 +817,7 @@ export type KeyDetails = {
   readonly held?: number | undefined;
   /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
@@ -883,7 +883,7 @@ export type KeyToCreate = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -932,7 +932,7 @@ export type KeyToImport = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -1013,7 +1013,7 @@ export type KeysCreateKeyRequest = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -1161,7 +1161,7 @@ export type KeysUpdateKeyRequest = {
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
   /** When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent. */
   readonly expires?: number | null | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
   readonly metered?: boolean | undefined;
   /** The new number of credits. null makes the key unlimited and removes its refill. The credits stay as they are when absent. `keys.updateRemaining` adds or subtracts. */
   readonly remaining?: number | null | undefined;
@@ -1467,7 +1467,7 @@ export type PermissionToGive = {
   readonly name?: string | undefined;
   /** The slug of the permission, 1 to 512 characters. */
   readonly slug?: string | undefined;
-  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: one that does not exist answers 404. */
   readonly create?: boolean | undefined;
 };
 
@@ -1573,7 +1573,7 @@ export type Plan = {
   readonly meta: Meta;
   /** The credits that a customer or key starts with on this plan. Absent when the plan has no credits. */
   readonly remaining?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
   /** The refill of the credits. Absent when there is none. */
   readonly refill?: RefillState | undefined;
@@ -1597,7 +1597,7 @@ export type PlanMove = {
   readonly planId: string | null;
   /** When it moves, in unix milliseconds: at the next refill. */
   readonly at: number;
-  /** What becomes of the balance, as `plans.assign` was asked. */
+  /** What becomes of the credits, as the call of `plans.assign` said. */
   readonly balance: 'keep' | 'upgrade' | 'reset';
 };
 
@@ -1807,7 +1807,7 @@ export type QueuedKey = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -2097,7 +2097,7 @@ export type ReserveRequest = {
   readonly key: string;
   /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
   readonly apiId?: string | undefined;
-  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region. */
   readonly tags?: readonly string[] | undefined;
   /** What the key must be allowed to do. Nothing is asked for when absent. */
   readonly authorization?: RequestedAuthorization | undefined;
@@ -2144,7 +2144,7 @@ export type ReservedVerdict = {
   readonly identity?: IdentityReference | undefined;
   /** The credits that are left after this verification: those of the key or of its customer, whichever are fewer. Absent when neither has credits. */
   readonly remaining?: number | undefined;
-  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  /** When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
   readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
@@ -2180,7 +2180,7 @@ export type RoleToGive = {
   readonly id?: string | undefined;
   /** The name of the role, 1 to 512 characters. */
   readonly name?: string | undefined;
-  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: one that does not exist answers 404. */
   readonly create?: boolean | undefined;
 };
 
@@ -2491,7 +2491,7 @@ export type Verdict = {
   readonly identity?: IdentityReference | undefined;
   /** The credits that are left after this verification: those of the key or of its customer, whichever are fewer. Absent when neither has credits. */
   readonly remaining?: number | undefined;
-  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  /** When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
   readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
@@ -2564,7 +2564,7 @@ export type VerifyRequest = {
   readonly key: string;
   /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
   readonly apiId?: string | undefined;
-  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region. */
   readonly tags?: readonly string[] | undefined;
   /** What the key must be allowed to do. Nothing is asked for when absent. */
   readonly authorization?: RequestedAuthorization | undefined;
@@ -2855,7 +2855,7 @@ export interface Plans {
   readonly list: (request?: PlansListPlansRequest, options?: CallOptions) => AsyncIterable<Plan>;
   /** Change a plan for all customers and keys on it at once. */
   readonly update: (request: PlansUpdatePlanRequest, options?: CallOptions) => Promise<Plan>;
-  /** Delete a plan that nobody is on. */
+  /** Delete a plan that no customer and no key is on. */
   readonly delete: (request: PlansDeletePlanRequest, options?: CallOptions) => Promise<PlansDeletePlanAnswer>;
   /** Put a customer, or a key without a customer, on a plan, or move it to another plan. */
   readonly assign: (request: PlansAssignRequest, options?: CallOptions) => Promise<PlansAssignAnswer>;

@@ -301,8 +301,8 @@ function managementOperations(route: Route, components: Components): Record<stri
     post: {
       ...post,
       operationId: `${post.operationId}.post`,
-      summary: `${post.summary.slice(0, -1)}, with the fields as JSON.`,
-      description: `The same as GET, for programs that use POST alone. ${description}`,
+      summary: `${post.summary.slice(0, -1)}, by POST.`,
+      description: `The same as GET, with the fields as JSON in the body, for programs that only use POST. ${description}`,
     },
   };
 }
@@ -590,17 +590,23 @@ interface Rights {
 
 /** The rights that a root key needs for a call, in words. */
 function neededRights({ rights, isOneRightEnough, fieldRights = [], insteadRights = [] }: Rights): string {
-  const needed = rights.map(inCode).join(isOneRightEnough === true ? ' or ' : ' and ');
-  return `Needs ${needed}${[...fieldRights.map(forFields), ...insteadRights.map(instead)].join('')}.`;
+  const needed = listed(rights, isOneRightEnough === true ? 'or' : 'and');
+  const more = [...fieldRights.map(forFields), ...insteadRights.map(instead)];
+  return `The root key needs ${needed}${more.join('')}.`;
 }
 
 function forFields({ fields, rights, unless }: FieldRights): string {
   const except = unless === undefined ? '' : `, unless it has ${inCode(unless)}`;
-  return `; with ${fields.map(inCode).join(' or ')} also ${rights.map(inCode).join(' and ')}${except}`;
+  return `; with ${listed(fields, 'or')}, also ${listed(rights, 'and')}${except}`;
 }
 
 function instead({ fields, rights }: FieldRights): string {
-  return `; with ${fields.map(inCode).join(' or ')} instead ${rights.map(inCode).join(' and ')}`;
+  return `; with ${listed(fields, 'or')}, instead ${listed(rights, 'and')}`;
+}
+
+function listed(names: readonly string[], word: 'and' | 'or'): string {
+  const last = inCode(names.at(-1) ?? '');
+  return names.length < 2 ? last : `${names.slice(0, -1).map(inCode).join(', ')} ${word} ${last}`;
 }
 
 function inCode(text: string): string {

@@ -145,7 +145,7 @@ const ASKED_FIELDS = {
   apiId: optional(ApiId, 'The api that the key must belong to; any other key is FORBIDDEN. Any api when absent.'),
   tags: optional(
     Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
-    'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region.',
+    'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region.',
     ['path=/v1/charge', 'eu'],
   ),
   authorization: optional(

@@ -54,8 +54,8 @@ class NewKey(TypedDict, total=False):
     in the past. The key does not expire when absent.
     """
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with
-    `remaining`. False when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`.
+    False when absent.
     """
     remaining: int
     """The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key
@@ -118,8 +118,8 @@ class KeyChanges(TypedDict, total=False):
     expire. It stays when absent.
     """
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance
-    ends. False: they are no longer counted. It stays as it is when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. False:
+    they are no longer counted. It stays as it is when absent.
     """
     remaining: int | None
     """The new number of credits. None makes the key unlimited and removes its refill. The credits stay as they are
@@ -186,8 +186,8 @@ class NewIdentity(TypedDict, total=False):
     ratelimits: Sequence[SharedRatelimit]
     """The rate limits that all keys of the customer share, at most 50."""
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). Not together with
-    `remaining`. False when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`.
+    False when absent.
     """
     remaining: int
     """The credits that all keys of the customer share. If the key has credits too, a verification takes its cost
@@ -219,8 +219,8 @@ class IdentityChanges(TypedDict, total=False):
     absent.
     """
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). An existing balance
-    ends. False: they are no longer counted. It stays as it is when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. False:
+    they are no longer counted. It stays as it is when absent.
     """
     remaining: int | None
     """The new number of credits. None: credits are no longer counted, and the refill is removed. They stay as they
@@ -314,7 +314,7 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     are one entry. Absent when none were granted.
     """
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise."""
+    """True: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise."""
     refill: RefillState
     """The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan."""
     ratelimit: UsedDefaultRatelimit
@@ -382,7 +382,7 @@ class IdentityRecord(_RequiredIdentityRecord, total=False):
     are one entry. Absent when none were granted.
     """
     metered: bool
-    """True: the credits that are spent are counted exactly, without a balance (pay as you go). Absent otherwise."""
+    """True: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise."""
     refill: RefillState
     """The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan."""
     keys: int
@@ -511,7 +511,7 @@ class RoleToGive(TypedDict, total=False):
     """The name of the role, 1 to 512 characters."""
     create: bool
     """True: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is
-    never created. False when absent: what does not exist is a 404.
+    never created. False when absent: one that does not exist answers 404.
     """
 
 
@@ -526,7 +526,7 @@ class PermissionToGive(TypedDict, total=False):
     """The slug of the permission, 1 to 512 characters."""
     create: bool
     """True: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is
-    never created. False when absent: what does not exist is a 404.
+    never created. False when absent: one that does not exist answers 404.
     """
 
 
@@ -694,7 +694,7 @@ class PlanMove(TypedDict):
     at: int
     """When it moves, in unix milliseconds: at the next refill."""
     balance: Literal["keep", "upgrade", "reset"]
-    """What becomes of the balance, as `plans.assign` was asked."""
+    """What becomes of the credits, as the call of `plans.assign` said."""
 
 
 class Alerts(TypedDict, total=False):

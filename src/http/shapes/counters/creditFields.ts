@@ -94,7 +94,7 @@ export const RefillObject = component(
   },
 );
 
-const METERED = 'true: the credits that are spent are counted exactly, without a balance (pay as you go)';
+const METERED = 'true: spent credits are counted exactly, without a balance (pay as you go)';
 
 export const SHOWN_METERED = optional(Flag, `${METERED}. Absent otherwise.`, true);
 

@@ -98,7 +98,7 @@ export const VERDICT_FIELDS = {
   ),
   nextRefillAt: optional(
     Whole,
-    'When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill.',
+    'When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill.',
     EXAMPLE.nextMidnight,
   ),
   ratelimit: optional(

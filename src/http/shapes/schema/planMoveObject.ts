@@ -13,7 +13,11 @@ const PlanMoveObject = component(
       EXAMPLE.planId,
     ),
     at: field(Whole, 'When it moves, in unix milliseconds: at the next refill.', EXAMPLE.nextMidnight),
-    balance: field(Type.Enum(PLAN_BALANCES), 'What becomes of the balance, as `plans.assign` was asked.', 'keep'),
+    balance: field(
+      Type.Enum(PLAN_BALANCES),
+      'What becomes of the credits, as the call of `plans.assign` said.',
+      'keep',
+    ),
   }),
   'A move to another plan that waits for the next refill.',
   { planId: EXAMPLE.planId, at: EXAMPLE.nextMidnight, balance: 'keep' },
