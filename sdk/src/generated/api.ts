@@ -2855,7 +2855,7 @@ export interface Plans {
   readonly list: (request?: PlansListPlansRequest, options?: CallOptions) => AsyncIterable<Plan>;
   /** Change a plan for all customers and keys on it at once. */
   readonly update: (request: PlansUpdatePlanRequest, options?: CallOptions) => Promise<Plan>;
-  /** Delete a plan that no customer and no key is on. */
+  /** Delete a plan that nobody is on. */
   readonly delete: (request: PlansDeletePlanRequest, options?: CallOptions) => Promise<PlansDeletePlanAnswer>;
   /** Put a customer, or a key without a customer, on a plan, or move it to another plan. */
   readonly assign: (request: PlansAssignRequest, options?: CallOptions) => Promise<PlansAssignAnswer>;

@@ -41,7 +41,13 @@ export const adjustCredits = defineRoute({
   },
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { by, reason, idempotencyKey = null, ...named }) {
-    if (by === 0) throw badFields([{ path: 'by', message: 'by must not be 0' }]);
+    if (by === 0)
+      throw badFields([
+        {
+          path: 'by',
+          message: 'by must not be 0: send how many credits to add, or a negative number to take some away',
+        },
+      ]);
     const input = { by, reason, idempotencyId: idempotencyKey };
     const { call, remaining, replayed } = await engine.credits.adjust(actor, toHolderReference(named), input);
     return { adjustmentId: call.id, remaining, ...(replayed ? { replayed } : {}) };

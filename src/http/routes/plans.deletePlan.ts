@@ -5,7 +5,7 @@ import { strict } from '../../model/schema/schemas.ts';
 export const deletePlan = defineRoute({
   path: '/v1/plans.deletePlan',
   method: 'POST',
-  summary: 'Delete a plan that no customer and no key is on.',
+  summary: 'Delete a plan that nobody is on.',
   description: 'A plan that customers or keys are on answers 409 with their number. Move them to another plan first.',
   rights: ['plan.<planId>.delete_plan'],
   command: { asksFirst: 'always' },

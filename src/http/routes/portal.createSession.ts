@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 
 import { MAX_WEBHOOK_URL_LENGTH } from '../../core/bounds.ts';
+import { repeatable } from '../../core/errors.ts';
 import { PORTAL_ACTIONS } from '../../core/portalSession.ts';
 import { requireEverywhere } from '../../engine/admin/change/requireRight.ts';
 import { defineRoute } from './route.ts';
@@ -51,7 +52,10 @@ export const createPortalSession = defineRoute({
     const { apiId, allow = [], keyDefaults, returnUrl = null } = body;
     if (returnUrl !== null && !URL.canParse(returnUrl))
       throw badFields([
-        { path: 'returnUrl', message: 'returnUrl must be an address such as https://app.example.com/' },
+        {
+          path: 'returnUrl',
+          message: `returnUrl must be an address such as https://app.example.com/, got ${repeatable(returnUrl)}`,
+        },
       ]);
     if (keyDefaults?.roles !== undefined) requireEverywhere(actor, 'rbac.add_role_to_key');
     if (keyDefaults?.permissions !== undefined) requireEverywhere(actor, 'rbac.add_permission_to_key');

@@ -34,7 +34,8 @@ export const setOverride = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { identifier, limit, duration, async = false, ...body }) {
     if (hasTooManyStars(identifier)) {
-      const message = `identifier must have at most ${MAX_STARS_PER_PATTERN} stars (*)`;
+      const stars = identifier.split('*').length - 1;
+      const message = `identifier must have at most ${MAX_STARS_PER_PATTERN} stars (*), got ${stars}`;
       throw badFields([{ path: 'identifier', message }]);
     }
     const numbers = { identifier, limit, durationMs: duration, async };

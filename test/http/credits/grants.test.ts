@@ -243,7 +243,10 @@ describe('credits.adjust', () => {
     await adjust(5);
     expect(await adjust(-100, { idempotencyKey: 'ticket-1' })).toMatchObject({ remaining: 5, replayed: true });
     const nothing = await refused('/v1/credits.adjust', { keyId, by: 0, reason: 'x' });
-    expect(nothing).toEqual({ status: 400, message: 'by must not be 0' });
+    expect(nothing).toEqual({
+      status: 400,
+      message: 'by must not be 0: send how many credits to add, or a negative number to take some away',
+    });
   });
 
   test('above the maximum it is refused, as a grant is, and adds no part of it; of two at the same time one is made', async () => {

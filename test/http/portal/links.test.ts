@@ -130,7 +130,7 @@ describe('what a link may be', () => {
     ],
     ['javascript:alert(1)', 'returnUrl must begin with an origin that KEYSTILE_PORTAL_RETURN_ORIGINS names, got "'],
     ['https://app.example.com.evil.com/', 'returnUrl must begin with an origin that'],
-    ['settings', 'returnUrl must be an address such as https://app.example.com/'],
+    ['settings', 'returnUrl must be an address such as https://app.example.com/, got "settings"'],
   ])('a return address that is not on the list is refused: %s', async (returnUrl, message) => {
     const { status, body } = await service.call('/v1/portal.createSession', { externalId: 'acme', apiId, returnUrl });
     expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)]);

@@ -174,7 +174,7 @@ describe('rootKeys.revokeRootKey', () => {
     expect(await works(key)).toBe(true);
     expect(await service.ok('/v1/rootKeys.revokeRootKey', { rootKeyId })).toEqual({});
     const answer = await service.call('/v1/apis.listApis', {}, as(key));
-    expect([answer.status, answer.body.error.message]).toEqual([401, 'This root key was revoked.']);
+    expect([answer.status, answer.body.error.message]).toEqual([401, 'This root key was revoked. Use another one.']);
     const before = tablesOf(service);
     expect(await service.ok('/v1/rootKeys.revokeRootKey', { rootKeyId })).toEqual({});
     expect(tablesOf(service)).toEqual(before);
