@@ -120,7 +120,7 @@ function Broken({ error }: { readonly error: unknown }) {
       <p>{messageOf(error)}</p>
       <p>
         <a href={location.href} target="_self">
-          Reload it
+          Reload this page
         </a>
       </p>
     </>

@@ -4,7 +4,7 @@ package keystile
 
 // CreateKeyRequest describes a new key. Only APIID is needed.
 type CreateKeyRequest struct {
-	// The id of an api, as `apis.createApi` answers it.
+	// The id of an api, as returned by `apis.createApi`.
 	APIID string `json:"apiId"`
 	// The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -,
 	// without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api
@@ -17,16 +17,16 @@ type CreateKeyRequest struct {
 	// Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and
 	// 32 levels.
 	Meta map[string]any `json:"meta,omitempty"`
-	// A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text
-	// counts as absent.
+	// A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty
+	// text counts as absent.
 	Environment string `json:"environment,omitempty"`
 	// false: verifications of the key answer DISABLED. true when absent.
 	Enabled *bool `json:"enabled,omitempty"`
-	// The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is
-	// none and `mustExist` is not true. An empty text counts as absent.
+	// The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is
+	// created if there is none and `mustExist` is not true. An empty text counts as absent.
 	ExternalID string `json:"externalId,omitempty"`
-	// true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
-	// identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
+	// true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A
+	// missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
 	MustExist bool `json:"mustExist,omitempty"`
 	// The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the
 	// root key may; an import refuses them with 412.
@@ -37,13 +37,13 @@ type CreateKeyRequest struct {
 	// When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in
 	// the past. The key does not expire when absent.
 	Expires *Time `json:"expires,omitempty"`
-	// true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false
+	// true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false
 	// when absent.
 	Metered bool `json:"metered,omitempty"`
 	// The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then
 	// waits for its refill. The key is unlimited when absent.
 	Remaining *int64 `json:"remaining,omitempty"`
-	// When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set.
+	// When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set.
 	Refill *Refill `json:"refill,omitempty"`
 	// The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit` of
 	// the api when absent.
@@ -54,19 +54,19 @@ type CreateKeyRequest struct {
 	// The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is
 	// FORBIDDEN. Any address is allowed when absent or empty.
 	IPAllowlist []string `json:"ipAllowlist,omitempty"`
-	// When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and
-	// the plan of its identity decide when an event tells that the key expires.
+	// When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or
+	// the plan of its customer, decides when to warn of the expiry.
 	Alerts *Alerts `json:"alerts,omitempty"`
 }
 
 // Key is a key as the service shows it, without its secret.
 type Key struct {
-	// The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown.
+	// The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown.
 	ID string `json:"id"`
-	// The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it
-	// as a key.
+	// The beginning of the secret: the prefix and four characters. People recognise the key by it; nobody can use it as
+	// a key.
 	Start string `json:"start"`
-	// The id of an api, as `apis.createApi` answers it.
+	// The id of an api, as returned by `apis.createApi`.
 	APIID string `json:"apiId"`
 	// The id of this installation. It is the same in every answer.
 	WorkspaceID string `json:"workspaceId"`
@@ -74,11 +74,11 @@ type Key struct {
 	Name string `json:"name"`
 	// Metadata of the key, which every verdict repeats. `{}` when none is set.
 	Meta map[string]any `json:"meta"`
-	// A text that every verdict repeats, such as the stage that the key is for. Absent when none is set.
+	// A text that every verdict repeats, such as the environment that the key is for. Absent when none is set.
 	Environment string `json:"environment"`
 	// false: verifications of the key answer DISABLED.
 	Enabled bool `json:"enabled"`
-	// The `externalId` of the identity that the key belongs to. Absent when the key has no owner.
+	// Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer.
 	OwnerID string `json:"ownerId"`
 	// When the key was created, in unix milliseconds.
 	CreatedAt Time `json:"createdAt"`
@@ -90,12 +90,12 @@ type Key struct {
 	Remaining *int64 `json:"remaining"`
 	// The credits that reservations hold. They are not in `remaining`. Absent when nothing is held.
 	Held *int64 `json:"held"`
-	// The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one
-	// entry. Absent when there is none.
+	// The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are
+	// one entry. Absent when none were granted.
 	Grants []Grant `json:"grants"`
-	// true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise.
 	Metered bool `json:"metered"`
-	// The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.
+	// The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.
 	Refill *RefillState `json:"refill"`
 	// The rate limit with the name `default`, and what was used of it. Absent when there is none.
 	Ratelimit *Ratelimit `json:"ratelimit"`
@@ -107,61 +107,61 @@ type Key struct {
 	Permissions []string `json:"permissions"`
 	// The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed.
 	IPAllowlist []string `json:"ipAllowlist"`
-	// The plan that the identity, or a key without one, is on. Absent when there is none.
+	// The plan of the customer, or of a key without a customer. Absent when there is none.
 	PlanID string `json:"planId"`
 	// A move to another plan that waits for the next refill. Absent when there is none.
 	PlanMove *PlanMove `json:"planMove"`
-	// When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has
+	// When an event warns that the key is about to expire, or that its credits run low. Absent when the key itself sets
 	// none.
 	Alerts *Alerts `json:"alerts"`
 	// When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once
 	// a minute. Absent when the key was never used or analytics are off.
 	LastUsedAt Time `json:"lastUsedAt"`
-	// The identity that the key belongs to. Absent when the key has no owner.
+	// The customer that the key belongs to. Absent when the key has no customer.
 	Identity *IdentityRef `json:"identity"`
 	// The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none.
 	DirectPermissions []string `json:"directPermissions"`
-	// What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of
-	// the identity.
+	// What the key gets from its plan. Absent when it is on none. A key of a customer uses the plan of its customer.
 	Plan *HeldPlan `json:"plan"`
 }
 
 // UpdateKeyRequest changes the fields that are Set or Clear.
 type UpdateKeyRequest struct {
-	// The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown.
+	// The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown.
 	KeyID string `json:"keyId"`
 	// A name for people, at most 256 characters. It need not be unique. null or an empty text removes it. It stays when
 	// absent.
 	Name *Change[string] `json:"name,omitempty"`
-	// Metadata of the key, which every verdict repeats. It replaces the old as a whole. null removes it. It stays when
-	// absent.
+	// Metadata of the key, which every verdict repeats. It replaces the old metadata as a whole. null removes it. It
+	// stays when absent.
 	Meta *Change[map[string]any] `json:"meta,omitempty"`
-	// A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. null or an
-	// empty text removes it. It stays when absent.
+	// A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. null or
+	// an empty text removes it. It stays when absent.
 	Environment *Change[string] `json:"environment,omitempty"`
 	// false: verifications of the key answer DISABLED. It stays when absent.
 	Enabled *bool `json:"enabled,omitempty"`
-	// The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and
-	// `mustExist` is not true. null or an empty text removes the owner. It stays when absent.
+	// The customer that the key now belongs to, by your own id of at most 256 characters. A customer with this id is
+	// created if there is none and `mustExist` is not true. null or an empty text: no customer. It stays when absent.
 	ExternalID *Change[string] `json:"externalId,omitempty"`
-	// true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
-	// identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
+	// true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A
+	// missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
 	MustExist bool `json:"mustExist,omitempty"`
-	// The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent.
+	// The roles that the key has from now on, at most 100. null or `[]` removes all. They stay when absent.
 	Roles *Change[[]Reference] `json:"roles,omitempty"`
-	// The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when
+	// The permissions that the key has directly from now on, at most 1000. null or `[]` removes all. They stay when
 	// absent.
 	Permissions *Change[[]Reference] `json:"permissions,omitempty"`
 	// When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not
 	// expire. It stays when absent.
 	Expires *Change[Time] `json:"expires,omitempty"`
-	// true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no
-	// longer counted. It stays as it is when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they
+	// are no longer counted. It stays as it is when absent.
 	Metered *bool `json:"metered,omitempty"`
-	// The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when
+	// The new number of credits. null makes the key unlimited and removes its refill. The credits stay as they are when
 	// absent. `keys.updateRemaining` adds or subtracts.
 	Remaining *Change[int64] `json:"remaining,omitempty"`
-	// The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent.
+	// The new refill. It first happens at its next scheduled time, and needs credits. null removes it. It stays when
+	// absent.
 	Refill *Change[Refill] `json:"refill,omitempty"`
 	// The new rate limit with the name `default`. Another `limit` keeps the running count; another `duration` or
 	// `async` begins a new one. null removes it. It stays when absent.
@@ -172,146 +172,149 @@ type UpdateKeyRequest struct {
 	// The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It
 	// stays when absent.
 	IPAllowlist *Change[[]string] `json:"ipAllowlist,omitempty"`
-	// When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then
-	// its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent.
+	// When an event warns that the key is about to expire, or that its credits run low. null removes this; its
+	// customer, or the plan of its customer, then decides when to warn of the expiry. It stays when absent.
 	Alerts *Change[Alerts] `json:"alerts,omitempty"`
 }
 
 // CreateIdentityRequest describes a new identity. Its keys share its credits and limits.
 type CreateIdentityRequest struct {
-	// Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409.
+	// Your own id of the customer, 1 to 256 characters. It must be unique: an id that is taken answers 409.
 	ExternalID string `json:"externalId"`
 	// A name for people, 1 to 256 characters.
 	Name string `json:"name,omitempty"`
-	// Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths
+	// Metadata of the customer, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths
 	// together, and 32 levels.
 	Meta map[string]any `json:"meta,omitempty"`
-	// false: verifications of all keys of the identity answer DISABLED. true when absent.
+	// false: verifications of all keys of the customer answer DISABLED. true when absent.
 	Enabled *bool `json:"enabled,omitempty"`
-	// How many keys the identity may have. Any number when absent.
+	// How many keys the customer may have. Any number when absent.
 	MaxKeys *int64 `json:"maxKeys,omitempty"`
-	// When an event tells that the credits of the identity run low, or that a key of it is about to expire, for keys
-	// that do not say so themselves.
+	// When an event warns that the credits of the customer run low, or that one of its keys is about to expire. What a
+	// key sets itself takes precedence.
 	Alerts *Alerts `json:"alerts,omitempty"`
-	// The rate limits that the keys of the identity share, at most 50.
+	// The rate limits that all keys of the customer share, at most 50.
 	Ratelimits []Ratelimit `json:"ratelimits,omitempty"`
-	// true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false
+	// true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false
 	// when absent.
 	Metered bool `json:"metered,omitempty"`
-	// The credits that the keys of the identity share. A verification takes them together with those of the key. No
-	// counter when absent.
+	// The credits that all keys of the customer share. If the key has credits too, a verification takes its cost from
+	// both. Credits are not counted when absent.
 	Remaining *int64 `json:"remaining,omitempty"`
-	// When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set.
+	// When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set.
 	Refill *Refill `json:"refill,omitempty"`
 }
 
 // Identity is an identity as the service shows it.
 type Identity struct {
-	// The id of an identity, as `identities.createIdentity` answers it.
+	// The id of a customer, as returned by `identities.createIdentity`.
 	ID string `json:"id"`
-	// Your own id of the owner.
+	// Your own id of the customer.
 	ExternalID string `json:"externalId"`
 	// A name for people. Absent when none is set.
 	Name string `json:"name"`
-	// Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set.
+	// Metadata of the customer, which verdicts of its keys repeat. `{}` when none is set.
 	Meta map[string]any `json:"meta"`
-	// false: verifications of all keys of the identity answer DISABLED.
+	// false: verifications of all keys of the customer answer DISABLED.
 	Enabled bool `json:"enabled"`
-	// How many keys the identity may have. Absent when any number is allowed.
+	// How many keys the customer may have. Absent when any number is allowed.
 	MaxKeys *int64 `json:"maxKeys"`
-	// The plan that the identity, or a key without one, is on. Absent when there is none.
+	// The plan of the customer, or of a key without a customer. Absent when there is none.
 	PlanID string `json:"planId"`
 	// A move to another plan that waits for the next refill. Absent when there is none.
 	PlanMove *PlanMove `json:"planMove"`
-	// When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when
-	// none is set.
+	// When an event warns that the credits of the customer run low, or that one of its keys is about to expire. Absent
+	// when none is set.
 	Alerts *Alerts `json:"alerts"`
-	// The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.
+	// The credits that are left for all keys of the customer. Absent when its credits are not counted.
 	Remaining *int64 `json:"remaining"`
 	// The credits that reservations hold. They are not in `remaining`. Absent when nothing is held.
 	Held *int64 `json:"held"`
-	// The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one
-	// entry. Absent when there is none.
+	// The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are
+	// one entry. Absent when none were granted.
 	Grants []Grant `json:"grants"`
-	// true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise.
+	// true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise.
 	Metered bool `json:"metered"`
-	// The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.
+	// The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.
 	Refill *RefillState `json:"refill"`
-	// How many keys the identity has, in all apis. Deleted keys do not count.
+	// How many keys the customer has, in all apis. Deleted keys do not count.
 	Keys *int64 `json:"keys"`
-	// The rate limits that the keys of the identity share. `[]` when there are none.
+	// The rate limits that all keys of the customer share. `[]` when there are none.
 	Ratelimits []Ratelimit `json:"ratelimits"`
-	// What the identity gets from its plan. Absent when it is on none.
+	// What the customer gets from its plan. Absent when it is on none.
 	Plan *HeldPlan `json:"plan"`
 }
 
 // UpdateIdentityRequest names an identity by one of its two ids, and changes the fields that are Set or Clear.
 type UpdateIdentityRequest struct {
-	// The id of the identity. Give either `identityId` or `externalId`.
+	// The id of the customer. Give either `identityId` or `externalId`.
 	IdentityID string `json:"identityId,omitempty"`
-	// Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`.
+	// Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`.
 	ExternalID string `json:"externalId,omitempty"`
 	// A name for people, 1 to 256 characters. null removes it. It stays when absent.
 	Name *Change[string] `json:"name,omitempty"`
-	// Metadata of the identity, which verdicts of its keys repeat. It replaces the old as a whole. null removes it. It
-	// stays when absent.
+	// Metadata of the customer, which verdicts of its keys repeat. It replaces the old metadata as a whole. null
+	// removes it. It stays when absent.
 	Meta *Change[map[string]any] `json:"meta,omitempty"`
-	// false: verifications of all keys of the identity answer DISABLED. It stays when absent.
+	// false: verifications of all keys of the customer answer DISABLED. It stays when absent.
 	Enabled *bool `json:"enabled,omitempty"`
-	// How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent.
+	// How many keys the customer may have. Existing keys stay. null: any number. It stays when absent.
 	MaxKeys *Change[int64] `json:"maxKeys,omitempty"`
-	// When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent.
+	// When an event warns that the credits of the customer run low, or that one of its keys is about to expire. null
+	// removes this; what its plan says then applies. It stays when absent.
 	Alerts *Change[Alerts] `json:"alerts,omitempty"`
 	// The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent.
 	Ratelimits *Change[[]Ratelimit] `json:"ratelimits,omitempty"`
-	// true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no
-	// longer counted. It stays as it is when absent.
+	// true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they
+	// are no longer counted. It stays as it is when absent.
 	Metered *bool `json:"metered,omitempty"`
-	// The new number of credits. null removes the counter and its refill. The counter stays as it is when absent.
+	// The new number of credits. null: credits are no longer counted, and the refill is removed. They stay as they are
+	// when absent.
 	Remaining *Change[int64] `json:"remaining,omitempty"`
-	// The new refill, which begins at its next boundary. null removes it. It stays when absent.
+	// The new refill. It first happens at its next scheduled time. null removes it. It stays when absent.
 	Refill *Change[Refill] `json:"refill,omitempty"`
 }
 
 // Refill gives credits again on a schedule.
 type Refill struct {
 	// `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`.
-	// `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.
+	// `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.
 	Interval string `json:"interval"`
-	// How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. At
+	// How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number. At
 	// least 1.
 	Amount int64 `json:"amount"`
 	// The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The
-	// first day when null or absent.
+	// first day when absent (or null).
 	RefillDay int64 `json:"refillDay,omitempty"`
-	// The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when null or absent.
+	// The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when absent (or
+	// null).
 	RefillWeekday int64 `json:"refillWeekday,omitempty"`
-	// The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent.
+	// The IANA time zone of the refill. The setting KEYSTILE_TIMEZONE (UTC) when absent.
 	Timezone string `json:"timezone,omitempty"`
-	// `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up
+	// `restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds `amount`, up
 	// to `max`. `restore` when absent.
 	Mode string `json:"mode,omitempty"`
-	// The most that the mode `add` fills the counter to, at least 1. Allowed only with `add`. No ceiling when absent.
+	// The most credits that the mode `add` fills up to, at least 1. Allowed only with `add`. No maximum when absent.
 	Max int64 `json:"max,omitempty"`
 }
 
 // RefillState is a refill as the service shows it.
 type RefillState struct {
 	// `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`.
-	// `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.
+	// `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.
 	Interval string `json:"interval"`
-	// How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number.
+	// How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number.
 	Amount int64 `json:"amount"`
 	// The day of the month, from 1 to 31. null: the first day, or no monthly refill.
 	RefillDay *int64 `json:"refillDay"`
 	// The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday).
 	RefillWeekday *int64 `json:"refillWeekday"`
-	// The IANA time zone whose clock counts.
+	// The IANA time zone of the refill.
 	Timezone string `json:"timezone"`
-	// `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up
+	// `restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds `amount`, up
 	// to `max`.
 	Mode string `json:"mode"`
-	// The most that the mode `add` fills the counter to. Absent when there is no ceiling.
+	// The most credits that the mode `add` fills up to. Absent when there is no maximum.
 	Max *int64 `json:"max"`
 	// The time of the last refill, in unix milliseconds. Absent before the first one.
 	LastRefillAt Time `json:"lastRefillAt"`
@@ -322,45 +325,45 @@ type RefillState struct {
 // Alerts says when events tell in advance. A field that is zero is not set: it is that of the identity or the plan,
 // and an update leaves it as it is. Clear removes both.
 type Alerts struct {
-	// How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days.
-	// It comes once for each key and expiry.
+	// How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days. It is
+	// sent once for each key and expiry.
 	ExpiresWithinMs int64 `json:"expiresWithinMs,omitempty"`
-	// The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the
-	// number again. At least 1 and at most the present balance. Needs credits.
+	// The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits reach
+	// this number again. At least 1, and at most the credits that are left. Needs credits.
 	CreditsBelow int64 `json:"creditsBelow,omitempty"`
 }
 
 // IdentityRef is the owner of a key.
 type IdentityRef struct {
-	// The id of an identity, as `identities.createIdentity` answers it.
+	// The id of a customer, as returned by `identities.createIdentity`.
 	ID string `json:"id"`
-	// Your own id of the owner.
+	// Your own id of the customer.
 	ExternalID string `json:"externalId"`
-	// Metadata of the identity. `{}` when none is set.
+	// Metadata of the customer. `{}` when none is set.
 	Meta map[string]any `json:"meta"`
 }
 
 // PlanMove is a move to another plan that waits for the next refill.
 type PlanMove struct {
-	// The plan that it moves to. null: it leaves its plan.
+	// The plan that the customer or key moves to. null: it leaves its plan.
 	PlanID *string `json:"planId"`
 	// When it moves, in unix milliseconds: at the next refill.
 	At Time `json:"at"`
-	// What becomes of the balance, as `plans.assign` was asked.
+	// What becomes of the credits, as the call of `plans.assign` said.
 	Balance string `json:"balance"`
 }
 
 // HeldPlan is a plan as it is for one of its holders.
 type HeldPlan struct {
-	// The id of a plan, as `plans.createPlan` answers it.
+	// The id of a plan, as returned by `plans.createPlan`.
 	ID string `json:"id"`
 	// The name of the plan.
 	Name string `json:"name"`
-	// The limits of the plan that apply to the holder, with what it has used of them.
+	// The limits of the plan that apply to this customer or key, and what it has used of them.
 	Ratelimits []Ratelimit `json:"ratelimits"`
-	// The refill of the plan. Absent when there is none, or the holder has its own.
+	// The refill of the plan. Absent when there is none, or when the customer or key has its own.
 	Refill *RefillState `json:"refill"`
-	// How many keys the plan allows an identity. Absent when any number is allowed, and for a key.
+	// How many keys the plan allows a customer. Absent when any number is allowed, and for a key.
 	MaxKeys *int64 `json:"maxKeys"`
 }
 
@@ -368,6 +371,7 @@ type HeldPlan struct {
 type Grant struct {
 	// The credits of the grant that are left.
 	Left int64 `json:"left"`
-	// When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits.
+	// When they expire, in unix milliseconds. Absent when they do not expire; they are then spent after all other
+	// credits.
 	ExpiresAt Time `json:"expiresAt"`
 }

@@ -43,7 +43,7 @@ export class AccountBook {
   #segmentMs: number;
   #mark: number;
   #refillDueMs: number;
-  /** The pockets are those of the present balance. */
+  /** The pockets match the present balance. */
   #isWorkedOut = false;
   readonly #lines: StatementLine[] = [];
 
@@ -100,7 +100,7 @@ export class AccountBook {
     this.#move({ expired: grant.left }, -grant.left);
   }
 
-  /** No boundary is applied twice. What a reservation holds counts as not spent: it does not bring a refill. */
+  /** No boundary is applied twice. Credits that reservations hold count as not spent, so they are not refilled. */
   #refill(plan: RefillSchedule | null, nowMs: number): void {
     if (plan === null) return;
     // What is due before the next refill stays: the holder moves to another plan then.
@@ -184,7 +184,7 @@ export class AccountBook {
     return returned;
   }
 
-  /** A spend of at most this amount. Answers how much it was. */
+  /** Spends at most this amount. Answers how much was spent. */
   spend(most: number): number {
     this.#workOut();
     const amount = Math.min(most, this.#value);
@@ -210,7 +210,7 @@ export class AccountBook {
     return this;
   }
 
-  /** What it holds includes a reservation that has expired by then. */
+  /** It holds something for a reservation that has expired by then. */
   holdsExpired(atMs: number): boolean {
     return holdsExpired(this.#pockets, atMs);
   }

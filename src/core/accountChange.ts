@@ -24,13 +24,13 @@ export interface AccountChange {
   /** The change happens at this instant, which has passed. Absent: now. */
   readonly atMs?: number;
   readonly set?: number;
-  /** Of credits: sets those that refills raise, and leaves what was granted. */
+  /** Of credits: sets the credits that refills raise, and leaves granted ones. */
   readonly setOwn?: number;
-  /** Of credits: begins anew with so many. What was granted is gone. */
+  /** Of credits: sets all of them. Granted ones are lost. */
   readonly reset?: number;
   /** Added to the value; a negative number is subtracted. The result stays within 0 and 2^53-1. */
   readonly add?: number;
-  /** Credits that are granted. With `expiresAtMs` they are spent before all others, without after all others. */
+  /** Credits to grant. Those with `expiresAtMs` are spent before all others, those without it after all others. */
   readonly grant?: { readonly id: string; readonly amount: number; readonly expiresAtMs: number | null };
   /** The end of a new window, or the beginning of the running epoch of a new refill rule. That rule refills at its next boundary. */
   readonly mark?: number;
@@ -40,7 +40,7 @@ export interface AccountChange {
   readonly sleeps?: true;
   /** When the next reservation of the account expires; 0 = there is none. `newest`: the newest one when they were read. */
   readonly heldUntil?: { readonly atMs: number; readonly newest: string | undefined };
-  /** Only while the balance is not higher than this, with all that was due. Otherwise the change is stale. */
+  /** The change is stale when the balance, with all that was due, is higher than this. */
   readonly atMost?: number;
   readonly revision: number;
 }

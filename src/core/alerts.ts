@@ -28,28 +28,28 @@ export function alertsWithoutCredits(alerts: Alerts | null): Alerts | null {
   return alertsOf(alerts?.expiresWithinMs ?? null, null);
 }
 
-/** Below this balance `credits.low` tells of the credits of a holder; null = it does not. */
+/** Below this balance of a holder `credits.low` is sent; null = never. */
 export function creditsBelowOf(own: Alerts | null, plan: PlanTerms | null): number | null {
   return own?.creditsBelow ?? plan?.alerts?.creditsBelow ?? null;
 }
 
-/** Below this balance there may be something to tell of: at 0 always, and under the threshold. */
+/** Below this balance an event may be due: at 0 always, and below the threshold. */
 export function tellsBelow(own: Alerts | null, plan: PlanTerms | null): number {
   return creditsBelowOf(own, plan) ?? 1;
 }
 
 /**
- * Refuses a new threshold that cannot be meant: without credits it has no effect, and above the balance it would be told of at once.
+ * Refuses a new threshold that makes no sense: without credits it has no effect, and above the balance its event would be sent at once.
  * `balance`: what there is after the change; null = no credits.
  */
 export function requireThreshold(patch: AlertsPatch | null | undefined, balance: number | null): void {
   const creditsBelow = patch?.creditsBelow ?? null;
   if (creditsBelow === null) return;
   if (balance === null) {
-    throw new AppError('BAD_REQUEST', 'alerts.creditsBelow needs credits: give remaining with it.');
+    throw new AppError('BAD_REQUEST', 'alerts.creditsBelow needs credits: send remaining too.');
   }
   if (creditsBelow > balance) {
-    const what = `alerts.creditsBelow must be at most the balance, which is ${balance}, got ${creditsBelow}`;
+    const what = `alerts.creditsBelow must be at most the credits that are left (${balance}), got ${creditsBelow}`;
     throw new AppError('BAD_REQUEST', `${what}. Set a lower threshold, or add credits first.`);
   }
 }

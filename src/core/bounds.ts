@@ -11,13 +11,13 @@ export const MAX_ID_LENGTH = 128;
 export const MAX_META_BYTES = 16 * 1024;
 /** Problems in one answer: a small request must not cause a large answer. */
 export const MAX_ISSUES = 10;
-/** The JSON of metadata in the audit log. Of longer ones the log keeps a digest and the length. */
+/** The longest JSON of metadata that the audit log keeps. Of a longer one it keeps a digest and the length. */
 export const MAX_AUDITED_BYTES = 1024;
-/** The same for a list. No request of management but those for many keys is longer. */
+/** The same for a list. Only a management request for many keys can be longer. */
 export const MAX_AUDITED_LIST_BYTES = 64 * 1024;
 export const MAX_META_MEMBERS = 256;
 export const MAX_JSON_DEPTH = 32;
-/** Values in one body, at all depths together. No request needs as many. */
+/** Values in one body, at all depths together. No request needs this many. */
 export const MAX_JSON_VALUES = 200_000;
 /** Distinct member names in one body. */
 export const MAX_JSON_NAMES = 700;
@@ -44,7 +44,7 @@ export const MAX_BODY_BYTES = 64 * 1024;
 export const MAX_VERIFY_BODY_BYTES = 8 * 1024;
 /** A request with a longer body waits for its turn before the body is read. */
 export const MAX_SMALL_BODY_BYTES = 8 * 1024;
-/** A verification with no longer body is answered at once, whatever else waits. Reading the worst of them takes 0.1 ms. */
+/** A verification whose body is at most this long is answered at once, whatever else waits. Reading the worst one takes 0.1 ms. */
 export const MAX_TINY_BODY_BYTES = 512;
 
 export const MAX_PAGE_SIZE = 100;
@@ -59,7 +59,7 @@ export const MAX_LIVE_RESERVATIONS = 10_000;
 export const DEFAULT_RESERVATION_MS = 10 * 60 * 1000;
 export const MIN_RESERVATION_MS = 1_000;
 export const MAX_RESERVATION_MS = 24 * 60 * 60 * 1000;
-/** The cost of one metered verification. Without a bound, a single request could use up the counter. */
+/** The cost of one metered verification. Without a bound, a single request could exhaust the range of the counter. */
 export const MAX_METERED_COST = 1_000_000_000;
 /** Grants of one holder that have not expired yet. */
 export const MAX_LIVE_GRANTS = 100;
@@ -67,7 +67,7 @@ export const MAX_REASON_LENGTH = 256;
 
 export const MAX_IMPORT_BODY_BYTES = 4 * 1024 * 1024;
 export const MAX_BATCH_ITEMS = 100;
-/** Of each verification 2.6 KiB. Verifying needs no root key, so anyone can send as much. */
+/** 2.6 KiB for each verification. Verifying needs no root key, so anyone can send this much. */
 export const MAX_VERIFY_BATCH_BODY_BYTES = 256 * 1024;
 
 /** Keys that one `keys.createKeys` creates. */
@@ -113,7 +113,7 @@ export const MAX_ALERT_MS = 366 * 24 * 60 * 60 * 1000;
 
 /** Shorter windows end before anyone could act on `limit.reached`. */
 export const MIN_NOTIFIED_WINDOW_MS = 60_000;
-/** Balances and limits of which one node remembers that there may be something to tell of. */
+/** Balances and limits for which one node remembers that an event may be due. */
 export const MAX_NOTICES = 10_000;
 
 export const MAX_WEBHOOKS = 100;
@@ -126,7 +126,7 @@ export const MAX_PENDING_DELIVERIES = 1_000;
 export const MAX_DELIVERY_LOG = 1_000;
 /** Requests to one target at the same time, of one node. */
 export const MAX_CONCURRENT_DELIVERIES = 4;
-/** Bytes of an answer of a target that are read. Its body is of no interest. */
+/** Bytes that are read of a target's answer. Its body is ignored. */
 export const MAX_TARGET_ANSWER_BYTES = 16 * 1024;
 
 /** Bytes of an event as JSON. Of a longer one only the ids are kept. */

@@ -65,12 +65,12 @@ function weekShift({ refillWeekday }: Schedule): number {
   return (refillWeekday ?? 1) - 1 - FIRST_WEEKDAY;
 }
 
-/** The local clock shows a full hour where its distance from UTC, modulo an hour, makes it so. */
+/** The epoch between two full hours of the local clock, whose offset from UTC may not be whole hours. */
 function hourAt(timezone: string, nowMs: number): Epoch {
   const part = partOfHourMs(timezone, nowMs);
   let startMs = Math.floor((nowMs + part) / MS_PER_HOUR) * MS_PER_HOUR - part;
   let nextMs = startMs + MS_PER_HOUR;
-  // A clock that is moved by half an hour shows the full hour earlier or later than the present distance says.
+  // A clock that is moved by half an hour shows the full hour earlier or later than the present offset says.
   if (partOfHourMs(timezone, startMs) !== part) startMs = lastHourBefore(timezone, changeMs(timezone, startMs, nowMs));
   if (partOfHourMs(timezone, nextMs) !== part) nextMs = firstHourFrom(timezone, changeMs(timezone, nowMs, nextMs));
   return { number: Math.round((startMs + partOfHourMs(timezone, startMs)) / MS_PER_HOUR), startMs, nextMs };
@@ -93,7 +93,7 @@ function partOfHourMs(timezone: string, atMs: number): number {
   return part < 0 ? part + MS_PER_HOUR : part;
 }
 
-/** The instant between the two at which the zone changes its distance from UTC. */
+/** The instant between the two at which the zone changes its offset from UTC. */
 function changeMs(timezone: string, beforeMs: number, afterMs: number): number {
   const before = offsetMsAt(timezone, beforeMs);
   let [stillBeforeMs, changedMs] = [beforeMs, afterMs];
@@ -183,13 +183,13 @@ function dropOldest(cache: Map<string, unknown>, maxEntries: number): void {
 
 const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(\/[A-Z][A-Za-z0-9_+-]*)*$/;
 
-/** The IANA names of three capitals. Node 20 also accepts names of ICU, such as AST for Anchorage and the SystemV names. */
+/** The IANA names of three capital letters. Node 20 also accepts names of ICU, such as AST for Anchorage and the SystemV names. */
 const SHORT_NAMES = 'CET EET EST GMT HST MET MST PRC ROC ROK UCT UTC WET'.split(' ');
 
 /** Names that were checked and exist. There are a few hundred, and checking one takes 50 us. */
 const knownZones = new Set<string>();
 
-/** Accepts exact IANA names; no offsets, no other spelling. Node 20 does not tell the spelling of old names: there, case is free. */
+/** Accepts exact IANA names; no offsets, no other spelling. Node 20 accepts old names in upper and lower case. */
 export function isTimeZone(name: string): boolean {
   if (knownZones.has(name)) return true;
   const isKnown = isZoneOfRuntime(name);

@@ -21,14 +21,14 @@ export interface LimitInput {
   readonly async: boolean | null;
   /** Absent: a new limit applies to every verification, and an existing one stays as it is. */
   readonly autoApply?: boolean;
-  /** Absent: a new limit is not told of, and an existing one stays as it is. */
+  /** Absent: a new limit sends no event, and an existing one stays as it is. */
   readonly notify?: boolean;
 }
 
 /** Credits and limits of a key or an identity. */
 export interface CounterPatch {
   readonly remaining?: number | null;
-  /** Counts without a balance; false = no longer. */
+  /** true: count without a balance. false: stop that. */
   readonly metered?: boolean;
   readonly refill?: RefillInput | null;
   /** The limit named `default`. */
@@ -42,11 +42,11 @@ export function toRefillRule(input: RefillInput, defaultTimezone: string, nowMs:
 }
 
 export function meteredHasNoBalance(): AppError {
-  return new AppError('BAD_REQUEST', 'metered counts without a balance: leave out remaining and refill.');
+  return new AppError('BAD_REQUEST', 'metered counts credits without a balance: leave out remaining and refill.');
 }
 
 export function refillNeedsCredits(): AppError {
-  return new AppError('BAD_REQUEST', 'A refill needs credits: send `remaining` too.');
+  return new AppError('BAD_REQUEST', 'A refill needs credits: send remaining too.');
 }
 
 export function isSameRule(a: RefillRule, b: RefillRule): boolean {

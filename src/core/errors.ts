@@ -14,7 +14,7 @@ export const ERRORS = {
   },
   INSUFFICIENT_PERMISSIONS: {
     status: 403,
-    when: 'The root key lacks a right that the call needs, the call would give a root key a longer life than the calling one has, or a session of the dashboard is used by another page. The message says which.',
+    when: 'The root key lacks a right that the call needs, the call would create a root key that is valid for longer than the calling one, or a session of the dashboard is used by another page. The message says which.',
   },
   NOT_FOUND: {
     status: 404,
@@ -26,11 +26,11 @@ export const ERRORS = {
   },
   CONFLICT: {
     status: 409,
-    when: 'The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way.',
+    when: 'The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has already ended in another way.',
   },
   PRECONDITION_FAILED: {
     status: 412,
-    when: 'The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which.',
+    when: 'The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation is to be settled with more than it holds; or a maximum or quota is reached. The message says which.',
   },
   DELETE_PROTECTED: {
     status: 412,

@@ -10,35 +10,35 @@ export const EVENT_TYPES = {
   'key.created': { when: 'A key was created or imported.', actions: ['key.create'] },
   'key.updated': { when: 'A field, the balance, a role or a permission of a key was changed by a call.', actions: [] },
   'key.deleted': {
-    when: 'A key was deleted, alone, with its identity, or with all keys of its api.',
+    when: 'A key was deleted, alone, with its customer, or with all keys of its api.',
     actions: ['key.delete'],
   },
   'key.restored': { when: 'A deleted key was restored.', actions: ['key.restore'] },
-  'key.rotated': { when: 'A key has a new secret.', actions: ['key.rotate'] },
+  'key.rotated': { when: 'A key got a new secret.', actions: ['key.rotate'] },
   'key.expiring': {
-    when: 'A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its identity or its plan says.',
+    when: 'A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its customer or its plan says.',
     actions: [],
   },
   'identity.created': {
-    when: 'An identity was created, by itself or with its first key.',
+    when: 'A customer was created, by itself or with its first key.',
     actions: ['identity.create'],
   },
   'identity.updated': {
-    when: 'A field of an identity was changed by a call.',
+    when: 'A field of a customer was changed by a call.',
     actions: ['identity.update', 'identity.grantCredits', 'identity.adjustCredits'],
   },
-  'identity.deleted': { when: 'An identity was deleted.', actions: ['identity.delete'] },
+  'identity.deleted': { when: 'A customer was deleted.', actions: ['identity.delete'] },
   'credits.low': {
-    when: 'A balance is below `alerts.creditsBelow` of its key, identity or plan. It comes once until the balance reaches the threshold again.',
+    when: 'Fewer credits are left than `alerts.creditsBelow` of the key, customer or plan says. It comes once until the credits reach this number again.',
     actions: [],
   },
   'credits.exhausted': {
-    when: 'A balance is 0, or too small for a verification that was refused. Each of the two comes once until there are more credits.',
+    when: 'No credits are left, or too few for a verification that was refused. Each of the two comes once until there are more credits.',
     actions: [],
   },
   'credits.refilled': { when: 'A refill has added credits.', actions: [] },
   'limit.reached': {
-    when: 'A rate limit with `notify` has refused a verification. It comes once in a window, for the key or identity that the limit counts for.',
+    when: 'A rate limit with `notify` has refused a verification. It comes once in a window, for the key or customer that the limit belongs to.',
     actions: [],
   },
   'reservation.expired': {
@@ -46,10 +46,10 @@ export const EVENT_TYPES = {
     actions: [],
   },
   'plan.changed': {
-    when: 'An identity, or a key without one, was put on a plan, moved to another one or left it, or is to move at its next refill.',
+    when: 'A customer, or a key without a customer, was put on a plan, moved to another one, left it, or will move at its next refill.',
     actions: ['identity.assignPlan', 'key.assignPlan'],
   },
-  'plan.updated': { when: 'A plan was changed for all its holders.', actions: ['plan.update'] },
+  'plan.updated': { when: 'A plan was changed, for all customers and keys on it.', actions: ['plan.update'] },
   'webhook.paused': { when: 'A webhook is paused, because its target failed for three days.', actions: [] },
   'webhook.test': {
     when: '`webhooks.sendTest` was called. Only the webhook that it names gets this event.',

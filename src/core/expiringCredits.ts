@@ -22,7 +22,7 @@ export interface Pockets {
   readonly heldOwn: number;
   /** No reservation of the account expires before this instant; 0 = there is none. */
   readonly heldUntilMs: number;
-  /** The newest reservation of the account. Whoever has read its reservations sees by this that none was made since. */
+  /** The newest reservation of the account. A reader of its reservations sees by this whether one was made since. */
   readonly newest?: string;
 }
 
@@ -39,7 +39,7 @@ export function emptyPockets(value: number): Pockets {
   return { counted: value, grants: [], held: 0, heldOwn: 0, heldUntilMs: 0 };
 }
 
-/** A reservation of the account has expired and is not ended yet. Until it is, the balance is not that of this instant. */
+/** A reservation of the account has expired and is not ended yet. Until it is, the balance is out of date. */
 export function holdsExpired(pockets: Pockets | null | undefined, atMs: number): boolean {
   return pockets != null && pockets.held > 0 && pockets.heldUntilMs !== 0 && pockets.heldUntilMs <= atMs;
 }

@@ -1,4 +1,4 @@
-/** When something of a running service is not well any more. What warns in the log and what the status tells go by the same numbers. */
+/** From when on something is wrong with a running service. The warnings in the log and the status use the same numbers. */
 
 /** SQLite restarts its log at 4 MiB, unless another connection still reads the old part. */
 export const LONG_WAL_BYTES = 256 * 2 ** 20;

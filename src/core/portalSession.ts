@@ -1,6 +1,6 @@
 import type { Operation } from './rights.ts';
 
-/** What a customer may do with its keys on the customers' page. */
+/** What a customer may do with its keys in the portal. */
 export const PORTAL_ACTIONS = ['create', 'rotate', 'delete'] as const;
 export type PortalAction = (typeof PORTAL_ACTIONS)[number];
 
@@ -11,16 +11,16 @@ export const ACTION_OPERATIONS: Readonly<Record<PortalAction, readonly Operation
   delete: ['api.delete_key'],
 };
 
-/** A link to the customers' page, and the browser that opened it. */
+/** A link to the portal, and the browser that opened it. */
 export interface PortalSessionRecord {
   /** `portal_...` */
   readonly id: string;
   /** Of the token in the link until it is opened, then of the secret in the browser's cookie. */
   readonly digest: string;
-  /** The root key that made the link. The page can do nothing that it may not do. */
+  /** The root key that made the link. The portal can do nothing that this root key may not do. */
   readonly rootKeyId: string;
   readonly identityId: string;
-  /** Whose keys the page shows. */
+  /** The api whose keys the portal shows. */
   readonly apiId: string;
   readonly allow: readonly PortalAction[];
   /** Fields of keys.createKey that a new key gets, as JSON. */
@@ -30,7 +30,7 @@ export interface PortalSessionRecord {
   /** null: the link was not opened yet. */
   readonly openedAtMs: number | null;
   readonly untilMs: number;
-  /** What the customer has changed. */
+  /** How many changes the customer has made. */
   readonly changes: number;
 }
 
@@ -41,9 +41,9 @@ export const SESSION_MAX_AGE_MS = 7 * 86_400_000;
 /** How long the sign-in link that a start prints is valid. */
 export const SIGN_IN_LINK_MS = 10 * 60_000;
 
-/** A link to the customers' page must be opened within this time. */
+/** A link to the portal must be opened within this time. */
 export const PORTAL_LINK_MS = 15 * 60_000;
-/** How long the customers' page can be used after that. */
+/** How long the portal can be used after that. */
 export const PORTAL_SESSION_MS = 3_600_000;
 
 /** When a session ends that was last used at this time. */

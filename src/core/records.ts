@@ -20,11 +20,11 @@ export interface RefillVersion {
 /** One rule for all time, or the rules that a plan has had, the oldest first. */
 export type RefillRules = RefillRule | readonly RefillVersion[];
 
-/** What events tell of in advance. A field that is absent is that of the identity or the plan. */
+/** What events warn of. A field that is absent is taken from the identity or the plan. */
 export interface Alerts {
-  /** How long before its expiry `key.expiring` tells of a key. */
+  /** How long before a key expires `key.expiring` is sent. */
   readonly expiresWithinMs?: number;
-  /** `credits.low` tells of a balance below this one. */
+  /** `credits.low` is sent when the balance is below this number. */
   readonly creditsBelow?: number;
 }
 
@@ -32,7 +32,7 @@ export interface Alerts {
 export interface CreditsRecord {
   readonly account: number;
   readonly refill: RefillRule | null;
-  /** A plan brought the counter. It ends with a move to a plan without credits. */
+  /** The counter came with a plan. It ends with a move to a plan without credits. */
   readonly ofPlan?: true;
   /** It counts what is spent, without a balance. */
   readonly metered?: true;
@@ -70,11 +70,11 @@ export interface LimitRecord {
   readonly account: number | null;
   /** Of an identity's limit. false: it applies to the verifications that name it. Absent: to every verification of its keys. */
   readonly autoApply?: false;
-  /** `limit.reached` tells of the first refusal in each window. */
+  /** The first refusal in each window sends `limit.reached`. */
   readonly notify?: true;
 }
 
-/** What a holder of a plan has of it: an identity, or a key without one. It refers to the plan and copies nothing. */
+/** How a holder of a plan, which is an identity or a key without one, refers to it. Nothing of the plan is copied. */
 export interface OnPlan {
   /** The plan that it is on; null = none. */
   readonly planId: string | null;
@@ -100,8 +100,8 @@ export interface PlanTerms {
 export type PlanLimit = Omit<LimitRecord, 'account'>;
 
 /**
- * What becomes of the balance of a holder that moves to another plan. `upgrade` replaces what the old plan gave by what the new one gives, and
- * leaves what was granted; `reset` replaces all.
+ * What becomes of the balance of a holder that moves to another plan. `upgrade` replaces the credits of the old plan by those of the new
+ * one, and keeps granted credits; `reset` replaces all credits.
  */
 export const PLAN_BALANCES = ['keep', 'upgrade', 'reset'] as const;
 export type PlanBalance = (typeof PLAN_BALANCES)[number];

@@ -49,7 +49,7 @@ export interface Reservation {
   readonly endedAtMs: number | null;
   /** The credits that it has cost. */
   readonly charged: number;
-  /** The credits that came back. What had come from grants that have expired meanwhile does not. */
+  /** The credits that came back. Those from grants that have expired in the meantime do not. */
   readonly returned: number;
   /** The smallest balance among its accounts when it ended; null = it is held, or has none. */
   readonly remaining: number | null;

@@ -10,7 +10,7 @@ export function wordsOf(text: string): string[] {
   return [...eachWord(text)];
 }
 
-/** One after the other: of a long text with many words, most are never looked for. */
+/** One word at a time: most words of a long text are never asked for. */
 function* eachWord(text: string): Generator<string, undefined> {
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu)) yield cut(word);
 }

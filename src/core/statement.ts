@@ -8,7 +8,7 @@ export interface Movements {
   /** By all other calls that change a balance. Negative where they lower it. */
   readonly adjusted: number;
   readonly spent: number;
-  /** Grants that nobody used in time. */
+  /** Granted credits that expired unused. */
   readonly expired: number;
 }
 

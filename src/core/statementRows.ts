@@ -29,7 +29,7 @@ export const STATEMENT_COLUMNS = [
 /** Lines of one holder that lie in the same day or period. The equation of lines holds in every row. */
 export interface StatementRow extends Movements {
   readonly startMs: number;
-  /** null: the period has no end that is known. */
+  /** null: the end of the period is not known. */
   readonly endMs: number | null;
   readonly opening: number;
   readonly closing: number;
@@ -59,7 +59,7 @@ export function requireExact(holderId: string, startMs: number, figures: Movemen
   const name = SUMS.find((each) => !Number.isSafeInteger(figures[each]));
   if (name === undefined) return;
   const what = `The row of ${holderId} that begins at ${startMs} cannot be shown exactly`;
-  const how = 'Ask for rows by day, or for a time without it';
+  const how = 'Ask for rows by day, or for a time without this row';
   throw new AppError('PRECONDITION_FAILED', `${what}: its sum of "${name}" is above ${MAX_COUNT}. ${how}.`);
 }
 
@@ -74,7 +74,7 @@ export class StatementRows {
     this.#endOf = endOf;
   }
 
-  /** Where the row begins that further lines may belong to; null = there is none. */
+  /** Where the open row begins, to which further lines may belong; null = none is open. */
   get openMs(): number | null {
     return this.#open === null ? null : this.#startOf(this.#open);
   }

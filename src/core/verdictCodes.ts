@@ -1,8 +1,8 @@
-/** What is said of a code of a verdict, wherever it is shown. */
+/** The words for a code of a verdict, wherever it is shown. */
 interface VerdictFacts {
   /** The HTTP status that the caller of a protected route gets. keys.verifyKey answers every verdict with 200. */
   readonly status: number;
-  /** What it says of a key, as a half sentence. */
+  /** Why the service answers it, as a half sentence. */
   readonly means: string;
   /** What the caller of a protected route is told. */
   readonly told: string;
@@ -30,14 +30,14 @@ export const VERDICTS = {
   },
   DISABLED: {
     status: 401,
-    means: 'the key or its identity is not enabled',
+    means: 'the key or its customer is disabled',
     told: 'The API key is disabled.',
     label: 'Disabled',
     color: 'grey',
   },
   EXPIRED: {
     status: 401,
-    means: 'the time of the key is over',
+    means: 'the key has expired',
     told: 'The API key has expired.',
     label: 'Expired',
     color: 'violet',
@@ -58,7 +58,7 @@ export const VERDICTS = {
   },
   USAGE_EXCEEDED: {
     status: 429,
-    means: 'the credits do not suffice',
+    means: 'not enough credits are left',
     told: 'The API key has no credits left for this request.',
     label: 'Out of credits',
     color: 'orange',

@@ -54,7 +54,7 @@ interface ColumnLists {
   readonly credits: readonly number[] | null;
 }
 
-/** Credits stand beside this count, as no other verdict takes any. */
+/** The only verdict that takes credits. They stand beside its count. */
 export const VALID = VERDICT_CODES.indexOf('VALID');
 
 /**

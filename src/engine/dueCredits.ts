@@ -183,7 +183,9 @@ export class DueCredits implements SettlesCredits {
       if (step.kind === 'rest') return true;
       tries = 0;
     }
-    throw new StorageUnavailable(`The credits of ${owner} keep changing; what is due to them is not applied yet.`);
+    throw new StorageUnavailable(
+      `The credits of ${owner} keep changing, so what is due to them could not be applied. Try again.`,
+    );
   }
 
   /** False: something else came first, and all is read again. */

@@ -39,7 +39,7 @@ export async function authenticateRootKey(
   }
   const digest = engine.system.digestSecret(secret);
   const { rootKey, session } = await engine.sessions.authenticator.authenticate(digest, page !== 'idle');
-  // Last: a refusal is logged, and nobody without a session shall fill the log.
+  // Checked last: a refusal is logged, and a caller without a session must not fill the log.
   requireSameOrigin(headers, config.publicUrl, isChange);
   return { rootKey, untilMs: rootKey.expiresAtMs, sessionId: session.id };
 }
@@ -89,7 +89,7 @@ function isOwn(origin: string, headers: HeaderLookup, publicUrl: string | null):
   return host === headers.get('host') && (publicUrl === null || isLoopback(hostname));
 }
 
-/** What a browser is signed in to: the dashboard, or the customers' page. One does not sign it out of the other. */
+/** What a browser is signed in to: the dashboard, or the portal. One does not sign it out of the other. */
 type SessionKind = 'session' | 'portal';
 
 /** Cookies do not know ports. Two services on one machine must not sign each other out. */
@@ -117,7 +117,7 @@ export function sessionCookie(headers: HeaderLookup, secret: string | null, kind
   return `${nameOf(kind, headers)}=${secret ?? ''}; ${flags}`;
 }
 
-/** For pages that ask before anybody has signed in: that nobody has is null, and no error. */
+/** For pages that ask who is signed in: nobody is null, and not an error. */
 export function unlessUnauthorized(failure: unknown): null {
   if (failure instanceof AppError && failure.code === 'UNAUTHORIZED') return null;
   throw failure;

@@ -74,7 +74,7 @@ async function signIn(service: Service, { request, peer, context }: Asked): Prom
   return withCookie(jsonAnswer({ session: describe(rootKey, signedIn.id) }, context), cookie);
 }
 
-/** Who is signed in. That nobody is, is no error: the page asks before anybody can be. */
+/** Who is signed in. The page asks before anybody can be, so nobody is not an error. */
 async function showSession(service: Service, { request, peer, context }: Asked): Promise<Response> {
   const manager = await authenticateManager(service, request, { peer, requestId: context.requestId }).catch(
     unlessUnauthorized,
@@ -98,7 +98,7 @@ async function signOut(service: Service, { request, peer, context }: Asked): Pro
 async function bySentKey(service: Service, headers: Headers): Promise<RootKeyRecord> {
   const { memory, storage } = service.engine;
   const found = await memory.rootKeyAuthenticator.authenticate(service.rootDigests(headers), storage.ledger.nowMs());
-  // Its session would outlast it.
+  // The session would outlast the secret.
   if (found.secretUntilMs !== null) {
     throw new AppError('UNAUTHORIZED', 'This root key was rotated. Sign in with its new secret.');
   }

@@ -28,7 +28,7 @@ const MAX_BODY_BYTES = 4096;
 
 const OpenBody = Compile(Type.Object({ token: Type.String() }, { additionalProperties: false }));
 
-/** The customers' page, and what it asks for. */
+/** The page of the portal, and what it asks for. */
 export function portalEndpoints(service: Service, site: WebSite): ReadonlyMap<string, Endpoint> {
   const post = (answer: (asked: Asked) => Promise<Response>): Endpoint => ({
     methods: ['POST'],
@@ -82,7 +82,7 @@ async function inWordsForCustomers<T>({ log }: Service, { context }: Asked, work
   } catch (failure) {
     const said = failure instanceof AppError ? WORDS_FOR_CUSTOMERS[failure.code] : undefined;
     if (!(failure instanceof AppError) || said === undefined) throw failure;
-    const what = "refused on the customers' page";
+    const what = 'refused in the portal';
     const fields = { requestId: context.requestId, reason: failure.message };
     log.limited('warn', what, fields, `${what} ${failure.message}`);
     throw new AppError(failure.code, said);
@@ -106,7 +106,7 @@ async function open(service: Service, asked: Asked): Promise<Response> {
   return withCookie(answer, sessionCookie(request.headers, secret, 'portal'));
 }
 
-/** What the page shows first. That no link was opened is no error: the page asks before. */
+/** What the page shows first. It asks before a link is opened, so having no session is not an error. */
 async function show(service: Service, asked: Asked): Promise<Response> {
   const visit = await visitOf(service, asked, false).catch(unlessUnauthorized);
   const described = await inWordsForCustomers(service, asked, () => describeVisit(service, visit));
@@ -140,8 +140,8 @@ async function readPortalBody(service: Service, { request, peer }: Asked): Promi
 const PAGE_SIZE = 50;
 
 /**
- * What the customers' page can ask for. The customer and the api are those of its session; nothing in a request names another. The actor of
- * the visit sees no key of another customer or api, so the calls ask nothing about the owner of a key.
+ * What the portal can ask for. The customer and the api are those of its session; nothing in a request names another. The actor of the visit
+ * sees no key of another customer or api, so the calls ask nothing about the owner of a key.
  */
 interface PortalCall {
   /** What the link must allow; null = to look, which every link does. */
@@ -259,7 +259,7 @@ const TYPES: Readonly<Record<string, string>> = {
 /** Answers the picture of KEYSTILE_PORTAL_LOGO. Opened by itself, an SVG can run nothing. */
 function logoEndpoint({ config, log }: Service): Endpoint {
   const path = config.portalLogo;
-  // Anybody can ask for it: what is wrong is told once.
+  // Anybody can ask for it, so what is wrong is logged only once.
   let isTold = false;
   return {
     methods: ['GET'],

@@ -19,7 +19,7 @@ import { NOISE_NUMBERS } from './request/json.ts';
 import type { Log } from '../log.ts';
 import type { Digester } from '../bunPlatform.ts';
 
-/** How long a service goes on. */
+/** Whether the service goes on. */
 export interface Lifetime {
   /**
    * It was told to stop: it is not ready, and every answer is the last one of its connection. A client that sends without pause would keep the

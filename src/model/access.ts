@@ -20,7 +20,7 @@ const description = line('description', {
   example: 'May read and write documents',
 });
 
-/** What a caller sets and sees of a permission and of a role, and what decides nothing. */
+/** The plain fields of a permission and of a role. They decide nothing. */
 export const PERMISSION_PLAIN = { description };
 export const ROLE_PLAIN = { description };
 

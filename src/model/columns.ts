@@ -41,7 +41,7 @@ export interface Stored<T> {
 
 class UnreadableRow extends Error {}
 
-/** Of a cell whose JSON is not what its field holds. The row is then unreadable, and the error names the field. */
+/** Throws when the JSON of a cell is not what its field holds. The row is then unreadable, and the error names the field. */
 export function requireReadable(holds: boolean): void {
   if (!holds) throw new UnreadableRow();
 }

@@ -50,7 +50,7 @@ export function readCredits(cell: Cell): CreditsRecord | null {
   return credits;
 }
 
-/** The account stands beside them, because the ledger finds their holder by it. */
+/** The account has a column of its own, because the ledger finds the holder of the credits by it. */
 export const creditsField: Stored<CreditsRecord | null> = {
   columns: [
     column('credits', 'text', { isOptional: true }),
@@ -67,7 +67,7 @@ export function readPlanMove(cell: Cell): PlanMove | null {
   return move;
 }
 
-/** The plan that is moved to stands beside the move, for its index. */
+/** The plan that is moved to has a column of its own, for its index. */
 const planMoveField: Stored<PlanMove | null> = {
   columns: [
     column('plan_move', 'text', { isOptional: true }),
@@ -77,7 +77,7 @@ const planMoveField: Stored<PlanMove | null> = {
   write: (move) => (move === null ? [null, null] : [JSON.stringify(move), move.planId]),
 };
 
-/** What a holder of a plan has of it: an identity, or a key without one. It refers to the plan and copies nothing. */
+/** How a holder of a plan, which is an identity or a key without one, refers to it. Nothing of the plan is copied. */
 export const ON_PLAN = {
   /** The plan that it is on; null = none. */
   planId: optionalText('plan_id'),

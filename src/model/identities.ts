@@ -3,17 +3,17 @@ import { line, metadata, onUnlessSaid, part } from './plainFields.ts';
 import { key, number, numberFrom0, optionalNumber, type RecordOf, recordTable, uniqueText } from './columns.ts';
 import { alertsField, creditsField, limitsField, ON_PLAN } from './columnsOfFields.ts';
 
-/** What a caller sets and sees of an identity, and what decides nothing but what its words say. */
+/** The plain fields of an identity. They decide nothing beyond what their words say. */
 export const IDENTITY_PLAIN = {
   name: line('name', { words: 'A name for people', min: 1, max: MAX_NAME_LENGTH, example: 'Acme Inc.' }),
   meta: metadata({
-    words: 'Metadata of the identity, which verdicts of its keys repeat',
+    words: 'Metadata of the customer, which verdicts of its keys repeat',
     example: { plan: 'pro' },
   }),
-  enabled: onUnlessSaid('enabled', { off: 'verifications of all keys of the identity answer DISABLED' }),
+  enabled: onUnlessSaid('enabled', { off: 'verifications of all keys of the customer answer DISABLED' }),
 };
 
-/** A user, customer or organisation that keys belong to, with the credits and limits that its keys share. */
+/** A customer: a user or organisation that keys belong to, with the credits and limits that its keys share. */
 export const IDENTITIES = recordTable('identities', {
   id: key('id'),
   externalId: uniqueText('external_id'),
@@ -21,7 +21,7 @@ export const IDENTITIES = recordTable('identities', {
   /** How many keys it may have; null = any number. */
   maxKeys: optionalNumber('max_keys'),
   ...ON_PLAN,
-  /** Of its credits, and of its keys that have none themselves. null = those of its plan. */
+  /** For its credits, and for those of its keys that set none themselves. null = those of its plan. */
   alerts: alertsField,
   credits: creditsField,
   limits: limitsField,

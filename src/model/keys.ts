@@ -14,7 +14,7 @@ import {
 } from './columns.ts';
 import { alertsField, creditsField, expiryField, limitsField, ON_PLAN } from './columnsOfFields.ts';
 
-/** What a caller sets and sees of a key, and what decides nothing but what its words say. */
+/** The plain fields of a key. They decide nothing beyond what their words say. */
 export const KEY_PLAIN = {
   name: line('name', {
     words: 'A name for people',
@@ -25,7 +25,7 @@ export const KEY_PLAIN = {
   }),
   meta: metadata({ words: 'Metadata of the key, which every verdict repeats', example: { plan: 'free' } }),
   environment: line('environment', {
-    words: 'A text that every verdict repeats, such as the stage that the key is for',
+    words: 'A text that every verdict repeats, such as the environment that the key is for',
     min: 0,
     max: MAX_ENVIRONMENT_LENGTH,
     example: 'production',
@@ -36,7 +36,7 @@ export const KEY_PLAIN = {
 export const KEYS = recordTable('keys', {
   id: key('id'),
   apiId: text('api_id'),
-  /** A key of an identity is on no plan: its identity is. */
+  /** A key with an identity has no plan of its own: it uses that of its identity. */
   identityId: optionalText('identity_id'),
   secretDigest: uniqueText('secret_digest'),
   start: text('start'),
@@ -48,9 +48,9 @@ export const KEYS = recordTable('keys', {
   limits: limitsField,
   ipAllowlist: texts('ip_allowlist'),
   ...ON_PLAN,
-  /** null = those of its identity, or of the plan of that. */
+  /** null = those of its identity, or of its identity's plan. */
   alerts: alertsField,
-  /** The expiry that `key.expiring` has told of; null = it has not yet. */
+  /** The expiry for which `key.expiring` was sent; null = it was not sent yet. */
   toldExpiryMs: optionalNumber('told_expiry_ms'),
   /** May still contain ids of deleted roles and permissions. Such an id has no effect. */
   roleIds: texts('roles'),

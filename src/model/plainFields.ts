@@ -70,7 +70,11 @@ export function metadata({ words: what, example }: { readonly words: string; rea
     stored: metaField,
     blank: null,
     created: optional(Meta, `${what}. ${bounds}`, example),
-    changed: optional(orNull(Meta), `${what}. It replaces the old as a whole. null removes it. ${STAYS}`, example),
+    changed: optional(
+      orNull(Meta),
+      `${what}. It replaces the old metadata as a whole. null removes it. ${STAYS}`,
+      example,
+    ),
     shown: field(Meta, `${what}. \`{}\` when none is set.`, example),
     parse: toMetaText,
     show: toMeta,

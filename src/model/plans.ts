@@ -2,9 +2,9 @@ import { metadata, part } from './plainFields.ts';
 import { flag, key, number, optionalNumber, type RecordOf, recordTable, texts, uniqueText } from './columns.ts';
 import { alertsField, planLimitsField, refillsField } from './columnsOfFields.ts';
 
-/** What a caller sets and sees of a plan, and what decides nothing. */
+/** The plain fields of a plan. They decide nothing. */
 export const PLAN_PLAIN = {
-  meta: metadata({ words: 'Metadata of the plan, which no verdict repeats', example: { price: '29 EUR' } }),
+  meta: metadata({ words: 'Metadata of the plan, which is not part of verdicts', example: { price: '29 EUR' } }),
 };
 
 /**
@@ -15,7 +15,7 @@ export const PLANS = recordTable('plans', {
   id: key('id'),
   name: uniqueText('name'),
   ...part(PLAN_PLAIN, 'stored'),
-  /** The balance of a new holder; null = the plan has no credits. It stays one or the other for all time. */
+  /** The credits of a new holder; null = the plan has no credits. Whether it has some never changes. */
   remaining: optionalNumber('remaining'),
   /** Its holders are counted without a balance, and `remaining` is null. */
   metered: flag('metered'),
@@ -25,7 +25,7 @@ export const PLANS = recordTable('plans', {
   roleIds: texts('roles'),
   permissionIds: texts('permissions'),
   maxKeys: optionalNumber('max_keys'),
-  /** For its holders that have none themselves. */
+  /** For its holders that set none themselves. */
   alerts: alertsField,
   createdAtMs: number('created_at_ms'),
   updatedAtMs: optionalNumber('updated_at_ms'),

@@ -75,14 +75,14 @@ test('a root key gets chosen and typed rights and an expiry, is rotated with an 
   await at.expectAccessible();
 
   await at.openDialog('Rotate', rowOf(HOSTILE));
-  await page.getByLabel('The old secret stays valid for hours').fill('1');
+  await page.getByLabel('Hours for which the old secret stays valid').fill('1');
   await at.expectAccessible();
   await at.isSent('Rotate the root key');
   await shownSecret().filter({ hasNotText: secret }).waitFor();
   const other = await shownSecret().innerText();
   expect([await statusWith(secret), await statusWith(other)]).toEqual([200, 200]);
   await at.openDialog('Rotate', rowOf(HOSTILE));
-  await page.getByLabel('The old secret stays valid for hours').fill('0');
+  await page.getByLabel('Hours for which the old secret stays valid').fill('0');
   await at.isSent('Rotate the root key');
   await shownSecret().filter({ hasNotText: other }).waitFor();
   expect([await statusWith(secret), await statusWith(other)]).toEqual([401, 401]);
@@ -121,5 +121,5 @@ test('a session of another browser is ended, and that browser is asked to sign i
   await ending.waitFor({ state: 'detached' });
   await other.page.getByRole('heading', { name: 'Your session has ended' }).waitFor();
   await other.page.context().close();
-  expect(await page.getByText('This one').count()).toBe(1);
+  expect(await page.getByText('This browser').count()).toBe(1);
 });

@@ -47,7 +47,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   await page.getByLabel('Maximum keys').fill('3');
   await page.getByLabel('Roles').fill(HOSTILE);
   await page.getByLabel('Permissions').fill('documents.read');
-  await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
+  await page.getByLabel('Metadata').fill(JSON.stringify(LONG_META));
   expect(await page.getByText('Not included in the answers of verifications.').count()).toBe(1);
   await at.expectAccessible();
   await at.isSent('Create');
@@ -75,7 +75,7 @@ test('a plan is made with all its fields, changed, and deleted only when nobody 
   await at.openDialog('Delete the plan');
   await page.getByLabel('Type theirs to confirm').fill('theirs');
   await at.send('Delete the plan');
-  await at.dialog().getByRole('alert').getByText('holder').waitFor();
+  await at.dialog().getByRole('alert').getByText('1 customer or key').waitFor();
   at.forgive(409);
   await server.ok('/v1/plans.assign', { externalId: 'holder', planId: null });
   await at.isSent('Delete the plan');
@@ -89,7 +89,7 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await page.getByLabel('Your id').fill('acme');
   await page.getByLabel('Name').fill(HOSTILE);
   await page.getByLabel('Credits').fill('100');
-  await page.getByLabel('Meta').fill('{"tier": "gold"}');
+  await page.getByLabel('Metadata').fill('{"tier": "gold"}');
   expect(await page.getByText(/\. Included in the answers of verifications\./).count()).toBe(1);
   await at.isSent('Create');
   await at.heading(HOSTILE).waitFor();
@@ -104,7 +104,7 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await page.getByRole('button', { name: 'Add a limit' }).click();
   await page.getByRole('group', { name: 'Limit 1' }).getByLabel('Name').fill(HOSTILE);
   await page.getByRole('group', { name: 'Limit 1' }).getByLabel('Mode').selectOption('strict');
-  await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
+  await page.getByLabel('Metadata').fill(JSON.stringify(LONG_META));
   await server.ok('/v1/identities.updateIdentity', { externalId: 'acme', maxKeys: 77 });
   await savesAgain('77');
   await at.heading('شركة').waitFor();
@@ -125,7 +125,7 @@ test('a customer is made and changed: name, keys, limits, refill, credits, plan,
   await page.getByRole('definition').filter({ hasText: /^60$/ }).waitFor();
   await at.openDialog('Change the plan');
   await page.getByLabel('Plan', { exact: true }).selectOption({ label: 'starter' });
-  await page.getByLabel('Balance').selectOption('reset');
+  await page.getByLabel('Credits', { exact: true }).selectOption('reset');
   const other = await server.ok('/v1/plans.createPlan', { name: 'chosen by others' });
   await server.ok('/v1/plans.assign', { externalId: 'acme', planId: other.planId });
   await savesAgain('chosen by others', 'Assign');
@@ -139,14 +139,14 @@ test('warnings and pay as you go are shown and changed, of a key and of its cust
   const readKey = () => server.ok('/v1/keys.getKey', { keyId });
   await at.goTo(`/keys/${keyId}`);
   await at.openDialog('Edit');
-  await page.getByLabel('Warn below this balance').fill('10');
-  await page.getByLabel('Warn days before the expiry').fill('7');
+  await page.getByLabel('Alert below this many credits').fill('10');
+  await page.getByLabel('Alert this many days before expiry').fill('7');
   await at.expectAccessible();
   await at.isSent('Save');
   await page.getByRole('definition').filter({ hasText: 'below 10 credits, 7 days before it expires' }).waitFor();
   expect(await readKey()).toMatchObject({ alerts: { creditsBelow: 10, expiresWithinMs: 604_800_000 } });
   await at.openDialog('Edit');
-  await page.getByLabel('Warn below this balance').fill('');
+  await page.getByLabel('Alert below this many credits').fill('');
   await at.isSent('Save');
   await page
     .getByRole('definition')
@@ -161,8 +161,8 @@ test('warnings and pay as you go are shown and changed, of a key and of its cust
   expect([metered['metered'], metered['remaining']]).toEqual([true, undefined]);
   await at.goTo('/customers/warned');
   await at.openDialog('Edit');
-  expect(await page.getByLabel('Warn below this balance').count()).toBe(0);
-  await page.getByLabel('Warn days before the expiry').fill('1');
+  expect(await page.getByLabel('Alert below this many credits').count()).toBe(0);
+  await page.getByLabel('Alert this many days before expiry').fill('1');
   await page.getByLabel('Pay as you go').selectOption('true');
   await at.isSent('Save');
   await page.getByRole('definition').filter({ hasText: 'before it expires' }).waitFor();
@@ -283,7 +283,7 @@ test('a webhook is made for some events, changed, and gets another secret', asyn
   await page.getByLabel('Address').fill('http://127.0.0.1:9/hooks');
   await page.getByLabel('key.created').check();
   await at.isSent('Create');
-  await page.getByText('Gets key.created.').waitFor();
+  await page.getByText('Sends key.created.').waitFor();
   const { webhooks } = (await server.ok('/v1/webhooks.listWebhooks', {})) as { webhooks: { id: string }[] };
   const webhookId = webhooks[0]?.id ?? '';
   await at.openDialog('Edit');
@@ -291,7 +291,7 @@ test('a webhook is made for some events, changed, and gets another secret', asyn
   await page.getByLabel('Events are').selectOption('false');
   await server.ok('/v1/webhooks.updateWebhook', { webhookId, url: 'http://127.0.0.1:9/theirs' });
   await savesAgain('http://127.0.0.1:9/theirs');
-  await page.getByText('Gets key.created, credits.low.').waitFor();
+  await page.getByText('Sends key.created, credits.low.').waitFor();
   expect(await server.ok('/v1/webhooks.getWebhook', { webhookId })).toMatchObject({
     url: 'http://127.0.0.1:9/theirs',
     events: ['key.created', 'credits.low'],
@@ -308,10 +308,10 @@ test('a key is made with metadata, which is refused in words when it is no JSON'
   await at.open('Keys');
   await page.getByRole('link', { name: 'Create a key' }).click();
   await page.getByLabel('Name').fill(HOSTILE);
-  await page.getByLabel('Meta').fill('no json');
+  await page.getByLabel('Metadata').fill('no json');
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('Meta is not valid JSON').waitFor();
-  await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
+  await page.getByText('The metadata is not valid JSON').waitFor();
+  await page.getByLabel('Metadata').fill(JSON.stringify(LONG_META));
   await page.getByRole('button', { name: 'Create the key' }).click();
   await at.heading('The key was created').waitFor();
   await page.getByRole('link', { name: 'Open the key' }).click();

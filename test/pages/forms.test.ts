@@ -187,7 +187,7 @@ test('usage is exported as a file, and an error is told instead of saved', async
   await page.getByRole('button', { name: 'Export as CSV' }).click();
   const told = page.locator('form').getByRole('alert');
   await told.waitFor();
-  expect(await told.innerText()).toContain('identity');
+  expect(await told.innerText()).toContain('There is no customer with this externalId');
   at.forgive(404);
   await at.expectAccessible();
   expect(saved).toEqual([]);
@@ -210,7 +210,7 @@ test('a root key that may read some usage is asked for a customer, and offered n
   await some.page.getByRole('button', { name: 'Export as CSV' }).waitFor();
   // The right to read roles is enough for the page of permissions and roles.
   await some.page.getByRole('link', { name: 'Permissions' }).click();
-  await some.page.getByText('There is no role yet.').waitFor();
+  await some.page.getByText('There are no roles yet.').waitFor();
   expect(some.complaints).toEqual([]);
   await some.page.context().close();
 });
@@ -231,11 +231,11 @@ test('a permission and a role are created and deleted', async () => {
   await at.dialog().getByRole('textbox').fill(HOSTILE);
   await at.expectAccessible();
   await at.isSent('Delete');
-  await page.getByText('There is no role yet.').waitFor();
+  await page.getByText('There are no roles yet.').waitFor();
   await at.openDialog('Delete', page.getByRole('row').filter({ hasText: 'documents.read' }));
   await page.getByLabel('Type documents.read to confirm').fill('documents.read');
   await at.isSent('Delete');
-  await page.getByText('There is no permission yet.').waitFor();
+  await page.getByText('There are no permissions yet.').waitFor();
   await at.expectAccessible();
 });
 

@@ -98,7 +98,7 @@ test('every field of a key can be changed, with hostile names and ten thousand c
     await page.getByLabel('Permissions').fill('documents.read\ndocuments.write');
     await page.getByLabel('Addresses').fill('10.0.0.0/8');
     await page.getByLabel('Environment').fill(HOSTILE);
-    await page.getByLabel('Meta').fill(JSON.stringify(LONG_META));
+    await page.getByLabel('Metadata').fill(JSON.stringify(LONG_META));
     await at.expectAccessible();
   });
   await at.heading(HOSTILE).waitFor();
@@ -116,7 +116,7 @@ test('every field of a key can be changed, with hostile names and ten thousand c
     meta: LONG_META,
     ownerId: 'acme',
   });
-  await page.getByText('Meta', { exact: true }).click();
+  await page.getByText('Metadata', { exact: true }).click();
   await page.getByText('long long').waitFor();
   await at.expectAccessible();
 });
@@ -124,13 +124,13 @@ test('every field of a key can be changed, with hostile names and ten thousand c
 test('metadata that is no JSON is explained, and what was typed stays', async () => {
   await openKey();
   await page.getByRole('button', { name: 'Edit', exact: true }).click();
-  await page.getByLabel('Meta').fill('{"team": }');
+  await page.getByLabel('Metadata').fill('{"team": }');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Meta is not valid JSON').waitFor();
-  await page.getByLabel('Meta').fill('["a list"]');
+  await page.getByText('The metadata is not valid JSON').waitFor();
+  await page.getByLabel('Metadata').fill('["a list"]');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('Meta must be a JSON object').waitFor();
-  expect(await page.getByLabel('Meta').inputValue()).toBe('["a list"]');
+  await page.getByText('The metadata must be a JSON object').waitFor();
+  expect(await page.getByLabel('Metadata').inputValue()).toBe('["a list"]');
   await page.getByRole('button', { name: 'Close' }).click();
 });
 

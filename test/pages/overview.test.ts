@@ -76,7 +76,7 @@ test('problems are told with what to do, and who runs low is named', async () =>
   const problems = page.getByRole('list', { name: 'Problems' });
   await problems.getByText('Create root keys with only the rights').waitFor();
   const low = table('Keys and customers that are about to run out or expire');
-  const row = low.getByRole('row', { name: /Credits run low 49 left then/ });
+  const row = low.getByRole('row', { name: /Credits run low 49 left at that time/ });
   await until('it is named', async () => {
     await at.open('Try it');
     await at.open('Overview');
@@ -94,7 +94,7 @@ test('a customer that runs low is named among many of nearly the same name, and 
   const { key } = await server.createKey({ externalId: name });
   await server.verify(key);
   const low = table('Keys and customers that are about to run out or expire');
-  const row = low.getByRole('row', { name: new RegExp(`Customer ${name} Credits run low 1 left then`) });
+  const row = low.getByRole('row', { name: new RegExp(`Customer ${name} Credits run low 1 left at that time`) });
   await until('it is named', async () => {
     await at.open('Try it');
     await at.open('Overview');

@@ -93,7 +93,7 @@ test('an old tab after an upgrade says so, also where the file of a page is gone
   await page.getByText('Either the service was upgraded since this tab was opened').waitFor();
   await at.expectAccessible();
   await page.unrouteAll();
-  await page.getByRole('link', { name: 'Reload it' }).click();
+  await page.getByRole('link', { name: 'Reload this page' }).click();
   await at.heading('Standalone limits').waitFor();
   at.complaints.splice(0);
 });
@@ -106,7 +106,7 @@ test('with a wrong clock in the browser, times are those of the service', async 
   await wrong.page.getByRole('button', { name: 'Sign in' }).click();
   await wrong.page.getByText('The clock of this computer is 3 hours fast.').waitFor();
   await wrong.page.goto('/dashboard/access');
-  const own = wrong.page.getByRole('listitem').filter({ hasText: 'This one' });
+  const own = wrong.page.getByRole('listitem').filter({ hasText: 'This browser' });
   await own.getByText(/signed in (now|\d+ seconds? ago)/).waitFor();
   expect(wrong.complaints).toEqual([]);
   await wrong.page.context().close();

@@ -50,11 +50,11 @@ test('a webhook is bound to an api that is chosen by its name, and unbound again
   await page.getByLabel(HOSTILE).check();
   await at.expectAccessible();
   await at.isSent('Create');
-  await page.getByText(`Gets all events of ${apiId}.`).waitFor();
+  await page.getByText(`Sends all events of ${apiId}.`).waitFor();
   await at.openDialog('Edit');
   await page.getByLabel(HOSTILE).uncheck();
   await at.isSent('Save');
-  await page.getByText('Gets all events.').waitFor();
+  await page.getByText('Sends all events.').waitFor();
   const { webhooks } = (await at.server.ok('/v1/webhooks.listWebhooks', {})) as { webhooks: { id: string }[] };
   await at.openDialog('Delete');
   await page.getByLabel('to confirm').fill(webhooks[0]?.id ?? '');
@@ -70,7 +70,7 @@ test('a webhook is created, gets a test event, gets it again, is changed and del
   await page.getByLabel('Address').fill(`http://127.0.0.1:${sink.port}${HOSTILE_PATH}`);
   await at.expectAccessible();
   await at.isSent('Create');
-  await page.getByText('Gets all events.').waitFor();
+  await page.getByText('Sends all events.').waitFor();
   await page.locator('summary').filter({ hasText: 'Deliveries' }).click();
   await page.getByText('Nothing has been sent yet.').waitFor();
   const held = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ test('a webhook is created, gets a test event, gets it again, is changed and del
   await page.getByLabel('Address').fill(`http://127.0.0.1:${sink.port}/changed`);
   await page.getByLabel('key.created').check();
   await at.isSent('Save');
-  await page.getByText('Gets key.created.').waitFor();
+  await page.getByText('Sends key.created.').waitFor();
   await at.server.createKey({ name: 'told' });
   await hasArrived(3);
   expect(got.at(-1)).toEqual({ path: '/changed', type: 'key.created' });

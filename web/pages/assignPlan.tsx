@@ -44,7 +44,8 @@ function AssignForm({ holder, present, read, reload, close }: Assigned & { reado
         <>
           {move !== undefined && (
             <p class="notice">
-              A move to {nameOf(known, move.planId)} waits until <Time at={move.at} />. A new assignment replaces it.
+              A move to {nameOf(known, move.planId)} is planned for <Time at={move.at} />. What you assign now replaces
+              it.
             </p>
           )}
           <EditForm<Held>
@@ -73,7 +74,7 @@ function fieldsOf(plans: readonly PlanName[]): readonly EditedField<Held>[] {
       toPatch: (planId) => ({ planId: planId === '' ? null : planId }),
     },
     choiceField({ name: 'when', label: 'When', options: WHEN }, () => WHEN[0][0]),
-    choiceField({ name: 'balance', label: 'Balance', options: BALANCE }, () => BALANCE[0][0]),
+    choiceField({ name: 'balance', label: 'Credits', options: BALANCE }, () => BALANCE[0][0]),
   ];
 }
 
@@ -83,9 +84,9 @@ const WHEN = [
 ] as const;
 
 const BALANCE = [
-  ['upgrade', 'set the credits of the new plan and keep granted credits'],
-  ['keep', 'keep the balance as it is'],
-  ['reset', 'set the whole balance to the credits of the new plan; granted credits are lost'],
+  ['upgrade', 'start with those of the new plan, and keep granted credits'],
+  ['keep', 'keep them as they are'],
+  ['reset', 'start with those of the new plan; granted credits are lost'],
 ] as const;
 
 /** With the name of the present plan, also where the list does not reach it. */

@@ -92,7 +92,7 @@ export function Balance({ of: holder }: { readonly of: CreditHolder }) {
 function BalanceByDay({ rows }: { readonly rows: readonly StatementRow[] }) {
   const days = everyDay(rows);
   const last = days.at(-1);
-  if (last === undefined) return <Empty>Nothing has happened to these credits yet.</Empty>;
+  if (last === undefined) return <Empty>These credits have not changed yet.</Empty>;
   return (
     <>
       <StackedChart
@@ -138,7 +138,7 @@ function RunsOut({
   readonly days: readonly StatementRow[];
   readonly nextRefillAtMs: number | undefined;
 }) {
-  if (remaining === 0) return <>now: nothing is left</>;
+  if (remaining === 0) return <>none are left</>;
   const presentMs = nowMs();
   const recent = days.filter(({ start }) => start > presentMs - RATE_DAYS * DAY_MS);
   const spent = recent.reduce((sum, row) => sum + row.spent, 0);

@@ -8,8 +8,8 @@ export type CreditsChange = { readonly add: number } | { readonly set: number | 
 const WAYS = [
   ['add', 'add credits'],
   ['take', 'take credits away'],
-  ['set', 'set the balance to a number'],
-  ['none', 'count no credits any more'],
+  ['set', 'set the credits to a number'],
+  ['none', 'stop counting credits'],
 ] as const;
 
 type Way = (typeof WAYS)[number][0];
@@ -48,7 +48,7 @@ function CreditsForm({ hasCredits, onChange }: Changing) {
       <div onChange={(event) => setWay((event.target as HTMLSelectElement).value as Way)}>
         <SelectField label="What to do" name="way" options={ways} />
       </div>
-      {way === 'set' && <p class="hint">The balance becomes this number, whatever is spent in the meantime.</p>}
+      {way === 'set' && <p class="hint">The credits become this number, whatever is spent in the meantime.</p>}
       {way !== 'none' && <TextField label="Credits" name="credits" type="number" min={0} required />}
     </Form>
   );

@@ -47,7 +47,9 @@ export function Limits() {
           </DialogButton>
         )}
       </div>
-      <p>Rate limits without keys. An override sets other numbers for some identifiers of a namespace.</p>
+      <p>
+        Rate limits that need no key. An override replaces the numbers in requests, for some identifiers of a namespace.
+      </p>
       <div class="filters">
         <SearchField
           label="Namespace"
@@ -126,7 +128,7 @@ function OverrideActions({ of: override, reload }: { readonly of: Override; read
         <DeleteButton
           label="Delete"
           name={identifier}
-          explains="The identifier goes back to the numbers in each request."
+          explains="The numbers in each request apply to the identifier again."
           onDelete={async () => {
             await keystile.ratelimits.deleteOverride({ namespaceId, identifier });
             reload();

@@ -3,7 +3,7 @@ export function Meta({ of: meta }: { readonly of: object }) {
   if (Object.keys(meta).length === 0) return null;
   return (
     <details>
-      <summary>Meta</summary>
+      <summary>Metadata</summary>
       <pre dir="auto">{JSON.stringify(meta, null, 2)}</pre>
     </details>
   );

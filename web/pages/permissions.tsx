@@ -159,7 +159,7 @@ function NamedList({ kind }: { readonly kind: Kind }) {
       <Showing loaded={all}>
         {(rows) =>
           rows.length === 0 ? (
-            <Empty>There is no {kind.one} yet.</Empty>
+            <Empty>There are no {kind.one}s yet.</Empty>
           ) : (
             <Table caption={`Table of ${kind.one}s`} columns={columns} rows={rows} keyOf={({ id }) => id} />
           )

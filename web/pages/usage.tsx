@@ -32,7 +32,7 @@ export function Usage() {
         <SearchField
           label="Customer"
           value={externalId}
-          placeholder="externalId"
+          placeholder="Your id of the customer"
           hint="Leave empty for all customers and keys."
           onSearch={(customer) => goTo(`/usage?${new URLSearchParams({ customer })}`, 'replace')}
         />
@@ -47,7 +47,7 @@ export function Usage() {
           caption="Statement by day"
           on={[externalId]}
           keyOf={({ start, keyId = '', identityId = '' }) => `${start} ${keyId} ${identityId}`}
-          empty="No credits were used."
+          empty="No credits have changed yet."
           load={async (cursor) => {
             const { rows, ...page } = await listStatement({ ...whose, per: 'day', ...from(cursor) });
             return { rows, ...page };

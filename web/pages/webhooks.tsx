@@ -76,7 +76,7 @@ function OneWebhook(shown: Shown) {
       </h2>
       <WebhookState of={shown.of} />
       <p>
-        {events === undefined ? 'Gets all events' : `Gets ${events.join(', ')}`}
+        {events === undefined ? 'Sends all events' : `Sends ${events.join(', ')}`}
         {apis === undefined ? '.' : ` of ${apis.join(', ')}.`}
       </p>
       <Deliveries of={shown.of} awaited={awaited} />
@@ -110,7 +110,13 @@ function RotateSecret({ of: { id: webhookId }, reload, onSecret }: Shown) {
             reload();
           }}
         >
-          <TextField label="The old secret also signs for hours" name="hours" type="number" min={0} defaultValue="24" />
+          <TextField
+            label="Hours for which the old secret also signs"
+            name="hours"
+            type="number"
+            min={0}
+            defaultValue="24"
+          />
         </Form>
       )}
     </DialogButton>

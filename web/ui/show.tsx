@@ -99,7 +99,7 @@ export function refillWords(refill: Refill | undefined): string {
   return `${mode === 'add' ? 'adds ' : ''}${NUMBER.format(amount)} ${interval}${zone}`;
 }
 
-/** "below 100 credits, 7d before it expires". */
+/** "below 100 credits, 7 days before it expires". */
 export function alertWords(alerts: Alerts | undefined): string {
   const { creditsBelow, expiresWithinMs } = alerts ?? {};
   return [

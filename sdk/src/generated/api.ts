@@ -1,49 +1,49 @@
 // Made by 'npm run docs' from the schemas of the service. Do not edit.
 import type { CallOptions } from '../call.ts';
 
-/** When an event tells that something is about to end. A field that is absent is that of the identity or the plan. */
+/** When an event warns that a key is about to expire or that credits run low. A field that is absent is taken from the customer or the plan. */
 export type Alerts = {
-  /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. */
+  /** How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days. It is sent once for each key and expiry. */
   readonly expiresWithinMs?: number | undefined;
-  /** The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again. */
+  /** The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits reach this number again. */
   readonly creditsBelow?: number | undefined;
 };
 
-/** When an event tells that something is about to end. A field that is absent stays as it is. */
+/** When an event warns that a key is about to expire or that credits run low. A field that is absent stays as it is. */
 export type AlertsInput = {
-  /** How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry. null removes it. */
+  /** How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days. It is sent once for each key and expiry. null removes it. */
   readonly expiresWithinMs?: number | null | undefined;
-  /** The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again. At least 1 and at most the present balance. Needs credits. null removes it. */
+  /** The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits reach this number again. At least 1, and at most the credits that are left. Needs credits. null removes it. */
   readonly creditsBelow?: number | null | undefined;
 };
 
 /** The key must satisfy all parts. */
 export type AllPermissions = {
-  /** The parts of a query that the key must satisfy, all of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
+  /** The parts of a query, all of which the key must satisfy. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it answers 400. */
   readonly and: readonly (string | AllPermissions | AnyPermission | null)[];
 };
 
 /** The fields of `analytics.getVerifications`. */
 export type AnalyticsGetVerificationsRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
-  /** Count only verifications of keys that belonged to this owner at that time, by your own id of 1 to 256 characters. All owners when absent. */
+  /** Your own id of a customer, 1 to 256 characters: count only verifications of keys that belonged to it at that time. All customers when absent. */
   readonly externalId?: string | undefined;
   /** Count only verifications of these keys, by id: one, or up to 100. All keys of the api when absent. */
   readonly keyId?: string | readonly string[] | undefined;
   /** Count only verifications with any of these tags: one, or up to 100. All when absent. */
   readonly tag?: string | readonly string[] | undefined;
-  /** Count only verifications with any of these tags: one, or up to 100. All when absent. The same as `tag`; both are added together. */
+  /** Count only verifications with any of these tags: one, or up to 100. All when absent. The same as `tag`; the two lists are added together. */
   readonly tags?: string | readonly string[] | undefined;
-  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days. */
+  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When absent (or null), the last 24 hours for `hour`, else the last 30 days. */
   readonly start?: number | null | undefined;
-  /** Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent. */
+  /** Count up to this time, which is not included, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when absent (or null). */
   readonly end?: number | null | undefined;
-  /** What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. One row for everything when absent. */
+  /** What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. When absent, one row counts everything. */
   readonly groupBy?: VerificationGroup | readonly VerificationGroup[] | undefined;
-  /** The largest number of rows, from 1 to 10000. When absent, more than 10000 rows are a 400. */
+  /** The largest number of rows, from 1 to 10000. When absent, a result of more than 10000 rows answers 400. */
   readonly limit?: number | undefined;
-  /** What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if there is one, else `total`. */
+  /** What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if the rows are grouped by time, else `total`. */
   readonly orderBy?:
     | 'time'
     | 'valid'
@@ -64,23 +64,23 @@ export type AnalyticsGetVerificationsRequest = {
 
 /** The key must satisfy at least one part. */
 export type AnyPermission = {
-  /** The parts of a query that the key must satisfy, at least one of them. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400. */
+  /** The parts of a query, of which the key must satisfy at least one. Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it answers 400. */
   readonly or: readonly (string | AllPermissions | AnyPermission | null)[];
 };
 
 /** An api: a group of keys that belong to one of your services. Fields that are not set are absent. */
 export type Api = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly id: string;
   /** The id of this installation. It is the same in every answer. */
   readonly workspaceId: string;
   /** The name of the api, for people. */
   readonly name: string;
-  /** The prefix of new keys that bring none of their own. Absent when none is set. */
+  /** The prefix of new keys that are created without one. Absent when none is set. */
   readonly defaultPrefix?: string | undefined;
-  /** The number of random bytes in the secret of new keys that bring none of their own. Absent when none is set: 16. */
+  /** The number of random bytes in the secret of new keys, unless `keys.createKey` names another. Absent when none is set: 16. */
   readonly defaultByteLength?: number | undefined;
-  /** The rate limit of new keys that bring none of their own. Absent when none is set. */
+  /** The rate limit of new keys that are created without one. Absent when none is set. */
   readonly defaultRatelimit?: DefaultRatelimitState | undefined;
   /** true: `apis.deleteApi` is refused with DELETE_PROTECTED. */
   readonly deleteProtection: boolean;
@@ -88,7 +88,7 @@ export type Api = {
 
 /** The answer of `apis.createApi`. */
 export type ApisCreateApiAnswer = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The name of the api, as it was sent. */
   readonly name: string;
@@ -102,7 +102,7 @@ export type ApisCreateApiRequest = {
 
 /** The fields of `apis.deleteApi`. */
 export type ApisDeleteApiRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
 };
 
@@ -114,7 +114,7 @@ export type ApisDeleteKeysAnswer = {
 
 /** The fields of `apis.deleteKeys`. */
 export type ApisDeleteKeysRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** true: the records of the keys are removed too, and the keys cannot be restored. false when absent. */
   readonly permanent?: boolean | undefined;
@@ -122,7 +122,7 @@ export type ApisDeleteKeysRequest = {
 
 /** The fields of `apis.getApi`. */
 export type ApisGetApiRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
 };
 
@@ -148,7 +148,7 @@ export type ApisListApisRequest = {
 export type ApisListKeysAnswer = {
   /** The keys of this page. */
   readonly keys: readonly Key[];
-  /** The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page. */
+  /** The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys. Then a page before the last can have fewer keys than `limit`, or none. */
   readonly total?: number | undefined;
   /** Send it as `cursor` with the next call to get the next page. Absent on the last page. */
   readonly cursor?: string | undefined;
@@ -156,21 +156,21 @@ export type ApisListKeysAnswer = {
 
 /** The fields of `apis.listKeys`. */
 export type ApisListKeysRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The largest number of records in the answer, from 1 to 100. 100 when absent. */
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
   readonly cursor?: string | undefined;
-  /** List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent. */
+  /** List only the keys of this customer, by your own id of 1 to 256 characters. All customers when absent. */
   readonly externalId?: string | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
   /** List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters. */
   readonly search?: string | undefined;
-  /** List only the keys on this plan, by themselves or with their identity. */
+  /** List only the keys on this plan, by themselves or through their customer. */
   readonly planId?: string | undefined;
-  /** List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count. */
+  /** List only keys in this state: `active`, `disabled`, or `expired` and not disabled. Whether their customer is disabled does not count. */
   readonly state?: 'active' | 'disabled' | 'expired' | undefined;
   /** Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing. */
   readonly decrypt?: boolean | undefined;
@@ -180,15 +180,15 @@ export type ApisListKeysRequest = {
 
 /** The fields of `apis.updateApi`. */
 export type ApisUpdateApiRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The name of the api, for people: 3 to 256 characters, not blank. It need not be unique. */
   readonly name?: string | undefined;
-  /** The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix. */
+  /** The prefix of new keys that are created without one: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix. */
   readonly defaultPrefix?: string | null | undefined;
-  /** The number of random bytes in the secret of new keys that bring none of their own, from 16 to 255. null: 16. */
+  /** The number of random bytes in the secret of new keys, from 16 to 255, unless `keys.createKey` names another. null: 16. */
   readonly defaultByteLength?: number | null | undefined;
-  /** The rate limit of new keys that bring none of their own. null: no limit. Existing keys keep theirs. */
+  /** The rate limit of new keys that are created without one. null: no limit. Existing keys keep theirs. */
   readonly defaultRatelimit?: DefaultRatelimit | null | undefined;
   /** true: `apis.deleteApi` is refused with DELETE_PROTECTED. */
   readonly deleteProtection?: boolean | undefined;
@@ -214,7 +214,7 @@ export type AuditEntry = {
   readonly origin?: string | undefined;
   /** The `Keystile-Request-Id` of the call. One call can leave several entries. Absent when there was no request. */
   readonly requestId?: string | undefined;
-  /** Where the actor made the change. `portal`: a customer did, on the customers' page that this root key gave it. Absent when the actor called the API itself, or used the command line. */
+  /** Where the change was made. `portal`: by a customer in the portal, with a link that this root key made. Absent when the actor called the API itself, or used the command line. */
   readonly via?: 'dashboard' | 'portal' | undefined;
 };
 
@@ -244,7 +244,7 @@ export type AuditListEntriesRequest = {
   readonly end?: number | undefined;
 };
 
-/** Fields of a record under their names in the API. Which ones depends on the record. Of a value whose JSON is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length. */
+/** Fields of a record, under their names in the API. Each kind of record has its own. If the JSON of a value is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length. */
 export type ChangedFields = Readonly<Record<string, unknown>>;
 
 /** Something that the service looks at. */
@@ -257,9 +257,9 @@ export type Check = {
   readonly isOk: boolean;
 };
 
-/** How much a verification takes of a counter. */
+/** How much a verification takes, of credits or of a limit. */
 export type Cost = {
-  /** What the verification takes. 0 only asks. 1 when absent. */
+  /** How much the verification takes. 0 checks without taking anything. 1 when absent. */
   readonly cost?: number | undefined;
 };
 
@@ -267,9 +267,9 @@ export type Cost = {
 export type CreditsAdjustAnswer = {
   /** The id of the adjustment. */
   readonly adjustmentId: string;
-  /** The balance after the call, without what reservations hold. */
+  /** The credits after the call, without those that reservations hold. */
   readonly remaining: number;
-  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  /** true: the call was made before with the same idempotency key, and nothing changed now. Absent otherwise. */
   readonly replayed?: boolean | undefined;
 };
 
@@ -277,11 +277,11 @@ export type CreditsAdjustAnswer = {
 export type CreditsAdjustRequest = {
   /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
   readonly keyId?: string | undefined;
-  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
+  /** The id of a customer. Give one of `keyId`, `identityId` and `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
+  /** Your own id of a customer, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
   readonly externalId?: string | undefined;
-  /** How many credits are added, or with a minus sign taken. Not 0. */
+  /** How many credits to add. A negative number takes credits away. Not 0. */
   readonly by: number;
   /** Why, for the audit log, 1 to 256 characters. */
   readonly reason: string;
@@ -293,9 +293,9 @@ export type CreditsAdjustRequest = {
 export type CreditsGrantAnswer = {
   /** The id of the grant. */
   readonly grantId: string;
-  /** The balance after the call, without what reservations hold. */
+  /** The credits after the call, without those that reservations hold. */
   readonly remaining: number;
-  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  /** true: the call was made before with the same idempotency key, and nothing changed now. Absent otherwise. */
   readonly replayed?: boolean | undefined;
 };
 
@@ -303,13 +303,13 @@ export type CreditsGrantAnswer = {
 export type CreditsGrantRequest = {
   /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
   readonly keyId?: string | undefined;
-  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
+  /** The id of a customer. Give one of `keyId`, `identityId` and `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
+  /** Your own id of a customer, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
   readonly externalId?: string | undefined;
   /** How many credits. */
   readonly amount: number;
-  /** When those that are left of them expire, in unix milliseconds. They do not expire when absent. */
+  /** When the credits of this grant that are left expire, in unix milliseconds. They do not expire when absent. */
   readonly expiresAt?: number | undefined;
   /** Why, for the audit log, 1 to 256 characters. */
   readonly reason: string;
@@ -317,21 +317,21 @@ export type CreditsGrantRequest = {
   readonly idempotencyKey: string;
 };
 
-/** The rate limit that a new key of the api gets when it brings none of its own. */
+/** The rate limit of new keys of the api that are created without one. */
 export type DefaultRatelimit = {
-  /** How many requests may pass in a window, by their cost. At least 1. */
+  /** How many requests may pass in a window, each counted with its cost. At least 1. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. true when absent. */
   readonly async?: boolean | undefined;
 };
 
-/** The rate limit that a new key of the api gets when it brings none of its own. */
+/** The rate limit of new keys of the api that are created without one. */
 export type DefaultRatelimitState = {
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
@@ -339,7 +339,7 @@ export type DefaultRatelimitState = {
 
 /** What became of an event for a webhook. */
 export type Delivery = {
-  /** The id of an event, as `events.listEvents` answers it. */
+  /** The id of an event, as returned by `events.listEvents`. */
   readonly eventId: string;
   /** The type of the event. */
   readonly type: string;
@@ -361,20 +361,20 @@ export type Delivery = {
 /** `waiting`: it is sent when its next try is due. `delivered`: the target answered with a status from 200 to 299. `failed`: given up after three days. */
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
-/** The call is done, and there is nothing to say. */
+/** An empty object: the call was carried out. */
 export type Empty = Readonly<Record<string, unknown>>;
 
 /** What became of the credits that a reservation held. */
 export type EndedReservation = {
-  /** The credits that were charged. Fewer than `settledCost` when the balance did not suffice, or the key had no credits. */
+  /** The credits that were charged. Fewer than `settledCost` when too few were left, or the key had no credits. */
   readonly charged: number;
-  /** The credits that came back to the balance. What came from a grant that has expired meanwhile does not come back. */
+  /** The credits that came back. Those from a grant that has expired in the meantime do not come back. */
   readonly returned: number;
-  /** The credits that were left then: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  /** The credits that were left then: those of the key or of its customer, whichever are fewer. Absent when neither has credits. */
   readonly remaining?: number | undefined;
 };
 
-/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired, or the session of the dashboard has ended; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, the call would give a root key a longer life than the calling one has, or a session of the dashboard is used by another page. The message says which. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has ended in another way. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation holds less than it is to be settled with; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys or reservations, or the root key or address has reached its quota of verifications or of management calls. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
+/** What kind of failure it is. `BAD_REQUEST` (400): The request is not valid: malformed JSON, a wrong type or number, an unknown field or limit name, or a permission query that names no permission. The message says what to correct. `UNAUTHORIZED` (401): The root key is missing, unknown, revoked or expired, or the session of the dashboard has ended; the message says which. An API key sent as a root key is unknown. For keys.forwardAuth: the client sent no key, or more than one. `INSUFFICIENT_PERMISSIONS` (403): The root key lacks a right that the call needs, the call would create a root key that is valid for longer than the calling one, or a session of the dashboard is used by another page. The message says which. `NOT_FOUND` (404): The record does not exist, or this root key may not see it; or the route does not exist. `METHOD_NOT_ALLOWED` (405): The route does not accept this HTTP method. The Allow header lists the methods that it accepts. `CONFLICT` (409): The record exists already, the secret belongs to another key, the idempotency key was used with a different request, or the reservation has already ended in another way. `PRECONDITION_FAILED` (412): The service cannot do this now: secrets are not stored, so a key cannot be recovered or decrypted; a role or permission named in an import does not exist; a reservation is to be settled with more than it holds; or a maximum or quota is reached. The message says which. `DELETE_PROTECTED` (412): The api is protected from deletion. Set deleteProtection to false with apis.updateApi first. `PAYLOAD_TOO_LARGE` (413): The body is larger than this route accepts. `UNSUPPORTED_MEDIA_TYPE` (415): The body is not declared as JSON; the message says which header to add. `RATE_LIMITED` (429): The key has too many live idempotency keys or reservations, or the root key or address has reached its quota of verifications or of management calls. Wait, then try again. `HEADERS_TOO_LARGE` (431): The request line and the headers are too large. `INTERNAL_SERVER_ERROR` (500): The service has a bug, or a stored record cannot be read; the message names the record. The log has the details. `NOT_IMPLEMENTED` (501): This node does not support the HTTP method. `UNAVAILABLE` (503): Nothing was done: the database cannot be reached, or the node has too much to do. It is safe to try again. `OUTCOME_UNKNOWN` (503): The database did not confirm whether the request was carried out. Try again with the same idempotency key. `HTTP_VERSION_NOT_SUPPORTED` (505): The request is neither HTTP/1.0 nor HTTP/1.1. */
 export type ErrorCode =
   | 'BAD_REQUEST'
   | 'UNAUTHORIZED'
@@ -402,15 +402,15 @@ export type Event = {
   readonly type: string;
   /** When it happened, in unix milliseconds. */
   readonly time: number;
-  /** The place of the event in the order of all events. A later one has a higher number; numbers can be left out. */
+  /** The place of the event in the order of all events. Later events have higher numbers; numbers can be skipped. */
   readonly sequence: number;
   readonly data: EventData;
 };
 
-/** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here. */
+/** The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true`, the fields were too long, and only the ids are kept. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its identity, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key has a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its identity or its plan says. `identity.created`: An identity was created, by itself or with its first key. `identity.updated`: A field of an identity was changed by a call. `identity.deleted`: An identity was deleted. `credits.low`: A balance is below `alerts.creditsBelow` of its key, identity or plan. It comes once until the balance reaches the threshold again. `credits.exhausted`: A balance is 0, or too small for a verification that was refused. Each of the two comes once until there are more credits. `credits.refilled`: A refill has added credits. `limit.reached`: A rate limit with `notify` has refused a verification. It comes once in a window, for the key or identity that the limit counts for. `reservation.expired`: A reservation was neither settled nor released in time. `onExpiry` says what became of its credits. `plan.changed`: An identity, or a key without one, was put on a plan, moved to another one or left it, or is to move at its next refill. `plan.updated`: A plan was changed for all its holders. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: `webhooks.sendTest` was called. Only the webhook that it names gets this event. */
+/** What happened. `key.created`: A key was created or imported. `key.updated`: A field, the balance, a role or a permission of a key was changed by a call. `key.deleted`: A key was deleted, alone, with its customer, or with all keys of its api. `key.restored`: A deleted key was restored. `key.rotated`: A key got a new secret. `key.expiring`: A key is about to expire, as early as `alerts.expiresWithinMs` of the key, its customer or its plan says. `identity.created`: A customer was created, by itself or with its first key. `identity.updated`: A field of a customer was changed by a call. `identity.deleted`: A customer was deleted. `credits.low`: Fewer credits are left than `alerts.creditsBelow` of the key, customer or plan says. It comes once until the credits reach this number again. `credits.exhausted`: No credits are left, or too few for a verification that was refused. Each of the two comes once until there are more credits. `credits.refilled`: A refill has added credits. `limit.reached`: A rate limit with `notify` has refused a verification. It comes once in a window, for the key or customer that the limit belongs to. `reservation.expired`: A reservation was neither settled nor released in time. `onExpiry` says what became of its credits. `plan.changed`: A customer, or a key without a customer, was put on a plan, moved to another one, left it, or will move at its next refill. `plan.updated`: A plan was changed, for all customers and keys on it. `webhook.paused`: A webhook is paused, because its target failed for three days. `webhook.test`: `webhooks.sendTest` was called. Only the webhook that it names gets this event. */
 export type EventType =
   | 'key.created'
   | 'key.updated'
@@ -457,96 +457,96 @@ export type ExplainedCheck = {
   readonly result: 'passed' | 'refused' | 'not reached';
   /** What it found, in words. */
   readonly text: string;
-  /** The counters that it looked at. Absent when there are none. */
+  /** The limits and credits that it looked at. Absent when there are none. */
   readonly counters?: readonly ExplainedCounter[] | undefined;
 };
 
-/** A counter that a check looked at. */
+/** A limit, or credits, that a check looked at. */
 export type ExplainedCounter = {
   /** The name of a limit, or `credits`. */
   readonly name: string;
-  /** Whose counter it is: that of the key, or one that the keys of an identity share. */
+  /** `key`: it belongs to the key. `identity`: it belongs to the customer, and all keys of the customer share it. */
   readonly of: 'key' | 'identity';
   /** What this verification took of it. */
   readonly taken: number;
-  /** What is left after this verification. Absent when usage is only metered. */
+  /** What is left after this verification. Absent when credits are metered. */
   readonly remaining?: number | undefined;
-  /** When the window of a limit ends, in milliseconds since 1970. Absent for credits. */
+  /** When the window of a limit ends, in unix milliseconds. Absent for credits. */
   readonly reset?: number | undefined;
 };
 
-/** Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not after all others. Refills leave them alone. */
+/** Granted credits. Those that expire are spent before all other credits, soonest expiry first. Those that do not expire are spent last. Refills leave granted credits as they are. */
 export type Grant = {
   /** The credits of the grant that are left. */
   readonly left: number;
-  /** When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits. */
+  /** When they expire, in unix milliseconds. Absent when they do not expire; they are then spent after all other credits. */
   readonly expiresAt?: number | undefined;
 };
 
-/** A plan as it is for one of its holders. A field that the holder has itself takes precedence. */
+/** The plan of one customer or key, with what it has used. What the customer or key sets itself takes precedence. */
 export type HeldPlan = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly id: string;
   /** The name of the plan. */
   readonly name: string;
-  /** The limits of the plan that apply to the holder, with what it has used of them. */
+  /** The limits of the plan that apply to this customer or key, and what it has used of them. */
   readonly ratelimits: readonly UsedRatelimit[];
-  /** The refill of the plan. Absent when there is none, or the holder has its own. */
+  /** The refill of the plan. Absent when there is none, or when the customer or key has its own. */
   readonly refill?: RefillState | undefined;
-  /** How many keys the plan allows an identity. Absent when any number is allowed, and for a key. */
+  /** How many keys the plan allows a customer. Absent when any number is allowed, and for a key. */
   readonly maxKeys?: number | undefined;
 };
 
 /** The answer of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityAnswer = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
+  /** The id of a customer, as returned by `identities.createIdentity`. */
   readonly identityId: string;
 };
 
 /** The fields of `identities.createIdentity`. */
 export type IdentitiesCreateIdentityRequest = {
-  /** Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409. */
+  /** Your own id of the customer, 1 to 256 characters. It must be unique: an id that is taken answers 409. */
   readonly externalId: string;
   /** A name for people, 1 to 256 characters. */
   readonly name?: string | undefined;
-  /** Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
+  /** Metadata of the customer, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** false: verifications of all keys of the identity answer DISABLED. true when absent. */
+  /** false: verifications of all keys of the customer answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** How many keys the identity may have. Any number when absent. */
+  /** How many keys the customer may have. Any number when absent. */
   readonly maxKeys?: number | undefined;
-  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire, for keys that do not say so themselves. */
+  /** When an event warns that the credits of the customer run low, or that one of its keys is about to expire. What a key sets itself takes precedence. */
   readonly alerts?: AlertsInput | undefined;
-  /** The rate limits that the keys of the identity share, at most 50. */
+  /** The rate limits that all keys of the customer share, at most 50. */
   readonly ratelimits?: readonly SharedRatelimit[] | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
-  /** The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent. */
+  /** The credits that all keys of the customer share. If the key has credits too, a verification takes its cost from both. Credits are not counted when absent. */
   readonly remaining?: number | undefined;
   readonly refill?: Refill | undefined;
 };
 
 /** The fields of `identities.deleteIdentity`. */
 export type IdentitiesDeleteIdentityRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of the customer. Give either `identityId` or `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`. */
   readonly externalId?: string | undefined;
-  /** `disable`: the keys stay without an owner and answer DISABLED. `delete`: they are deleted, as keys.deleteKey does it. `detach`: they stay valid, without an owner and without its limits and credits. */
+  /** `disable`: the keys stay, without a customer, and answer DISABLED. `delete`: they are deleted, as with `keys.deleteKey`. `detach`: they stay valid, without the customer and its limits and credits. */
   readonly keys?: 'disable' | 'delete' | 'detach' | undefined;
 };
 
 /** The fields of `identities.getIdentity`. */
 export type IdentitiesGetIdentityRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of the customer. Give either `identityId` or `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`. */
   readonly externalId?: string | undefined;
 };
 
 /** The answer of `identities.listIdentities`. */
 export type IdentitiesListIdentitiesAnswer = {
-  /** The identities of this page. */
+  /** The customers of this page. */
   readonly identities: readonly Identity[];
   /** The exact number of records on all pages together, at the time of this call. */
   readonly total: number;
@@ -560,7 +560,7 @@ export type IdentitiesListIdentitiesRequest = {
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
   readonly cursor?: string | undefined;
-  /** Finds identities by `externalId`, name and metadata. 1 to 256 characters. */
+  /** Finds customers by `externalId`, name and metadata. 1 to 256 characters. */
   readonly search?: string | undefined;
   /** Accepted for older programs. It has no effect. */
   readonly environment?: string | undefined;
@@ -568,111 +568,111 @@ export type IdentitiesListIdentitiesRequest = {
 
 /** The fields of `identities.updateIdentity`. */
 export type IdentitiesUpdateIdentityRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of the customer. Give either `identityId` or `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`. */
   readonly externalId?: string | undefined;
   /** Accepted for older programs. It has no effect. */
   readonly environment?: string | undefined;
   /** A name for people, 1 to 256 characters. null removes it. It stays when absent. */
   readonly name?: string | null | undefined;
-  /** Metadata of the identity, which verdicts of its keys repeat. It replaces the old as a whole. null removes it. It stays when absent. */
+  /** Metadata of the customer, which verdicts of its keys repeat. It replaces the old metadata as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
-  /** false: verifications of all keys of the identity answer DISABLED. It stays when absent. */
+  /** false: verifications of all keys of the customer answer DISABLED. It stays when absent. */
   readonly enabled?: boolean | undefined;
-  /** How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent. */
+  /** How many keys the customer may have. Existing keys stay. null: any number. It stays when absent. */
   readonly maxKeys?: number | null | undefined;
-  /** When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent. */
+  /** When an event warns that the credits of the customer run low, or that one of its keys is about to expire. null removes this; what its plan says then applies. It stays when absent. */
   readonly alerts?: AlertsInput | null | undefined;
   /** The new rate limits, at most 50, which replace all old ones. null or `[]` removes them. They stay when absent. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no longer counted. It stays as it is when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
   readonly metered?: boolean | undefined;
-  /** The new number of credits. null removes the counter and its refill. The counter stays as it is when absent. */
+  /** The new number of credits. null: credits are no longer counted, and the refill is removed. They stay as they are when absent. */
   readonly remaining?: number | null | undefined;
-  /** The new refill, which begins at its next boundary. null removes it. It stays when absent. */
+  /** The new refill. It first happens at its next scheduled time. null removes it. It stays when absent. */
   readonly refill?: Refill | null | undefined;
 };
 
-/** An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
+/** A customer: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
 export type Identity = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
+  /** The id of a customer, as returned by `identities.createIdentity`. */
   readonly id: string;
-  /** Your own id of the owner. */
+  /** Your own id of the customer. */
   readonly externalId: string;
   /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set. */
+  /** Metadata of the customer, which verdicts of its keys repeat. `{}` when none is set. */
   readonly meta: Meta;
-  /** false: verifications of all keys of the identity answer DISABLED. */
+  /** false: verifications of all keys of the customer answer DISABLED. */
   readonly enabled: boolean;
-  /** How many keys the identity may have. Absent when any number is allowed. */
+  /** How many keys the customer may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  /** The plan of the customer, or of a key without a customer. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set. */
+  /** When an event warns that the credits of the customer run low, or that one of its keys is about to expire. Absent when none is set. */
   readonly alerts?: Alerts | undefined;
-  /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
+  /** The credits that are left for all keys of the customer. Absent when its credits are not counted. */
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
+  /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
-  /** The rate limits that the keys of the identity share. `[]` when there are none. */
+  /** The rate limits that all keys of the customer share. `[]` when there are none. */
   readonly ratelimits: readonly SharedRatelimitState[];
 };
 
-/** An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
+/** A customer: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent. */
 export type IdentityDetails = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
+  /** The id of a customer, as returned by `identities.createIdentity`. */
   readonly id: string;
-  /** Your own id of the owner. */
+  /** Your own id of the customer. */
   readonly externalId: string;
   /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set. */
+  /** Metadata of the customer, which verdicts of its keys repeat. `{}` when none is set. */
   readonly meta: Meta;
-  /** false: verifications of all keys of the identity answer DISABLED. */
+  /** false: verifications of all keys of the customer answer DISABLED. */
   readonly enabled: boolean;
-  /** How many keys the identity may have. Absent when any number is allowed. */
+  /** How many keys the customer may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  /** The plan of the customer, or of a key without a customer. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set. */
+  /** When an event warns that the credits of the customer run low, or that one of its keys is about to expire. Absent when none is set. */
   readonly alerts?: Alerts | undefined;
-  /** The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter. */
+  /** The credits that are left for all keys of the customer. Absent when its credits are not counted. */
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
+  /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
-  /** How many keys the identity has, in all apis. Deleted keys do not count. */
+  /** How many keys the customer has, in all apis. Deleted keys do not count. */
   readonly keys: number;
-  /** The rate limits that the keys of the identity share. `[]` when there are none. */
+  /** The rate limits that all keys of the customer share. `[]` when there are none. */
   readonly ratelimits: readonly UsedRatelimit[];
-  /** What the identity gets from its plan. Absent when it is on none. */
+  /** What the customer gets from its plan. Absent when it is on none. */
   readonly plan?: HeldPlan | undefined;
 };
 
-/** The identity that a key belongs to. */
+/** The customer that a key belongs to. */
 export type IdentityReference = {
-  /** The id of an identity, as `identities.createIdentity` answers it. */
+  /** The id of a customer, as returned by `identities.createIdentity`. */
   readonly id: string;
-  /** Your own id of the owner. */
+  /** Your own id of the customer. */
   readonly externalId: string;
-  /** Metadata of the identity. `{}` when none is set. */
+  /** Metadata of the customer. `{}` when none is set. */
   readonly meta: Meta;
 };
 
@@ -694,11 +694,11 @@ export type Issue = {
 
 /** A key, without its secret. Fields that are not set are absent. */
 export type Key = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly id: string;
-  /** The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key. */
+  /** The beginning of the secret: the prefix and four characters. People recognise the key by it; nobody can use it as a key. */
   readonly start: string;
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The id of this installation. It is the same in every answer. */
   readonly workspaceId: string;
@@ -706,11 +706,11 @@ export type Key = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
-  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  /** A text that every verdict repeats, such as the environment that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. */
   readonly enabled: boolean;
-  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  /** Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer. */
   readonly ownerId?: string | undefined;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
@@ -722,11 +722,11 @@ export type Key = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
+  /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
   /** The rate limit with the name `default`. Absent when there is none. */
   readonly ratelimit?: RatelimitState | undefined;
@@ -738,19 +738,19 @@ export type Key = {
   readonly permissions: readonly string[];
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  /** The plan of the customer, or of a key without a customer. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none. */
+  /** When an event warns that the key is about to expire, or that its credits run low. Absent when the key itself sets none. */
   readonly alerts?: Alerts | undefined;
   /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
   readonly lastUsedAt?: number | undefined;
-  /** The identity that the key belongs to. Absent when the key has no owner. */
+  /** The customer that the key belongs to. Absent when the key has no customer. */
   readonly identity?: IdentityReference | undefined;
 };
 
-/** What keys get that a customer creates on the customers' page: the fields of keys.createKey. Nothing when absent. */
+/** Fields of keys.createKey for the keys that the customer creates in the portal. None when absent. */
 export type KeyDefaults = {
   /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent. */
   readonly prefix?: string | undefined;
@@ -758,11 +758,11 @@ export type KeyDefaults = {
   readonly byteLength?: number | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty text counts as absent. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if the root key may; an import refuses them with 412. */
   readonly roles?: readonly string[] | undefined;
@@ -770,7 +770,7 @@ export type KeyDefaults = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -781,17 +781,17 @@ export type KeyDefaults = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
+  /** When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry. */
   readonly alerts?: AlertsInput | undefined;
 };
 
 /** A key, without its secret. Fields that are not set are absent. */
 export type KeyDetails = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly id: string;
-  /** The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key. */
+  /** The beginning of the secret: the prefix and four characters. People recognise the key by it; nobody can use it as a key. */
   readonly start: string;
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The id of this installation. It is the same in every answer. */
   readonly workspaceId: string;
@@ -799,11 +799,11 @@ export type KeyDetails = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
-  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  /** A text that every verdict repeats, such as the environment that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. */
   readonly enabled: boolean;
-  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  /** Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer. */
   readonly ownerId?: string | undefined;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
@@ -815,11 +815,11 @@ export type KeyDetails = {
   readonly remaining?: number | undefined;
   /** The credits that reservations hold. They are not in `remaining`. Absent when nothing is held. */
   readonly held?: number | undefined;
-  /** The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none. */
+  /** The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted. */
   readonly grants?: readonly Grant[] | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits. Absent when there is none. The refill of a plan stands with the plan. */
+  /** The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan. */
   readonly refill?: RefillState | undefined;
   /** The rate limit with the name `default`, and what was used of it. Absent when there is none. */
   readonly ratelimit?: UsedDefaultRatelimit | undefined;
@@ -831,19 +831,19 @@ export type KeyDetails = {
   readonly permissions: readonly string[];
   /** The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  /** The plan of the customer, or of a key without a customer. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none. */
+  /** When an event warns that the key is about to expire, or that its credits run low. Absent when the key itself sets none. */
   readonly alerts?: Alerts | undefined;
   /** When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most once a minute. Absent when the key was never used or analytics are off. */
   readonly lastUsedAt?: number | undefined;
-  /** The identity that the key belongs to. Absent when the key has no owner. */
+  /** The customer that the key belongs to. Absent when the key has no customer. */
   readonly identity?: IdentityReference | undefined;
   /** The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none. */
   readonly directPermissions: readonly string[];
-  /** What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of the identity. */
+  /** What the key gets from its plan. Absent when it is on none. A key of a customer uses the plan of its customer. */
   readonly plan?: HeldPlan | undefined;
 };
 
@@ -867,13 +867,13 @@ export type KeyToCreate = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty text counts as absent. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
+  /** The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
@@ -883,7 +883,7 @@ export type KeyToCreate = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -894,7 +894,7 @@ export type KeyToCreate = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
+  /** When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry. */
   readonly alerts?: AlertsInput | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -902,7 +902,7 @@ export type KeyToCreate = {
 
 /** A key that was created elsewhere. */
 export type KeyToImport = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`. */
   readonly plaintext?: string | undefined;
@@ -916,13 +916,13 @@ export type KeyToImport = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty text counts as absent. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
+  /** The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
@@ -932,7 +932,7 @@ export type KeyToImport = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -943,11 +943,11 @@ export type KeyToImport = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
+  /** When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry. */
   readonly alerts?: AlertsInput | undefined;
 };
 
-/** How many verifications of a key there were with each verdict, and the credits that they took. */
+/** How many verifications of a key had each verdict, and the credits that they took. */
 export type KeyVerificationCounts = {
   /** When the day or hour (UTC) begins, in unix milliseconds. */
   readonly time: number;
@@ -955,39 +955,39 @@ export type KeyVerificationCounts = {
   readonly success: number;
   /** How many verifications answered FORBIDDEN, because the key belongs to another api, or the address is not allowed. */
   readonly forbidden: number;
-  /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
+  /** How many verifications answered DISABLED, because the key or its customer is disabled. */
   readonly disabled: number;
-  /** How many verifications answered EXPIRED, because the time of the key is over. */
+  /** How many verifications answered EXPIRED, because the key has expired. */
   readonly expired: number;
   /** How many verifications answered INSUFFICIENT_PERMISSIONS, because the key lacks a permission that the request asks for. */
   readonly insufficientPermissions: number;
   /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
   readonly rateLimited: number;
-  /** How many verifications answered USAGE_EXCEEDED, because the credits do not suffice. */
+  /** How many verifications answered USAGE_EXCEEDED, because not enough credits are left. */
   readonly usageExceeded: number;
-  /** Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once. */
+  /** Credits that these verifications took. A verdict that is repeated for an idempotency key takes none. When the key and its customer both pay, the cost counts once. */
   readonly credits: number;
 };
 
 /** The fields of `keys.addPermissions`. */
 export type KeysAddPermissionsRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The permissions that the key gets in addition, at most 1000. */
+  /** The permissions to add, at most 1000. */
   readonly permissions: readonly PermissionToGive[];
 };
 
 /** The fields of `keys.addRoles`. */
 export type KeysAddRolesRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The roles that the key gets in addition, at most 100. */
+  /** The roles to add, at most 100. */
   readonly roles: readonly RoleToGive[];
 };
 
 /** The fields of `keys.createKey`. */
 export type KeysCreateKeyRequest = {
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The text that the secret begins with, so that people recognise it: 1 to 16 of the characters A-Z a-z 0-9 _ . -, without the underscore that follows it, and not `root`, `session` or `portal`. The `defaultPrefix` of the api when absent. */
   readonly prefix?: string | undefined;
@@ -997,13 +997,13 @@ export type KeysCreateKeyRequest = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty text counts as absent. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
+  /** The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
@@ -1013,7 +1013,7 @@ export type KeysCreateKeyRequest = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -1024,7 +1024,7 @@ export type KeysCreateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
+  /** When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry. */
   readonly alerts?: AlertsInput | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -1046,7 +1046,7 @@ export type KeysCreateKeysRequest = {
 
 /** The fields of `keys.deleteKey`. */
 export type KeysDeleteKeyRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** true: the record of the key is removed too, and the key cannot be restored. false when absent. */
   readonly permanent?: boolean | undefined;
@@ -1059,13 +1059,13 @@ export type KeysForwardAuthAnswer = {
   readonly code: VerdictCode;
   /** The id of this request. The log and the audit log of the service name the request by it. */
   readonly requestId: string;
-  /** false: to repeat the request does not help, also when the status is 429. true: it can pass later. Absent with the code VALID. */
+  /** false: repeating the request does not help, even when the status is 429. true: it can pass later. Absent with the code VALID. */
   readonly retryable?: boolean | undefined;
 };
 
 /** The fields of `keys.getKey`. */
 export type KeysGetKeyRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** Secrets are not stored, so they cannot be decrypted: true is refused with 412. false is accepted and changes nothing. */
   readonly decrypt?: boolean | undefined;
@@ -1073,7 +1073,7 @@ export type KeysGetKeyRequest = {
 
 /** The answer of `keys.getVerifications`. */
 export type KeysGetVerificationsAnswer = {
-  /** One row for each day or hour (UTC) of the period, earliest first, also where nothing happened. */
+  /** One row for each day or hour (UTC) of the period, earliest first, even if nothing happened in it. */
   readonly verifications: readonly KeyVerificationCounts[];
 };
 
@@ -1081,11 +1081,11 @@ export type KeysGetVerificationsAnswer = {
 export type KeysGetVerificationsRequest = {
   /** The id of the key. Give either `keyId` or `ownerId`. */
   readonly keyId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`. */
+  /** Your own id of a customer, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`. */
   readonly ownerId?: string | undefined;
-  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days. */
+  /** Count from this time on, in unix milliseconds, extended to whole hours, days or months. When absent (or null), the last 24 hours for `hour`, else the last 30 days. */
   readonly start?: number | null | undefined;
-  /** Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent. */
+  /** Count up to this time, which is not included, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when absent (or null). */
   readonly end?: number | null | undefined;
   /** What each row stands for. `day` when absent. */
   readonly granularity?: 'day' | 'hour' | undefined;
@@ -1093,7 +1093,7 @@ export type KeysGetVerificationsRequest = {
 
 /** The fields of `keys.removePermissions`. */
 export type KeysRemovePermissionsRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** The permissions that the key loses, at most 1000. One that the key does not have is ignored. */
   readonly permissions: readonly PermissionToRemove[];
@@ -1101,7 +1101,7 @@ export type KeysRemovePermissionsRequest = {
 
 /** The fields of `keys.removeRoles`. */
 export type KeysRemoveRolesRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** The roles that the key loses, at most 100. One that the key does not have is ignored. */
   readonly roles: readonly RoleToRemove[];
@@ -1109,13 +1109,13 @@ export type KeysRemoveRolesRequest = {
 
 /** The fields of `keys.restoreKey`. */
 export type KeysRestoreKeyRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
 };
 
 /** The fields of `keys.rotateKey`. */
 export type KeysRotateKeyRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** How long the old secret stays valid, in milliseconds: from 0 to 2592000000 (30 days). 0 ends every former secret at once. */
   readonly overlapMs: number;
@@ -1123,49 +1123,49 @@ export type KeysRotateKeyRequest = {
 
 /** The fields of `keys.setPermissions`. */
 export type KeysSetPermissionsRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The permissions that the key has from now on, at most 1000. `[]` takes all away. */
+  /** The permissions that the key has from now on, at most 1000. `[]` removes all. */
   readonly permissions: readonly PermissionToGive[];
 };
 
 /** The fields of `keys.setRoles`. */
 export type KeysSetRolesRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The roles that the key has from now on, at most 100. `[]` takes all away. */
+  /** The roles that the key has from now on, at most 100. `[]` removes all. */
   readonly roles: readonly RoleToGive[];
 };
 
 /** The fields of `keys.updateKey`. */
 export type KeysUpdateKeyRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** A name for people, at most 256 characters. It need not be unique. null or an empty text removes it. It stays when absent. */
   readonly name?: string | null | undefined;
-  /** Metadata of the key, which every verdict repeats. It replaces the old as a whole. null removes it. It stays when absent. */
+  /** Metadata of the key, which every verdict repeats. It replaces the old metadata as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. null or an empty text removes it. It stays when absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. null or an empty text removes it. It stays when absent. */
   readonly environment?: string | null | undefined;
   /** false: verifications of the key answer DISABLED. It stays when absent. */
   readonly enabled?: boolean | undefined;
-  /** The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent. */
+  /** The customer that the key now belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. null or an empty text: no customer. It stays when absent. */
   readonly externalId?: string | null | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | null | undefined;
-  /** The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent. */
+  /** The roles that the key has from now on, at most 100. null or `[]` removes all. They stay when absent. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
-  /** The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when absent. */
+  /** The permissions that the key has directly from now on, at most 1000. null or `[]` removes all. They stay when absent. */
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
   /** When the key stops being valid, in unix milliseconds. A time in the past ends it at once. null: it does not expire. It stays when absent. */
   readonly expires?: number | null | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. false: it is no longer counted. It stays as it is when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. false: they are no longer counted. It stays as it is when absent. */
   readonly metered?: boolean | undefined;
-  /** The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts. */
+  /** The new number of credits. null makes the key unlimited and removes its refill. The credits stay as they are when absent. `keys.updateRemaining` adds or subtracts. */
   readonly remaining?: number | null | undefined;
-  /** The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent. */
+  /** The new refill. It first happens at its next scheduled time, and needs credits. null removes it. It stays when absent. */
   readonly refill?: Refill | null | undefined;
   /** The new rate limit with the name `default`. Another `limit` keeps the running count; another `duration` or `async` begins a new one. null removes it. It stays when absent. */
   readonly ratelimit?: Ratelimit | null | undefined;
@@ -1173,7 +1173,7 @@ export type KeysUpdateKeyRequest = {
   readonly ratelimits?: readonly NamedRatelimit[] | null | undefined;
   /** The addresses and CIDR blocks that the key may be used from, at most 100. null or `[]` allows every address. It stays when absent. */
   readonly ipAllowlist?: readonly string[] | null | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent. */
+  /** When an event warns that the key is about to expire, or that its credits run low. null removes this; its customer, or the plan of its customer, then decides when to warn of the expiry. It stays when absent. */
   readonly alerts?: AlertsInput | null | undefined;
   /** Secrets are not stored, so a key cannot be recovered: true is refused with 412. false is accepted and changes nothing. */
   readonly recoverable?: boolean | undefined;
@@ -1187,7 +1187,7 @@ export type KeysUpdateRemainingAnswer = {
 
 /** The fields of `keys.updateRemaining`. */
 export type KeysUpdateRemainingRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** What to do with `value`: add it, subtract it (never below 0), or make it the new number. */
   readonly op: 'increment' | 'decrement' | 'set';
@@ -1209,19 +1209,19 @@ export type KeysVerifyKeysRequest = {
 
 /** The answer of `keys.whoami`. */
 export type KeysWhoamiAnswer = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly id: string;
   /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
-  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  /** A text that every verdict repeats, such as the environment that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. */
   readonly enabled: boolean;
   /** The credits that the key has left. Refills that are due are included. Absent when the key is unlimited. */
   readonly remaining?: number | undefined;
-  /** The identity that the key belongs to. Absent when the key has no owner. */
+  /** The customer that the key belongs to. Absent when the key has no customer. */
   readonly identity?: IdentityReference | undefined;
   /** When the key was created, in unix milliseconds. */
   readonly createdAt: number;
@@ -1229,19 +1229,19 @@ export type KeysWhoamiAnswer = {
 
 /** The fields of `keys.whoami`. */
 export type KeysWhoamiRequest = {
-  /** The secret of the key. A text that cannot be a secret is a 404. */
+  /** The secret of the key. A text that cannot be a secret answers 404. */
   readonly key: string;
 };
 
 /** A standalone limit to take: so much for one identifier in one namespace. */
 export type LimitRequest = {
-  /** The name of the namespace that the identifier lives in, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent. */
+  /** The name of the namespace that the identifier belongs to, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent. */
   readonly namespace?: string | undefined;
   /** What is limited, by your own id: a user, an address, an organisation. 1 to 256 characters. */
   readonly identifier: string;
-  /** How many requests may pass in a window, by their cost. At least 1. An override replaces it. */
+  /** How many requests may pass in a window, each counted with its cost. At least 1. An override replaces it. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). An override replaces it. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). An override replaces it. */
   readonly duration: number;
   /** How much this call takes. 0 asks without taking anything. 1 when absent. */
   readonly cost?: number | undefined;
@@ -1306,7 +1306,7 @@ export type MigrationsCreateKeysAnswer = {
 export type MigrationsEnqueueKeysRequest = {
   /** An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api. */
   readonly migrationId: string;
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
   /** The keys to import, 1 to 100. */
   readonly keys: readonly QueuedKey[];
@@ -1336,13 +1336,13 @@ export type MigrationsGetProgressRequest = {
 export type NamedRatelimit = {
   /** The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. At least 1. */
+  /** How many requests may pass in a window, each counted with its cost. At least 1. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). */
   readonly duration: number;
-  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, an existing limit keeps its mode, and a new one is local. */
   readonly async?: boolean | undefined;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. When absent, an existing limit stays as it is, and a new one has false. */
   readonly notify?: boolean | undefined;
 };
 
@@ -1362,37 +1362,37 @@ export type NamedRatelimitResult = {
   readonly async: boolean;
   /** true: this limit refused the verification. */
   readonly exceeded: boolean;
-  /** true: all keys of the identity count in this limit together. Absent for a limit of the key itself. */
+  /** true: all keys of the customer share this limit. Absent for a limit of the key itself. */
   readonly shared?: boolean | undefined;
 };
 
-/** A rate limit of a key or an identity, by its name. */
+/** A rate limit of a key or a customer, by its name. */
 export type NamedRatelimitState = {
   /** The name of the limit. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
 };
 
 /** A root key with its new secret. */
 export type NewRootSecret = {
-  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly rootKeyId: string;
-  /** The secret of the root key. It is shown only in this answer: store it now, or hand it to its owner. */
+  /** The secret of the root key. It is shown only in this answer: store it now, or hand it to its user. */
   readonly key: string;
 };
 
 /** A key with its new secret. */
 export type NewSecret = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The secret of the key. It is shown only in this answer: store it now, or hand it to its owner. */
+  /** The secret of the key. It is shown only in this answer: store it now, or hand it to its user. */
   readonly key: string;
 };
 
@@ -1408,7 +1408,7 @@ export type Node = {
   readonly startedAt: number;
   /** When it last told the others that it runs, in unix milliseconds. */
   readonly lastSeenAt: number;
-  /** true: this node has answered. */
+  /** true: this node gave the answer. */
   readonly isSelf: boolean;
   /** true: it was not seen for ten seconds, and it was not stopped. */
   readonly isGone: boolean;
@@ -1423,17 +1423,17 @@ export type Node = {
 /** `release`: the credits come back. `charge`: all that is held is charged. */
 export type OnExpiry = 'release' | 'charge';
 
-/** Other numbers for some identifiers of a namespace than their requests name. */
+/** Numbers that replace those in requests, for some identifiers of a namespace. */
 export type Override = {
   /** The id of an override. */
   readonly id: string;
-  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` returns it for a name. */
   readonly namespaceId: string;
   /** The identifier or pattern that the override is for. */
   readonly identifier: string;
   /** How much may pass in a window. 0 blocks every call. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
@@ -1441,7 +1441,7 @@ export type Override = {
 
 /** A permission: something that a key may do in your service. */
 export type Permission = {
-  /** The id of a permission, as `permissions.createPermission` answers it. */
+  /** The id of a permission, as returned by `permissions.createPermission`. */
   readonly id: string;
   /** The name of the permission, for people. */
   readonly name: string;
@@ -1453,7 +1453,7 @@ export type Permission = {
 
 /** A permission that a key or a role has. */
 export type PermissionReference = {
-  /** The id of a permission, as `permissions.createPermission` answers it. */
+  /** The id of a permission, as returned by `permissions.createPermission`. */
   readonly id: string;
   /** The name of the permission. */
   readonly name: string;
@@ -1467,7 +1467,7 @@ export type PermissionToGive = {
   readonly name?: string | undefined;
   /** The slug of the permission, 1 to 512 characters. */
   readonly slug?: string | undefined;
-  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: one that does not exist answers 404. */
   readonly create?: boolean | undefined;
 };
 
@@ -1483,7 +1483,7 @@ export type PermissionToRemove = {
 
 /** The answer of `permissions.createPermission`. */
 export type PermissionsCreatePermissionAnswer = {
-  /** The id of a permission, as `permissions.createPermission` answers it. */
+  /** The id of a permission, as returned by `permissions.createPermission`. */
   readonly permissionId: string;
 };
 
@@ -1499,7 +1499,7 @@ export type PermissionsCreatePermissionRequest = {
 
 /** The answer of `permissions.createRole`. */
 export type PermissionsCreateRoleAnswer = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly roleId: string;
 };
 
@@ -1513,25 +1513,25 @@ export type PermissionsCreateRoleRequest = {
 
 /** The fields of `permissions.deletePermission`. */
 export type PermissionsDeletePermissionRequest = {
-  /** The id of a permission, as `permissions.createPermission` answers it. */
+  /** The id of a permission, as returned by `permissions.createPermission`. */
   readonly permissionId: string;
 };
 
 /** The fields of `permissions.deleteRole`. */
 export type PermissionsDeleteRoleRequest = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly roleId: string;
 };
 
 /** The fields of `permissions.getPermission`. */
 export type PermissionsGetPermissionRequest = {
-  /** The id of a permission, as `permissions.createPermission` answers it. */
+  /** The id of a permission, as returned by `permissions.createPermission`. */
   readonly permissionId: string;
 };
 
 /** The answer of `permissions.getRole`. */
 export type PermissionsGetRoleAnswer = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly id: string;
   /** The name of the role. */
   readonly name: string;
@@ -1543,7 +1543,7 @@ export type PermissionsGetRoleAnswer = {
 
 /** The fields of `permissions.getRole`. */
 export type PermissionsGetRoleRequest = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly roleId: string;
 };
 
@@ -1559,59 +1559,59 @@ export type PermissionsSetRolePermissionsRequest = {
   readonly roleId?: string | undefined;
   /** The name of the role, 1 to 512 characters. Give either `roleId` or `name`. */
   readonly name?: string | undefined;
-  /** The permissions that the role has from now on, at most 1000. `[]` takes all away. */
+  /** The permissions that the role has from now on, at most 1000. `[]` removes all. */
   readonly permissions: readonly PermissionToGive[];
 };
 
-/** A plan: what a customer buys. Its holders refer to it, so a change of the plan is a change for all of them. */
+/** A plan: what a customer buys. A change of the plan applies to all customers and keys on it. */
 export type Plan = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly id: string;
   /** The name of the plan. It is unique. */
   readonly name: string;
-  /** Metadata of the plan, which no verdict repeats. `{}` when none is set. */
+  /** Metadata of the plan, which is not part of verdicts. `{}` when none is set. */
   readonly meta: Meta;
-  /** The credits of a new holder. Absent when the plan has no credits. */
+  /** The credits that a customer or key starts with on this plan. Absent when the plan has no credits. */
   readonly remaining?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise. */
   readonly metered?: boolean | undefined;
-  /** The refill of its holders. Absent when there is none. */
+  /** The refill of the credits. Absent when there is none. */
   readonly refill?: RefillState | undefined;
-  /** The limits that apply to each holder. `[]` when there are none. */
+  /** The limits of each customer or key on the plan. `[]` when there are none. */
   readonly ratelimits: readonly SharedRatelimitState[];
-  /** The ids of the roles that keys of a holder, or a key that is one, have. `[]` when there are none. */
+  /** The ids of the roles that the plan gives to keys. `[]` when it gives none. */
   readonly roles: readonly string[];
-  /** The ids of the permissions that keys of a holder, or a key that is one, have. `[]` when there are none. */
+  /** The ids of the permissions that the plan gives to keys. `[]` when it gives none. */
   readonly permissions: readonly string[];
-  /** How many keys an identity on the plan may have. Absent when any number is allowed. */
+  /** How many keys a customer on the plan may have. Absent when any number is allowed. */
   readonly maxKeys?: number | undefined;
-  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire. Absent when none is set. */
+  /** When an event warns that credits run low or that a key is about to expire. Absent when none is set. */
   readonly alerts?: Alerts | undefined;
-  /** How many identities, and keys without one, are on the plan or move to it. */
+  /** How many customers, and keys without a customer, are on the plan or wait to move to it. */
   readonly holders: number;
 };
 
-/** A move to another plan that was put off until the next refill. */
+/** A move to another plan that waits for the next refill. */
 export type PlanMove = {
-  /** The plan that it moves to. null: it leaves its plan. */
+  /** The plan that the customer or key moves to. null: it leaves its plan. */
   readonly planId: string | null;
   /** When it moves, in unix milliseconds: at the next refill. */
   readonly at: number;
-  /** What becomes of the balance, as `plans.assign` was asked. */
+  /** What becomes of the credits, as the call of `plans.assign` said. */
   readonly balance: 'keep' | 'upgrade' | 'reset';
 };
 
 /** The answer of `plans.assign`. */
 export type PlansAssignAnswer = {
-  /** The identity. Absent when the holder is a key. */
+  /** The customer. Absent when the call named a key. */
   readonly identityId?: string | undefined;
-  /** The key. Absent when the holder is an identity. */
+  /** The key. Absent when the call named a customer. */
   readonly keyId?: string | undefined;
-  /** The plan that the identity, or a key without one, is on. Absent when there is none. */
+  /** The plan of the customer, or of a key without a customer. Absent when there is none. */
   readonly planId?: string | undefined;
   /** A move to another plan that waits for the next refill. Absent when there is none. */
   readonly planMove?: PlanMove | undefined;
-  /** true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise. */
+  /** true: the call was made before with the same idempotency key, and nothing changed now. Absent otherwise. */
   readonly replayed?: boolean | undefined;
 };
 
@@ -1619,25 +1619,25 @@ export type PlansAssignAnswer = {
 export type PlansAssignRequest = {
   /** The id of a key. Give one of `keyId`, `identityId` and `externalId`. */
   readonly keyId?: string | undefined;
-  /** The id of an identity. Give one of `keyId`, `identityId` and `externalId`. */
+  /** The id of a customer. Give one of `keyId`, `identityId` and `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of an identity, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
+  /** Your own id of a customer, 1 to 256 characters. Give one of `keyId`, `identityId` and `externalId`. */
   readonly externalId?: string | undefined;
-  /** The plan. null: the holder leaves its plan. */
+  /** The plan. null: the customer or key leaves its plan. */
   readonly planId: string | null;
-  /** `now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent. */
+  /** `now`, or `nextRefill`: when the present plan would refill next. That refill is then one of the new plan. `now` when absent. */
   readonly when?: 'now' | 'nextRefill' | undefined;
-  /** `keep`: the balance stays. `upgrade`: what the plan gives becomes the `remaining` of the new plan, and what was granted stays. `reset`: the whole balance becomes the `remaining` of the new plan, and what was granted is gone. `keep` when absent. */
+  /** `keep`: the credits stay. `upgrade`: the credits that were not granted become the `remaining` of the new plan, and granted credits stay. `reset`: all credits become the `remaining` of the new plan, and granted credits are lost. `keep` when absent. */
   readonly balance?: 'keep' | 'upgrade' | 'reset' | undefined;
-  /** true: assigns the plan that the holder is on already once more, so that `balance` sets the balance again. Otherwise that changes nothing but a move that waits, which is withdrawn. */
+  /** true: assigns the present plan once more, so that `balance` applies again. Otherwise, assigning the present plan only cancels a move that waits. */
   readonly force?: boolean | undefined;
-  /** Makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated call with the same key changes nothing, also when the holder is on another plan by now. For example the id of the event of your payment provider. */
+  /** Makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated call with the same key changes nothing, even if the plan has changed since. Use, for example, the id of the event of your payment provider. */
   readonly idempotencyKey?: string | undefined;
 };
 
 /** The answer of `plans.createPlan`. */
 export type PlansCreatePlanAnswer = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly planId: string;
 };
 
@@ -1645,23 +1645,23 @@ export type PlansCreatePlanAnswer = {
 export type PlansCreatePlanRequest = {
   /** The name of the plan, 1 to 256 characters. It is unique. */
   readonly name: string;
-  /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
+  /** The credits that a customer or key starts with on this plan. Whether a plan has credits is decided when it is created, and cannot change. No credits when absent (or null). */
   readonly remaining?: number | null | undefined;
-  /** true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent. */
+  /** true: the credits that each customer or key on the plan spends are counted exactly, without a balance. Not together with `remaining`. It is decided when the plan is created, and cannot change. false when absent. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
+  /** The refill of the credits. A new one first happens at its next scheduled time. Needs `remaining`. null: none. */
   readonly refill?: Refill | null | undefined;
-  /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
+  /** The rate limits of each customer or key on the plan, at most 50. A customer or key that has a limit of the same name uses its own. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100. */
+  /** The roles that the plan gives to keys in addition to their own, at most 100: to all keys of its customers, and to the keys on the plan itself. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
-  /** The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000. */
+  /** The permissions that the plan gives to keys in addition to their own, at most 1000: to all keys of its customers, and to the keys on the plan itself. */
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
-  /** How many keys an identity on the plan may have. Any number when null or absent. */
+  /** How many keys a customer on the plan may have. Any number when absent (or null). */
   readonly maxKeys?: number | null | undefined;
-  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
+  /** When an event warns that credits run low or that a key is about to expire. What a customer or key sets itself takes precedence. `creditsBelow` is at most `remaining` of the plan. null: none. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** Metadata of the plan, which no verdict repeats. null: none. */
+  /** Metadata of the plan, which is not part of verdicts. null: none. */
   readonly meta?: Meta | null | undefined;
 };
 
@@ -1670,13 +1670,13 @@ export type PlansDeletePlanAnswer = Readonly<Record<string, unknown>>;
 
 /** The fields of `plans.deletePlan`. */
 export type PlansDeletePlanRequest = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly planId: string;
 };
 
 /** The fields of `plans.getPlan`. */
 export type PlansGetPlanRequest = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly planId: string;
 };
 
@@ -1700,27 +1700,27 @@ export type PlansListPlansRequest = {
 
 /** The fields of `plans.updatePlan`. */
 export type PlansUpdatePlanRequest = {
-  /** The id of a plan, as `plans.createPlan` answers it. */
+  /** The id of a plan, as returned by `plans.createPlan`. */
   readonly planId: string;
   /** A new name, 1 to 256 characters. It stays when absent. */
   readonly name?: string | undefined;
-  /** The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent. */
+  /** The credits that a customer or key starts with on this plan. Whether a plan has credits is decided when it is created, and cannot change. No credits when absent (or null). */
   readonly remaining?: number | null | undefined;
-  /** true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent. */
+  /** true: the credits that each customer or key on the plan spends are counted exactly, without a balance. Not together with `remaining`. It is decided when the plan is created, and cannot change. false when absent. */
   readonly metered?: boolean | undefined;
-  /** The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none. */
+  /** The refill of the credits. A new one first happens at its next scheduled time. Needs `remaining`. null: none. */
   readonly refill?: Refill | null | undefined;
-  /** The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own. */
+  /** The rate limits of each customer or key on the plan, at most 50. A customer or key that has a limit of the same name uses its own. */
   readonly ratelimits?: readonly SharedRatelimit[] | null | undefined;
-  /** The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100. */
+  /** The roles that the plan gives to keys in addition to their own, at most 100: to all keys of its customers, and to the keys on the plan itself. */
   readonly roles?: readonly RoleToGive[] | null | undefined;
-  /** The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000. */
+  /** The permissions that the plan gives to keys in addition to their own, at most 1000: to all keys of its customers, and to the keys on the plan itself. */
   readonly permissions?: readonly PermissionToGive[] | null | undefined;
-  /** How many keys an identity on the plan may have. Any number when null or absent. */
+  /** How many keys a customer on the plan may have. Any number when absent (or null). */
   readonly maxKeys?: number | null | undefined;
-  /** When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none. */
+  /** When an event warns that credits run low or that a key is about to expire. What a customer or key sets itself takes precedence. `creditsBelow` is at most `remaining` of the plan. null: none. */
   readonly alerts?: AlertsInput | null | undefined;
-  /** Metadata of the plan, which no verdict repeats. It replaces the old as a whole. null removes it. It stays when absent. */
+  /** Metadata of the plan, which is not part of verdicts. It replaces the old metadata as a whole. null removes it. It stays when absent. */
   readonly meta?: Meta | null | undefined;
 };
 
@@ -1728,7 +1728,7 @@ export type PlansUpdatePlanRequest = {
 export type PortalCreateSessionAnswer = {
   /** The id of the session, as the audit log names it. */
   readonly sessionId: string;
-  /** The link. Send only this customer there. Whoever opens it first has the page. */
+  /** The link. Send it only to this customer: whoever opens it first gets in. */
   readonly url: string;
   /** Until when the link can be opened, in unix milliseconds. */
   readonly expiresAt: number;
@@ -1736,36 +1736,36 @@ export type PortalCreateSessionAnswer = {
 
 /** The fields of `portal.createSession`. */
 export type PortalCreateSessionRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of the customer. Give either `identityId` or `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`. */
   readonly externalId?: string | undefined;
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
-  /** What the customer may do with its keys: `create` (the root key needs `api.<apiId>.create_key`, and the right to name this owner), `rotate` (`api.<apiId>.create_key` and `api.<apiId>.update_key`), `delete` (`api.<apiId>.delete_key`). Nothing when absent: it only looks. */
+  /** What the customer may do with its keys: `create` (the root key needs `api.<apiId>.create_key`, and the right to name this customer), `rotate` (`api.<apiId>.create_key` and `api.<apiId>.update_key`), `delete` (`api.<apiId>.delete_key`). Nothing when absent: the customer can only look. */
   readonly allow?: readonly ('create' | 'rotate' | 'delete')[] | undefined;
   readonly keyDefaults?: KeyDefaults | undefined;
-  /** Where the page leads back to, http or https. Its origin must be one that KEYSTILE_PORTAL_RETURN_ORIGINS names. The page has no such link when absent. */
+  /** Where the link back from the portal leads, http or https. Its origin must be one that KEYSTILE_PORTAL_RETURN_ORIGINS names. The portal has no such link when absent. */
   readonly returnUrl?: string | undefined;
 };
 
 /** The answer of `portal.endSessions`. */
 export type PortalEndSessionsAnswer = {
-  /** How many links and pages have ended. */
+  /** How many links and pages were ended. */
   readonly ended: number;
 };
 
 /** The fields of `portal.endSessions`. */
 export type PortalEndSessionsRequest = {
-  /** The id of the identity. Give either `identityId` or `externalId`. */
+  /** The id of the customer. Give either `identityId` or `externalId`. */
   readonly identityId?: string | undefined;
-  /** Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`. */
+  /** Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`. */
   readonly externalId?: string | undefined;
 };
 
 /** Something that is wrong with the service, and what to do. */
 export type Problem = {
-  /** The check that has found it. */
+  /** The check that found it. */
   readonly name: string;
   /** `problem`: something fails or is about to. `advice`: something could be better. */
   readonly severity: 'problem' | 'advice';
@@ -1773,11 +1773,11 @@ export type Problem = {
   readonly text: string;
   /** What to do. */
   readonly fix: string;
-  /** A command for a shell that does it, or leads there. */
+  /** A shell command that does it, or helps to do it. */
   readonly command: string;
 };
 
-/** A key that was created elsewhere. Its api is that of the call. */
+/** A key that was created elsewhere. It gets the api of the call. */
 export type QueuedKey = {
   /** The secret of the key: 16 to 512 characters of printable ASCII. It is digested at once and stored nowhere. Give either `plaintext` or `hash`. */
   readonly plaintext?: string | undefined;
@@ -1791,13 +1791,13 @@ export type QueuedKey = {
   readonly name?: string | undefined;
   /** Metadata of the key, which every verdict repeats. At most 16 KiB of JSON, 256 members at all depths together, and 32 levels. */
   readonly meta?: Meta | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty text counts as absent. */
+  /** A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An empty text counts as absent. */
   readonly environment?: string | undefined;
   /** false: verifications of the key answer DISABLED. true when absent. */
   readonly enabled?: boolean | undefined;
-  /** The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
+  /** The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. An empty text counts as absent. */
   readonly externalId?: string | undefined;
-  /** true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
+  /** true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on. */
   readonly mustExist?: boolean | undefined;
   /** Older name of `externalId`, which takes precedence. */
   readonly ownerId?: string | undefined;
@@ -1807,7 +1807,7 @@ export type QueuedKey = {
   readonly permissions?: readonly string[] | undefined;
   /** When the key stops being valid, in unix milliseconds. It must be in the future; only an import accepts a time in the past. The key does not expire when absent. */
   readonly expires?: number | undefined;
-  /** true: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
+  /** true: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`. false when absent. */
   readonly metered?: boolean | undefined;
   /** The credits of the key. Each valid verification takes 1, or the cost that it names. 0 is allowed: the key then waits for its refill. The key is unlimited when absent. */
   readonly remaining?: number | undefined;
@@ -1818,17 +1818,17 @@ export type QueuedKey = {
   readonly ratelimits?: readonly NamedRatelimit[] | undefined;
   /** The addresses and CIDR blocks (IPv4 and IPv6) that the key may be used from, at most 100. Every other address is FORBIDDEN. Any address is allowed when absent or empty. */
   readonly ipAllowlist?: readonly string[] | undefined;
-  /** When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires. */
+  /** When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry. */
   readonly alerts?: AlertsInput | undefined;
 };
 
 /** The rate limit of a key, which has the name `default`. It applies to every verification. */
 export type Ratelimit = {
-  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. In an import, it is strict. */
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, an existing limit keeps its mode, and a new one is local. In an import, it is strict. */
   readonly async?: boolean | undefined;
-  /** How many requests may pass in a window, by their cost. At least 1. Required, unless `refillRate` is given. */
+  /** How many requests may pass in a window, each counted with its cost. At least 1. Required, unless `refillRate` is given. */
   readonly limit?: number | undefined;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). Required, unless `refillInterval` is given. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). Required, unless `refillInterval` is given. */
   readonly duration?: number | undefined;
   /** Older form of `async`: `fast` is `async: true`, `consistent` is `async: false`. `async` takes precedence. */
   readonly type?: 'fast' | 'consistent' | undefined;
@@ -1836,7 +1836,7 @@ export type Ratelimit = {
   readonly refillRate?: number | undefined;
   /** Older name of `duration`, which takes precedence. */
   readonly refillInterval?: number | undefined;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. When absent, an existing limit stays as it is, and a new one has false. */
   readonly notify?: boolean | undefined;
 };
 
@@ -1854,15 +1854,15 @@ export type RatelimitResult = {
 export type RatelimitState = {
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** The same number as `limit`, for older programs. */
   readonly refillRate: number;
   /** The same number as `duration`, for older programs. */
   readonly refillInterval: number;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
 };
 
@@ -1888,7 +1888,7 @@ export type RatelimitsGetOverrideRequest = {
 
 /** The answer of `ratelimits.listOverrides`. */
 export type RatelimitsListOverridesAnswer = {
-  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` returns it for a name. */
   readonly namespaceId: string;
   /** The overrides of this page. */
   readonly overrides: readonly Override[];
@@ -1928,7 +1928,7 @@ export type RatelimitsMultiLimitRequest = {
 export type RatelimitsSetOverrideAnswer = {
   /** The id of an override. */
   readonly overrideId: string;
-  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name. */
+  /** The id of a namespace of standalone limits. `ratelimits.listOverrides` returns it for a name. */
   readonly namespaceId: string;
 };
 
@@ -1942,7 +1942,7 @@ export type RatelimitsSetOverrideRequest = {
   readonly identifier: string;
   /** How much may pass in a window, instead of the limit of the request. 0 blocks every call. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. false when absent. */
   readonly async?: boolean | undefined;
@@ -1958,39 +1958,39 @@ export type ReadinessAnswer = {
   readonly warnings: readonly string[];
 };
 
-/** When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set. */
+/** When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set. */
 export type Refill = {
-  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`. */
+  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`. */
   readonly interval: 'hourly' | 'daily' | 'weekly' | 'monthly';
-  /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. At least 1. */
+  /** How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number. At least 1. */
   readonly amount: number;
-  /** The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when null or absent. */
+  /** The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when absent (or null). */
   readonly refillDay?: number | null | undefined;
-  /** The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when null or absent. */
+  /** The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when absent (or null). */
   readonly refillWeekday?: number | null | undefined;
-  /** The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent. */
+  /** The IANA time zone of the refill. The setting KEYSTILE_TIMEZONE (UTC) when absent. */
   readonly timezone?: string | undefined;
-  /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. `restore` when absent. */
+  /** `restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds `amount`, up to `max`. `restore` when absent. */
   readonly mode?: 'restore' | 'add' | undefined;
-  /** The most that the mode `add` fills the counter to, at least 1. Allowed only with `add`. No ceiling when absent. */
+  /** The most credits that the mode `add` fills up to, at least 1. Allowed only with `add`. No maximum when absent. */
   readonly max?: number | undefined;
 };
 
-/** The refill of a counter, with the times of the last and the next refill. */
+/** A refill of credits, with the times of the last and the next one. */
 export type RefillState = {
-  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`. */
+  /** `hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`. */
   readonly interval: 'hourly' | 'daily' | 'weekly' | 'monthly';
-  /** How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. */
+  /** How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number. */
   readonly amount: number;
   /** The day of the month, from 1 to 31. null: the first day, or no monthly refill. */
   readonly refillDay: number | null;
   /** The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday). */
   readonly refillWeekday?: number | undefined;
-  /** The IANA time zone whose clock counts. */
+  /** The IANA time zone of the refill. */
   readonly timezone: string;
-  /** `restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`. */
+  /** `restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds `amount`, up to `max`. */
   readonly mode: 'restore' | 'add';
-  /** The most that the mode `add` fills the counter to. Absent when there is no ceiling. */
+  /** The most credits that the mode `add` fills up to. Absent when there is no maximum. */
   readonly max?: number | undefined;
   /** The time of the last refill, in unix milliseconds. Absent before the first one. */
   readonly lastRefillAt?: number | undefined;
@@ -2004,11 +2004,11 @@ export type RequestedAuthorization = {
   readonly permissions?: string | AllPermissions | AnyPermission | null | undefined;
 };
 
-/** A rate limit that a verification names: to set its cost or other numbers, or to bring a limit along. */
+/** A rate limit that a verification names: to set its cost or numbers, or to add a limit for this verification. */
 export type RequestedRatelimit = {
-  /** The name of a limit of the key or its identity, or of a new one, 1 to 128 characters. */
+  /** The name of a limit of the key or its customer, or of a new one, 1 to 128 characters. */
   readonly name: string;
-  /** What the verification takes. 0 only asks. 1 when absent. */
+  /** How much the verification takes. 0 checks without taking anything. 1 when absent. */
   readonly cost?: number | undefined;
   /** Replaces the number of a configured limit for this verification. Together with `duration` it makes an ad-hoc limit. The configured number when absent. */
   readonly limit?: number | undefined;
@@ -2020,13 +2020,13 @@ export type RequestedRatelimit = {
 
 /** A reservation. `charged` and `returned` are absent while it is held. */
 export type Reservation = {
-  /** The id of a reservation, as `reservations.create` answers it. */
+  /** The id of a reservation, as returned by `reservations.create`. */
   readonly id: string;
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
-  /** The id of an api, as `apis.createApi` answers it. */
+  /** The id of an api, as returned by `apis.createApi`. */
   readonly apiId: string;
-  /** The identity whose credits are held beside those of the key. Absent when there are none. */
+  /** The customer whose credits are held too. Absent when none of a customer are held. */
   readonly identityId?: string | undefined;
   /** The credits that it holds or held. */
   readonly cost: number;
@@ -2040,18 +2040,18 @@ export type Reservation = {
   readonly endedAt?: number | undefined;
   /** The cost that it was settled with. Absent when it was not settled. */
   readonly settledCost?: number | undefined;
-  /** The credits that were charged. Fewer than `settledCost` when the balance did not suffice, or the key had no credits. */
+  /** The credits that were charged. Fewer than `settledCost` when too few were left, or the key had no credits. */
   readonly charged?: number | undefined;
-  /** The credits that came back to the balance. What came from a grant that has expired meanwhile does not come back. */
+  /** The credits that came back. Those from a grant that has expired in the meantime do not come back. */
   readonly returned?: number | undefined;
 };
 
-/** `held`: it can be settled or released. `settled`: it was charged with its real cost. `released`: all came back. `expired`: its time was over first. */
+/** `held`: it can be settled or released. `settled`: its real cost was charged. `released`: all credits came back. `expired`: it was neither settled nor released in time. */
 export type ReservationState = 'held' | 'settled' | 'released' | 'expired';
 
 /** The fields of `reservations.get`. */
 export type ReservationsGetRequest = {
-  /** The id of a reservation, as `reservations.create` answers it. */
+  /** The id of a reservation, as returned by `reservations.create`. */
   readonly reservationId: string;
 };
 
@@ -2065,7 +2065,7 @@ export type ReservationsListAnswer = {
 
 /** The fields of `reservations.list`. */
 export type ReservationsListRequest = {
-  /** The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown. */
+  /** The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown. */
   readonly keyId: string;
   /** Only reservations in this state. */
   readonly state?: ReservationState | undefined;
@@ -2077,27 +2077,27 @@ export type ReservationsListRequest = {
 
 /** The fields of `reservations.release`. */
 export type ReservationsReleaseRequest = {
-  /** The id of a reservation, as `reservations.create` answers it. */
+  /** The id of a reservation, as returned by `reservations.create`. */
   readonly reservationId: string;
 };
 
 /** The fields of `reservations.settle`. */
 export type ReservationsSettleRequest = {
-  /** The id of a reservation, as `reservations.create` answers it. */
+  /** The id of a reservation, as returned by `reservations.create`. */
   readonly reservationId: string;
   /** What the call has cost. 0 charges nothing. */
   readonly cost: number;
-  /** true: a cost above the reservation takes the difference from the credits that are left, as far as they suffice. Otherwise it is a 412. false when absent. */
+  /** true: if the cost is above the reservation, the difference is taken from the credits that are left, as far as they suffice. Otherwise the answer is 412. false when absent. */
   readonly allowOverage?: boolean | undefined;
 };
 
-/** A reservation: a verification, with the credits that it holds. */
+/** A reservation: a verification that holds credits. */
 export type ReserveRequest = {
   /** The secret that your customer sent. A text that cannot be a key answers NOT_FOUND. */
   readonly key: string;
   /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
   readonly apiId?: string | undefined;
-  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region. */
   readonly tags?: readonly string[] | undefined;
   /** What the key must be allowed to do. Nothing is asked for when absent. */
   readonly authorization?: RequestedAuthorization | undefined;
@@ -2107,15 +2107,15 @@ export type ReserveRequest = {
   readonly ttlMs?: number | undefined;
   /** What becomes of the credits when the reservation is neither settled nor released in time. `release` when absent. */
   readonly onExpiry?: OnExpiry | undefined;
-  /** Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1. */
+  /** Limits with another cost or other numbers than configured, and limits with `autoApply: false` that should apply: at most 50. The other limits apply with a cost of 1. */
   readonly ratelimits?: readonly RequestedRatelimit[] | undefined;
-  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal. */
+  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. You can send it as the header Idempotency-Key instead; if you send both, they must be equal. */
   readonly idempotencyKey?: string | undefined;
   /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
   readonly clientIp?: string | undefined;
 };
 
-/** The verdict on a key, with the reservation. `remaining` is what is left beside what is held. */
+/** The verdict on a key, with the reservation. `remaining` does not include what is held. */
 export type ReservedVerdict = {
   /** true: the request may pass. It is true with the code VALID only. */
   readonly valid: boolean;
@@ -2126,25 +2126,25 @@ export type ReservedVerdict = {
   readonly keyId?: string | undefined;
   /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  /** Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
   /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
   readonly expires?: number | undefined;
-  /** false: the key is not enabled. Absent with the code NOT_FOUND. */
+  /** false: the key is disabled. Absent with the code NOT_FOUND. */
   readonly enabled?: boolean | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  /** A text that every verdict repeats, such as the environment that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
   readonly permissions?: readonly string[] | undefined;
   /** The names of the roles of the key. Absent with the code NOT_FOUND. */
   readonly roles?: readonly string[] | undefined;
-  /** The identity that the key belongs to. Absent when the key has no owner. */
+  /** The customer that the key belongs to. Absent when the key has no customer. */
   readonly identity?: IdentityReference | undefined;
-  /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  /** The credits that are left after this verification: those of the key or of its customer, whichever are fewer. Absent when neither has credits. */
   readonly remaining?: number | undefined;
-  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  /** When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
   readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
@@ -2158,7 +2158,7 @@ export type ReservedVerdict = {
 
 /** A role: a named set of permissions that keys get and lose together. */
 export type Role = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly id: string;
   /** The name of the role. */
   readonly name: string;
@@ -2168,7 +2168,7 @@ export type Role = {
 
 /** A role that a key has. */
 export type RoleReference = {
-  /** The id of a role, as `permissions.createRole` answers it. */
+  /** The id of a role, as returned by `permissions.createRole`. */
   readonly id: string;
   /** The name of the role. */
   readonly name: string;
@@ -2180,7 +2180,7 @@ export type RoleToGive = {
   readonly id?: string | undefined;
   /** The name of the role, 1 to 512 characters. */
   readonly name?: string | undefined;
-  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404. */
+  /** true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: one that does not exist answers 404. */
   readonly create?: boolean | undefined;
 };
 
@@ -2194,7 +2194,7 @@ export type RoleToRemove = {
 
 /** A root key, without its secret. Fields that are not set are absent. */
 export type RootKey = {
-  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly id: string;
   /** The beginning of the secret, by which a person recognises the root key. */
   readonly start: string;
@@ -2204,7 +2204,7 @@ export type RootKey = {
   readonly permissions: readonly string[];
   /** When the root key was created, in unix milliseconds. */
   readonly createdAt: number;
-  /** When the root key ends, in unix milliseconds. Absent when it does not expire. */
+  /** When the root key expires, in unix milliseconds. Absent when it does not expire. */
   readonly expires?: number | undefined;
   /** When the root key was revoked, in unix milliseconds. Absent when it is not revoked. */
   readonly revokedAt?: number | undefined;
@@ -2214,9 +2214,9 @@ export type RootKey = {
 export type RootKeysCreateRootKeyRequest = {
   /** A name for people, 1 to 256 characters, such as the program that uses the root key. */
   readonly name: string;
-  /** The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. Nothing is added to them. */
+  /** The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. The root key gets these rights and no others. */
   readonly permissions: readonly string[];
-  /** When the root key ends, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later. */
+  /** When the root key expires, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later. */
   readonly expires?: number | undefined;
 };
 
@@ -2231,13 +2231,13 @@ export type RootKeysListRootKeysRequest = Readonly<Record<string, unknown>>;
 
 /** The fields of `rootKeys.revokeRootKey`. */
 export type RootKeysRevokeRootKeyRequest = {
-  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly rootKeyId: string;
 };
 
 /** The fields of `rootKeys.rotateRootKey`. */
 export type RootKeysRotateRootKeyRequest = {
-  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly rootKeyId: string;
   /** How long the old secret stays valid, in milliseconds: from 0 to 2592000000 (30 days). 0 ends every former secret at once. */
   readonly overlapMs: number;
@@ -2252,7 +2252,7 @@ export type ServiceGetStatusAnswer = {
   /** All nodes on this database, sorted by location. The embedded database has one. */
   readonly nodes: readonly Node[];
   readonly work: Work;
-  /** What the checks have found, the gravest first. `[]` when all is well. */
+  /** What the checks found, the most severe first. `[]` when all is well. */
   readonly problems: readonly Problem[];
   /** Everything that was looked at. */
   readonly checks: readonly Check[];
@@ -2267,11 +2267,11 @@ export type ServiceGetStatusRequest = Readonly<Record<string, unknown>>;
 export type Session = {
   /** The id of the session. */
   readonly id: string;
-  /** The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret. */
+  /** The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret. */
   readonly rootKeyId: string;
   /** When the browser signed in, in unix milliseconds. */
   readonly createdAt: number;
-  /** When the session was last used, in unix milliseconds; up to ten minutes too early. */
+  /** When the session was last used, in unix milliseconds. The time can be up to ten minutes too early. */
   readonly lastUsedAt: number;
   /** When the session ends if it is not used again, in unix milliseconds. */
   readonly endsAt: number;
@@ -2283,7 +2283,7 @@ export type Session = {
 
 /** The fields of `sessions.endSession`. */
 export type SessionsEndSessionRequest = {
-  /** The id of a session, as `sessions.listSessions` answers it. */
+  /** The id of a session, as returned by `sessions.listSessions`. */
   readonly sessionId: string;
 };
 
@@ -2308,63 +2308,63 @@ export type Setting = {
   readonly text: string;
 };
 
-/** A rate limit that all keys of an identity share. */
+/** A rate limit that all keys of a customer share. */
 export type SharedRatelimit = {
   /** The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. At least 1. */
+  /** How many requests may pass in a window, each counted with its cost. At least 1. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. From 1000 (a second) to 31622400000 (366 days). */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. From 1000 (a second) to 31622400000 (366 days). */
   readonly duration: number;
-  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is local. */
+  /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. When absent, an existing limit keeps its mode, and a new one is local. */
   readonly async?: boolean | undefined;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. When absent, a limit that exists stays as it is, and a new one has false. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. When absent, an existing limit stays as it is, and a new one has false. */
   readonly notify?: boolean | undefined;
-  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. When absent, a limit that exists stays as it is, and a new one has true. */
+  /** true: the limit applies to every verification of a key of the customer. false: only to verifications that name it. When absent, an existing limit stays as it is, and a new one has true. */
   readonly autoApply?: boolean | undefined;
 };
 
-/** A rate limit that all keys of an identity share. */
+/** A rate limit that all keys of a customer share. */
 export type SharedRatelimitState = {
   /** The name of the limit. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
-  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
+  /** true: the limit applies to every verification of a key of the customer. false: only to verifications that name it. */
   readonly autoApply: boolean;
 };
 
-/** What happened to the credits of one key or identity, in one day or one refill period. */
+/** What happened to the credits of one key or customer, in one day or one refill period. */
 export type StatementRow = {
-  /** The key whose credits these are. Absent for an identity. */
+  /** The key whose credits these are. Absent for a customer. */
   readonly keyId?: string | undefined;
-  /** The identity whose credits these are. Absent for a key. */
+  /** The customer whose credits these are. Absent for a key. */
   readonly identityId?: string | undefined;
-  /** Your own id of this identity. Absent for a key, and when the identity was deleted. */
+  /** Your own id of this customer. Absent for a key, and when the customer was deleted. */
   readonly externalId?: string | undefined;
-  /** When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins with the credits. */
+  /** When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins when credits are first counted. */
   readonly start: number;
-  /** When the day or period ends, in unix milliseconds. For the period that runs: the next refill. Absent when there is none. */
+  /** When the day or period ends, in unix milliseconds. For the running period: the time of the next refill. Absent when there is none. */
   readonly end?: number | undefined;
-  /** The balance at the beginning, with what reservations hold. */
+  /** The credits at the beginning, including those that reservations hold. */
   readonly opening: number;
   /** Credits that were granted. */
   readonly granted: number;
-  /** Credits that refills brought. */
+  /** Credits that refills added. */
   readonly refilled: number;
-  /** Credits that other calls set or added; negative where they took some. */
+  /** Credits that other calls added. Negative where they took credits away. */
   readonly adjusted: number;
-  /** Credits that verifications and settled reservations have spent. */
+  /** Credits that verifications and settled reservations took. */
   readonly spent: number;
-  /** Credits of grants that nobody used in time. */
+  /** Granted credits that expired unused. */
   readonly expired: number;
-  /** The balance at the end, with what reservations hold: opening + granted + refilled + adjusted - spent - expired. */
+  /** The credits at the end, including those that reservations hold: opening + granted + refilled + adjusted - spent - expired. */
   readonly closing: number;
   /** The part of `closing` that reservations hold. */
   readonly held: number;
@@ -2382,23 +2382,23 @@ export type UsageGetStatementAnswer = {
 export type UsageGetStatementRequest = {
   /** The statement of this key's own credits. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly keyId?: string | undefined;
-  /** The statement of the identity with this id of your own. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  /** The statement of a customer, by your own id of it. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly externalId?: string | undefined;
-  /** The statement of this identity, also after it was deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  /** The statement of this customer, even after it was deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly identityId?: string | undefined;
-  /** The statements of all identities and keys that are on this plan now. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  /** The statements of all customers and keys that are on this plan now. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly planId?: string | undefined;
-  /** true: the statements of all keys and identities, also of those that were deleted. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
+  /** true: the statements of all keys and customers, including deleted ones. Give exactly one of `keyId`, `externalId`, `identityId`, `planId` and `all`. */
   readonly all?: boolean | undefined;
   /** What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. `day` when absent. */
   readonly per?: 'day' | 'period' | undefined;
-  /** Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when null or absent. */
+  /** Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when absent (or null). */
   readonly start?: number | null | undefined;
-  /** Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when null or absent. */
+  /** Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when absent (or null). */
   readonly end?: number | null | undefined;
   /** `json`: one page. `csv` or `ndjson`: all rows, sent while they are read. When absent, the Accept header decides: `text/csv` or `application/x-ndjson`, else `json`. */
   readonly format?: 'json' | 'csv' | 'ndjson' | undefined;
-  /** The largest number of rows in a page, from 1 to 1000. 1000 when absent. A page also ends after 100 keys and identities, so it can have fewer rows, or none. */
+  /** The largest number of rows in a page, from 1 to 1000. 1000 when absent. A page also ends after 100 keys and customers, so it can have fewer rows, or none. */
   readonly limit?: number | undefined;
   /** The `cursor` of the previous page. The answer continues after that page. Without it, the answer is the first page. */
   readonly cursor?: string | undefined;
@@ -2408,17 +2408,17 @@ export type UsageGetStatementRequest = {
 export type UsedDefaultRatelimit = {
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** The same number as `limit`, for older programs. */
   readonly refillRate: number;
   /** The same number as `duration`, for older programs. */
   readonly refillInterval: number;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
-  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
+  /** How much has passed in the running window. The count of a local limit is saved in the background and lags by some seconds. */
   readonly used: number;
   /** When the running window ends, in unix milliseconds. */
   readonly reset: number;
@@ -2428,35 +2428,35 @@ export type UsedDefaultRatelimit = {
 export type UsedNamedRatelimit = {
   /** The name of the limit. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
-  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
+  /** How much has passed in the running window. The count of a local limit is saved in the background and lags by some seconds. */
   readonly used: number;
   /** When the running window ends, in unix milliseconds. */
   readonly reset: number;
 };
 
-/** A rate limit that all keys of an identity share, and what was used of it. */
+/** A rate limit that all keys of a customer share, and what was used of it. */
 export type UsedRatelimit = {
   /** The name of the limit. */
   readonly name: string;
-  /** How many requests may pass in a window, by their cost. */
+  /** How many requests may pass in a window, each counted with its cost. */
   readonly limit: number;
-  /** The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC. */
+  /** The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute. */
   readonly duration: number;
   /** true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere. */
   readonly async: boolean;
-  /** true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long. Absent otherwise. */
+  /** true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long. Absent otherwise. */
   readonly notify?: boolean | undefined;
-  /** true: the limit applies to every verification of a key of the identity. false: only to verifications that name it. */
+  /** true: the limit applies to every verification of a key of the customer. false: only to verifications that name it. */
   readonly autoApply: boolean;
-  /** How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds. */
+  /** How much has passed in the running window. The count of a local limit is saved in the background and lags by some seconds. */
   readonly used: number;
   /** When the running window ends, in unix milliseconds. */
   readonly reset: number;
@@ -2473,25 +2473,25 @@ export type Verdict = {
   readonly keyId?: string | undefined;
   /** A name for people. Absent when none is set. */
   readonly name?: string | undefined;
-  /** The `externalId` of the identity that the key belongs to. Absent when the key has no owner. */
+  /** Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer. */
   readonly ownerId?: string | undefined;
   /** Metadata of the key, which every verdict repeats. `{}` when none is set. */
   readonly meta: Meta;
   /** When the key stops being valid, in unix milliseconds. Absent when it does not expire. */
   readonly expires?: number | undefined;
-  /** false: the key is not enabled. Absent with the code NOT_FOUND. */
+  /** false: the key is disabled. Absent with the code NOT_FOUND. */
   readonly enabled?: boolean | undefined;
-  /** A text that every verdict repeats, such as the stage that the key is for. Absent when none is set. */
+  /** A text that every verdict repeats, such as the environment that the key is for. Absent when none is set. */
   readonly environment?: string | undefined;
   /** The slugs of all permissions of the key, its own and those of its roles. Absent with the code NOT_FOUND. */
   readonly permissions?: readonly string[] | undefined;
   /** The names of the roles of the key. Absent with the code NOT_FOUND. */
   readonly roles?: readonly string[] | undefined;
-  /** The identity that the key belongs to. Absent when the key has no owner. */
+  /** The customer that the key belongs to. Absent when the key has no customer. */
   readonly identity?: IdentityReference | undefined;
-  /** The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter. */
+  /** The credits that are left after this verification: those of the key or of its customer, whichever are fewer. Absent when neither has credits. */
   readonly remaining?: number | undefined;
-  /** When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
+  /** When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill. */
   readonly nextRefillAt?: number | undefined;
   /** The rate limit that refused, else the one with the name `default`. Absent when there is neither. */
   readonly ratelimit?: RatelimitResult | undefined;
@@ -2501,7 +2501,7 @@ export type Verdict = {
   readonly explanation?: readonly ExplainedCheck[] | undefined;
 };
 
-/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its identity is not enabled. `EXPIRED`: the time of the key is over. `INSUFFICIENT_PERMISSIONS`: the key lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: the credits do not suffice. Only `VALID` takes credits and counts against limits. */
+/** The outcome of a verification. `VALID`: the request may pass. `NOT_FOUND`: there is no such key. `FORBIDDEN`: the key belongs to another api, or the address is not allowed. `DISABLED`: the key or its customer is disabled. `EXPIRED`: the key has expired. `INSUFFICIENT_PERMISSIONS`: the key lacks a permission that the request asks for. `RATE_LIMITED`: a rate limit is used up. `USAGE_EXCEEDED`: not enough credits are left. Only `VALID` takes credits and counts against limits. */
 export type VerdictCode =
   | 'VALID'
   | 'NOT_FOUND'
@@ -2512,7 +2512,7 @@ export type VerdictCode =
   | 'RATE_LIMITED'
   | 'USAGE_EXCEEDED';
 
-/** How many verifications there were with each verdict, and the credits that they took. */
+/** How many verifications had each verdict, and the credits that they took. */
 export type VerificationCounts = {
   /** When the minute, hour, day or month (UTC) begins, in unix milliseconds. Absent when the rows are not grouped by time. */
   readonly time?: number | undefined;
@@ -2522,40 +2522,40 @@ export type VerificationCounts = {
   readonly notFound: number;
   /** How many verifications answered FORBIDDEN, because the key belongs to another api, or the address is not allowed. */
   readonly forbidden: number;
-  /** How many verifications answered DISABLED, because the key or its identity is not enabled. */
+  /** How many verifications answered DISABLED, because the key or its customer is disabled. */
   readonly disabled: number;
-  /** How many verifications answered EXPIRED, because the time of the key is over. */
+  /** How many verifications answered EXPIRED, because the key has expired. */
   readonly expired: number;
   /** How many verifications answered INSUFFICIENT_PERMISSIONS, because the key lacks a permission that the request asks for. */
   readonly insufficientPermissions: number;
   /** How many verifications answered RATE_LIMITED, because a rate limit is used up. */
   readonly rateLimited: number;
-  /** How many verifications answered USAGE_EXCEEDED, because the credits do not suffice. */
+  /** How many verifications answered USAGE_EXCEEDED, because not enough credits are left. */
   readonly usageExceeded: number;
   /** Always 0. Older programs read it. */
   readonly unauthorized: number;
   /** How many verifications there were, whatever their verdict. */
   readonly total: number;
-  /** Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once. */
+  /** Credits that these verifications took. A verdict that is repeated for an idempotency key takes none. When the key and its customer both pay, the cost counts once. */
   readonly credits: number;
-  /** The key that the row stands for, grouped by `key`. Absent in the row of unknown keys. */
+  /** The key of this row, when grouped by `key`. Absent in the row of unknown keys. */
   readonly keyId?: string | undefined;
-  /** The owner that the row stands for, grouped by `identity`. Absent in the row of keys without an owner. */
+  /** The customer of this row, when grouped by `identity`. Absent in the row of keys without a customer. */
   readonly identity?:
     | {
-        /** The id of an identity, as `identities.createIdentity` answers it. */
+        /** The id of a customer, as returned by `identities.createIdentity`. */
         readonly id: string;
-        /** Your own id of the owner. Empty when the identity was deleted. */
+        /** Your own id of the customer. Empty when the customer was deleted. */
         readonly externalId: string;
       }
     | undefined;
-  /** The tag that the row stands for, grouped by `tag`. Absent in the row of verifications without tags. */
+  /** The tag of this row, when grouped by `tag`. Absent in the row of verifications without tags. */
   readonly tag?: string | undefined;
-  /** The whole list of tags that the row stands for, sorted, grouped by `tags`. `[]` for verifications without tags. */
+  /** The list of tags of this row, sorted, when grouped by `tags`. `[]` for verifications without tags. */
   readonly tags?: readonly string[] | undefined;
 };
 
-/** What a row of counts can stand for. `tag` counts a verification under each of its tags, `tags` once, under all its tags together. */
+/** What a row of counts stands for. With `tag`, a verification counts under each of its tags; with `tags`, it counts once, under its whole list of tags. */
 export type VerificationGroup = 'minute' | 'hour' | 'day' | 'month' | 'key' | 'identity' | 'tag' | 'tags';
 
 /** A verification: the key, and what the request needs. */
@@ -2564,7 +2564,7 @@ export type VerifyRequest = {
   readonly key: string;
   /** The api that the key must belong to; any other key is FORBIDDEN. Any api when absent. */
   readonly apiId?: string | undefined;
-  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region. */
+  /** Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region. */
   readonly tags?: readonly string[] | undefined;
   /** What the key must be allowed to do. Nothing is asked for when absent. */
   readonly authorization?: RequestedAuthorization | undefined;
@@ -2572,19 +2572,19 @@ export type VerifyRequest = {
   readonly remaining?: Cost | undefined;
   /** Older form of `ratelimits` for the limit with the name `default`. */
   readonly ratelimit?: Cost | undefined;
-  /** Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1. */
+  /** Limits with another cost or other numbers than configured, and limits with `autoApply: false` that should apply: at most 50. The other limits apply with a cost of 1. */
   readonly ratelimits?: readonly RequestedRatelimit[] | undefined;
-  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal. */
+  /** A text of your own that makes a retry safe: 8 to 128 of the characters A-Z a-z 0-9 _ -. A repeated verification gets the same verdict and is charged once. You can send it as the header Idempotency-Key instead; if you send both, they must be equal. */
   readonly idempotencyKey?: string | undefined;
   /** The address of your customer, which is checked against the key's `ipAllowlist`. The address of the caller when absent. */
   readonly clientIp?: string | undefined;
-  /** true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; such a verification is not counted by analytics. false when absent. */
+  /** true: the verdict says what each check found, and what was taken of credits and limits (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; analytics do not count such a verification. false when absent. */
   readonly explain?: boolean | undefined;
 };
 
 /** A target that events are sent to, without its secret. */
 export type Webhook = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly id: string;
   /** Where events are sent. */
   readonly url: string;
@@ -2592,13 +2592,13 @@ export type Webhook = {
   readonly events?: readonly string[] | undefined;
   /** The apis whose events are sent. Absent when events of everything are. */
   readonly apis?: readonly string[] | undefined;
-  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  /** false: nothing is sent. Events are kept, and sent when it is enabled again. */
   readonly enabled: boolean;
   /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
   readonly pausedAt?: number | undefined;
   /** How the last delivery failed before the pause. */
   readonly pausedBecause?: string | undefined;
-  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  /** Until when the secret before the last rotation still signs too, in unix milliseconds. Absent when there is no such secret. */
   readonly formerSecretUntil?: number | undefined;
   /** When the webhook was created, in unix milliseconds. */
   readonly createdAt: number;
@@ -2608,7 +2608,7 @@ export type Webhook = {
 
 /** A webhook, with what waits for it. */
 export type WebhookDetails = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly id: string;
   /** Where events are sent. */
   readonly url: string;
@@ -2616,13 +2616,13 @@ export type WebhookDetails = {
   readonly events?: readonly string[] | undefined;
   /** The apis whose events are sent. Absent when events of everything are. */
   readonly apis?: readonly string[] | undefined;
-  /** false: nothing is sent. What happens meanwhile is sent when it is enabled again. */
+  /** false: nothing is sent. Events are kept, and sent when it is enabled again. */
   readonly enabled: boolean;
   /** When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused. */
   readonly pausedAt?: number | undefined;
   /** How the last delivery failed before the pause. */
   readonly pausedBecause?: string | undefined;
-  /** Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none. */
+  /** Until when the secret before the last rotation still signs too, in unix milliseconds. Absent when there is no such secret. */
   readonly formerSecretUntil?: number | undefined;
   /** When the webhook was created, in unix milliseconds. */
   readonly createdAt: number;
@@ -2634,7 +2634,7 @@ export type WebhookDetails = {
 
 /** The answer of `webhooks.createWebhook`. */
 export type WebhooksCreateWebhookAnswer = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
   /** The secret that signs what is sent. Keep it where the target can read it: it is shown only in this answer. */
   readonly secret: string;
@@ -2644,21 +2644,21 @@ export type WebhooksCreateWebhookAnswer = {
 export type WebhooksCreateWebhookRequest = {
   /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
   readonly url: string;
-  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  /** The types of events that are sent. When absent (or null), all of them, including those of later versions. */
   readonly events?: readonly EventType[] | null | undefined;
-  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null. */
+  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of customers and plans, are then not sent. When absent (or null), all events are sent. */
   readonly apis?: readonly string[] | null | undefined;
 };
 
 /** The fields of `webhooks.deleteWebhook`. */
 export type WebhooksDeleteWebhookRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
 };
 
 /** The fields of `webhooks.getWebhook`. */
 export type WebhooksGetWebhookRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
 };
 
@@ -2672,7 +2672,7 @@ export type WebhooksListDeliveriesAnswer = {
 
 /** The fields of `webhooks.listDeliveries`. */
 export type WebhooksListDeliveriesRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
   /** Only deliveries in this state. */
   readonly state?: DeliveryState | undefined;
@@ -2693,9 +2693,9 @@ export type WebhooksListWebhooksRequest = Readonly<Record<string, unknown>>;
 
 /** The fields of `webhooks.redeliver`. */
 export type WebhooksRedeliverRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
-  /** The id of an event, as `events.listEvents` answers it. */
+  /** The id of an event, as returned by `events.listEvents`. */
   readonly eventId: string;
 };
 
@@ -2707,41 +2707,41 @@ export type WebhooksRotateSecretAnswer = {
 
 /** The fields of `webhooks.rotateSecret`. */
 export type WebhooksRotateSecretRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
-  /** How long the old secret signs too, in milliseconds, from 0 to 30 days. 24 hours when absent. */
+  /** How long the old secret still signs too, in milliseconds, from 0 to 30 days. 24 hours when absent. */
   readonly overlapMs?: number | undefined;
 };
 
 /** The answer of `webhooks.sendTest`. */
 export type WebhooksSendTestAnswer = {
-  /** The id of an event, as `events.listEvents` answers it. */
+  /** The id of an event, as returned by `events.listEvents`. */
   readonly eventId: string;
 };
 
 /** The fields of `webhooks.sendTest`. */
 export type WebhooksSendTestRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
 };
 
 /** The fields of `webhooks.updateWebhook`. */
 export type WebhooksUpdateWebhookRequest = {
-  /** The id of a webhook, as `webhooks.createWebhook` answers it. */
+  /** The id of a webhook, as returned by `webhooks.createWebhook`. */
   readonly webhookId: string;
   /** Where events are sent, with POST. It must begin with https and lead to a public address, unless KEYSTILE_WEBHOOK_ALLOW_PRIVATE is on. */
   readonly url?: string | undefined;
-  /** The types of events that are sent. All of them when absent or null, also those of later versions. */
+  /** The types of events that are sent. When absent (or null), all of them, including those of later versions. */
   readonly events?: readonly EventType[] | null | undefined;
-  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null. */
+  /** The apis whose events are sent, by their ids. Events that belong to no api, such as those of customers and plans, are then not sent. When absent (or null), all events are sent. */
   readonly apis?: readonly string[] | null | undefined;
-  /** false: nothing is sent, and what happens is kept. true: all that was kept is sent, and a pause ends. */
+  /** false: nothing is sent, and events are kept. true: the kept events are sent, and a pause ends. */
   readonly enabled?: boolean | undefined;
 };
 
 /** What the answering node did lately. */
 export type Work = {
-  /** From when on it is counted, in unix milliseconds: the start of the node, and for those who ask again, about a minute ago. */
+  /** When counting began, in unix milliseconds: at the start of the node, or about a minute ago for a caller that asks again. */
   readonly since: number;
   /** How many keys were verified. */
   readonly verifications: number;
@@ -2752,20 +2752,20 @@ export type Work = {
         readonly p50: number;
         /** Nine in ten verifications took at most this many milliseconds. */
         readonly p90: number;
-        /** Of a hundred, 99 verifications took at most this many milliseconds. */
+        /** Ninety-nine in a hundred verifications took at most this many milliseconds. */
         readonly p99: number;
       }
     | undefined;
   /** How many spends and changes were committed. */
   readonly spends: number;
-  /** In how many commits. */
+  /** In how many commits they were written. */
   readonly batches: number;
 };
 
 export interface Keys {
   /** Verify a key: may this request pass? */
   readonly verify: (request: VerifyRequest, options?: CallOptions) => Promise<Verdict>;
-  /** Verify up to 100 keys in one call, in order, each as with keys.verifyKey. */
+  /** Verify up to 100 keys in one call, in order, each as keys.verifyKey does. */
   readonly verifyKeys: (request: KeysVerifyKeysRequest, options?: CallOptions) => Promise<KeysVerifyKeysAnswer>;
   /** Create a key. */
   readonly create: (request: KeysCreateKeyRequest, options?: CallOptions) => Promise<NewSecret>;
@@ -2775,7 +2775,7 @@ export interface Keys {
   readonly get: (request: KeysGetKeyRequest, options?: CallOptions) => Promise<KeyDetails>;
   /** Change a key. */
   readonly update: (request: KeysUpdateKeyRequest, options?: CallOptions) => Promise<Empty>;
-  /** Set, increase or decrease the credits of a key, exactly, also while the key is in use. */
+  /** Set, increase or decrease the credits of a key, exactly, even while the key is in use. */
   readonly updateRemaining: (
     request: KeysUpdateRemainingRequest,
     options?: CallOptions,
@@ -2806,7 +2806,7 @@ export interface Keys {
   readonly setRoles: (request: KeysSetRolesRequest, options?: CallOptions) => Promise<readonly RoleReference[]>;
   /** Remove roles from a key. */
   readonly removeRoles: (request: KeysRemoveRolesRequest, options?: CallOptions) => Promise<Empty>;
-  /** Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour. */
+  /** Count the verifications of a key, or of all keys of a customer, by outcome and by day or hour. */
   readonly getVerifications: (
     request?: KeysGetVerificationsRequest,
     options?: CallOptions,
@@ -2831,40 +2831,40 @@ export interface Apis {
 }
 
 export interface Identities {
-  /** Create an identity: one of your users or organisations, with limits and credits that all its keys share. */
+  /** Create a customer: one of your users or organisations, with limits and credits that all its keys share. */
   readonly create: (
     request: IdentitiesCreateIdentityRequest,
     options?: CallOptions,
   ) => Promise<IdentitiesCreateIdentityAnswer>;
-  /** Delete an identity with its limits and credits. */
+  /** Delete a customer with its limits and credits. */
   readonly delete: (request?: IdentitiesDeleteIdentityRequest, options?: CallOptions) => Promise<Empty>;
-  /** Read one identity: its balance, what was used of its limits, and how many keys it has. */
+  /** Read one customer: its credits, what was used of its limits, and how many keys it has. */
   readonly get: (request?: IdentitiesGetIdentityRequest, options?: CallOptions) => Promise<IdentityDetails>;
-  /** List or search identities, oldest first. */
+  /** List or search customers, oldest first. */
   readonly list: (request?: IdentitiesListIdentitiesRequest, options?: CallOptions) => AsyncIterable<Identity>;
-  /** Change an identity. */
+  /** Change a customer. */
   readonly update: (request?: IdentitiesUpdateIdentityRequest, options?: CallOptions) => Promise<Identity>;
 }
 
 export interface Plans {
   /** Create a plan: the credits, limits and permissions that a customer buys. */
   readonly create: (request: PlansCreatePlanRequest, options?: CallOptions) => Promise<PlansCreatePlanAnswer>;
-  /** Read one plan, with the number of its holders. */
+  /** Read one plan, and how many customers and keys are on it. */
   readonly get: (request: PlansGetPlanRequest, options?: CallOptions) => Promise<Plan>;
   /** List plans, oldest first. */
   readonly list: (request?: PlansListPlansRequest, options?: CallOptions) => AsyncIterable<Plan>;
-  /** Change a plan for all its holders at once. */
+  /** Change a plan for all customers and keys on it at once. */
   readonly update: (request: PlansUpdatePlanRequest, options?: CallOptions) => Promise<Plan>;
   /** Delete a plan that nobody is on. */
   readonly delete: (request: PlansDeletePlanRequest, options?: CallOptions) => Promise<PlansDeletePlanAnswer>;
-  /** Put an identity, or a key without one, on a plan, or move it to another one. */
+  /** Put a customer, or a key without a customer, on a plan, or move it to another plan. */
   readonly assign: (request: PlansAssignRequest, options?: CallOptions) => Promise<PlansAssignAnswer>;
 }
 
 export interface Credits {
-  /** Give credits to a key or an identity, once. */
+  /** Grant credits to a key or a customer, once. */
   readonly grant: (request: CreditsGrantRequest, options?: CallOptions) => Promise<CreditsGrantAnswer>;
-  /** Correct the credits of a key or an identity by a number, up or down. */
+  /** Correct the credits of a key or a customer: add some, or take some away. */
   readonly adjust: (request: CreditsAdjustRequest, options?: CallOptions) => Promise<CreditsAdjustAnswer>;
 }
 
@@ -2919,7 +2919,7 @@ export interface Ratelimits {
     request: RatelimitsMultiLimitRequest,
     options?: CallOptions,
   ) => Promise<RatelimitsMultiLimitAnswer>;
-  /** Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request. */
+  /** Override the limit of an identifier, or of all identifiers that match a pattern with `*`: its numbers replace those in the request. */
   readonly setOverride: (
     request: RatelimitsSetOverrideRequest,
     options?: CallOptions,
@@ -2933,7 +2933,7 @@ export interface Ratelimits {
 }
 
 export interface Analytics {
-  /** Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, identity, single `tag` or whole list of `tags`. */
+  /** Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, customer, single `tag` or whole list of `tags`. */
   readonly getVerifications: (
     request: AnalyticsGetVerificationsRequest,
     options?: CallOptions,
@@ -2941,7 +2941,7 @@ export interface Analytics {
 }
 
 export interface Usage {
-  /** Read what happened to credits, by day or by refill period: of one key or identity, of all on a plan, or of all. */
+  /** Read what happened to credits, by day or by refill period: of one key or customer, of all on a plan, or of all. */
   readonly getStatement: (
     request?: UsageGetStatementRequest,
     options?: CallOptions,
@@ -2972,12 +2972,12 @@ export interface RootKeys {
 }
 
 export interface Portal {
-  /** Make a link to the customers' page for one customer. */
+  /** Make a link to the portal for one customer. */
   readonly createSession: (
     request: PortalCreateSessionRequest,
     options?: CallOptions,
   ) => Promise<PortalCreateSessionAnswer>;
-  /** End all links to the customers' page of one customer, and the pages that are open, at once. */
+  /** End all portal links of one customer, and the portal pages that are open, at once. */
   readonly endSessions: (request?: PortalEndSessionsRequest, options?: CallOptions) => Promise<PortalEndSessionsAnswer>;
 }
 
@@ -2994,7 +2994,7 @@ export interface Audit {
 }
 
 export interface Events {
-  /** Read the events after a cursor, oldest first: the same that webhooks deliver. */
+  /** Read the events after a cursor, oldest first: the same events that webhooks deliver. */
   readonly list: (request?: EventsListEventsRequest, options?: CallOptions) => AsyncIterable<Event>;
 }
 
@@ -3010,23 +3010,23 @@ export interface Webhooks {
   readonly list: (request?: WebhooksListWebhooksRequest, options?: CallOptions) => AsyncIterable<Webhook>;
   /** Change a webhook, or enable one that is paused. */
   readonly update: (request: WebhooksUpdateWebhookRequest, options?: CallOptions) => Promise<Empty>;
-  /** Delete a webhook, and its waiting deliveries and its log. */
+  /** Delete a webhook with its waiting deliveries and its log. */
   readonly delete: (request: WebhooksDeleteWebhookRequest, options?: CallOptions) => Promise<Empty>;
-  /** Give a webhook another signing secret. */
+  /** Give a webhook a new signing secret. */
   readonly rotateSecret: (
     request: WebhooksRotateSecretRequest,
     options?: CallOptions,
   ) => Promise<WebhooksRotateSecretAnswer>;
   /** List what was sent to a webhook and what waits, the newest event first. */
   readonly listDeliveries: (request: WebhooksListDeliveriesRequest, options?: CallOptions) => AsyncIterable<Delivery>;
-  /** Send an event to a webhook again, or one that it did not get yet. */
+  /** Send an event to a webhook again, or for the first time if it never got it. */
   readonly redeliver: (request: WebhooksRedeliverRequest, options?: CallOptions) => Promise<Empty>;
   /** Send an event of the type `webhook.test` to a webhook. */
   readonly sendTest: (request: WebhooksSendTestRequest, options?: CallOptions) => Promise<WebhooksSendTestAnswer>;
 }
 
 export interface Service {
-  /** Read how the service is doing: its nodes, how fast this one answers, what is wrong and what to do, its settings. */
+  /** Read how the service is doing: its nodes, how fast this one answers, what is wrong and what to do, and its settings. */
   readonly getStatus: (request?: ServiceGetStatusRequest, options?: CallOptions) => Promise<ServiceGetStatusAnswer>;
 }
 

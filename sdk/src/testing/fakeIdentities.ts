@@ -42,7 +42,7 @@ export class FakeIdentities {
     const name = JSON.stringify(externalId);
     throw new AppError(
       'NOT_FOUND',
-      `There is no identity with the externalId ${name}. With mustExist, a key creates none.`,
+      `There is no customer with the externalId ${name}. With mustExist, a new key creates none.`,
     );
   }
 
@@ -53,7 +53,7 @@ export class FakeIdentities {
     const count = this.#keysOf(id).length;
     if (count < (maxKeys ?? Infinity)) return;
     const name = JSON.stringify(externalId);
-    throw new AppError('PRECONDITION_FAILED', `The identity ${name} has ${count} of at most ${maxKeys} keys.`);
+    throw new AppError('PRECONDITION_FAILED', `The customer ${name} has ${count} of at most ${maxKeys} keys.`);
   }
 
   /** The identity that a key names. A name that is new makes one. */
@@ -82,7 +82,7 @@ export class FakeIdentities {
 
   create({ externalId, ...fields }: IdentitiesCreateIdentityRequest, nowMs: number): object {
     if (this.#byExternalId.has(externalId))
-      throw new AppError('CONFLICT', `An identity with the externalId ${JSON.stringify(externalId)} exists already.`);
+      throw new AppError('CONFLICT', `A customer with the externalId ${JSON.stringify(externalId)} exists already.`);
     const identity = this.named(externalId);
     try {
       this.#set(identity, fields, nowMs);
@@ -117,11 +117,11 @@ export class FakeIdentities {
     const owned = this.#keysOf(identity.id);
     if (owned.length > 0 && keys === undefined) {
       const name = JSON.stringify(identity.externalId);
-      throw new AppError('CONFLICT', `The identity ${name} has ${owned.length} keys. Say what becomes of them.`);
+      throw new AppError('CONFLICT', `The customer ${name} has ${owned.length} keys. Say what becomes of them.`);
     }
     if (owned.length > 0 && keys === 'detach' && !identity.enabled) {
       const name = JSON.stringify(identity.externalId);
-      throw new AppError('PRECONDITION_FAILED', `The identity ${name} is disabled: its keys would be valid again.`);
+      throw new AppError('PRECONDITION_FAILED', `The customer ${name} is disabled: its keys would be valid again.`);
     }
     for (const key of owned) {
       key.identityId = null;
@@ -144,7 +144,7 @@ export class FakeIdentities {
   #find({ identityId, externalId }: Reference): FakeIdentity {
     const found = externalId === undefined ? this.byId(identityId ?? '') : this.#byExternalId.get(externalId);
     if (found) return found;
-    throw new AppError('NOT_FOUND', `There is no identity ${JSON.stringify(identityId ?? externalId)}.`);
+    throw new AppError('NOT_FOUND', `There is no customer ${JSON.stringify(identityId ?? externalId)}.`);
   }
 
   #view(identity: FakeIdentity, nowMs: number): Identity {

@@ -86,7 +86,7 @@ function asRequested(
       ownerId: adHocOwnerId,
     };
   if (configured === null)
-    throw new AppError('BAD_REQUEST', `Neither the key nor its identity has a limit named ${JSON.stringify(name)}.`);
+    throw new AppError('BAD_REQUEST', `Neither the key nor its customer has a limit named ${JSON.stringify(name)}.`);
   return withNumbers(configured, { name, limit, duration, cost });
 }
 

@@ -128,7 +128,7 @@ export class FakeService {
     }
     const [charge] = creditCharges(this.#ledger, key, 0, nowMs);
     if (!hasBalance || charge?.rule.kind !== 'credits')
-      throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
+      throw new AppError('BAD_REQUEST', `The key ${keyId} has no credits to change. Give it some with op "set".`);
     const by = value ?? 0;
     const change = op === 'set' ? { set: by } : { add: op === 'increment' ? by : -by };
     return { remaining: this.#ledger.change(charge.account, { refill: charge.rule.refill, ...change }, nowMs) };

@@ -538,8 +538,8 @@ export class NewIdentities {
     const near = explains && externalId.length <= MAX_NEAR_LENGTH ? await this.#near(actor, externalId) : null;
     const hint = near === null ? '' : ` Did you mean ${repeatable(near)}?`;
     const rule = this.#context.newIdentities.mustExist ? 'KEYSTILE_IDENTITIES_MUST_EXIST' : 'mustExist';
-    const unknown = `There is no identity with the externalId ${repeatable(externalId)}.${hint}`;
-    const message = `${unknown} With ${rule}, a key creates no identity: identities.createIdentity does.`;
+    const unknown = `There is no customer with the externalId ${repeatable(externalId)}.${hint}`;
+    const message = `${unknown} With ${rule}, a new key creates no customer: use identities.createIdentity.`;
     return new AppError('NOT_FOUND', message, [{ path: 'externalId', message }]);
   }
 
@@ -608,6 +608,6 @@ function tooManyKeys(
 ): AppError {
   return new AppError(
     'PRECONDITION_FAILED',
-    `The identity ${repeatable(externalId)} already has ${count} of ${maxKeys} keys; ${more} more would be too many. Delete keys that are not used, or raise maxKeys.`,
+    `The customer ${repeatable(externalId)} already has ${count} of ${maxKeys} keys; ${more} more would be too many. Delete unused keys, or raise maxKeys.`,
   );
 }

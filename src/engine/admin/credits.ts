@@ -109,11 +109,14 @@ export class CreditAdmin {
     const { refills } = this.#context;
     if (holder.credits === null) {
       const how = holder.kind === 'key' ? 'keys.updateKey' : 'identities.updateIdentity';
-      throw new AppError('PRECONDITION_FAILED', `${holder.name} has no credits. Set \`remaining\` first (${how}).`);
+      throw new AppError('PRECONDITION_FAILED', `${holder.name} has no credits. Set remaining first (${how}).`);
     }
     const { account, refill, metered } = holder.credits;
     if (metered && call.kind === 'grant') {
-      throw new AppError('PRECONDITION_FAILED', `${holder.name} is metered: it has no balance to add to.`);
+      throw new AppError(
+        'PRECONDITION_FAILED',
+        `${holder.name} is metered: it has no balance, so credits cannot be granted.`,
+      );
     }
     const [state] = await readCredits(this.#context, [holder]);
     if (call.expiresAtMs !== null && call.expiresAtMs <= nowMs) {
@@ -123,7 +126,7 @@ export class CreditAdmin {
     const pockets = present?.pockets ?? null;
     const liveGrants = pockets === null ? 0 : leftOf(pockets, present?.state.value ?? 0).length;
     if (call.expiresAtMs !== null && liveGrants >= MAX_LIVE_GRANTS) {
-      const bound = `has ${MAX_LIVE_GRANTS} grants that have not expired, as many as it may have`;
+      const bound = `has ${MAX_LIVE_GRANTS} grants that have not expired, which is the maximum`;
       throw new AppError('PRECONDITION_FAILED', `${holder.name} ${bound}.`);
     }
     const atMost = MAX_COUNT - (present?.pockets?.held ?? 0) - call.amount;
@@ -154,7 +157,7 @@ export class CreditAdmin {
     const identity = await loadIdentity(this.#context, actor, operation, reference);
     const { id, externalId, revision } = identity;
     const credits = heldCredits(identity.credits, await planOf(records, identity));
-    const name = `The identity ${repeatable(externalId)}`;
+    const name = `The customer ${repeatable(externalId)}`;
     return { id, kind: 'identity', name, credits, revision, ids: { externalId } };
   }
 }

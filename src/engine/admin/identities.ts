@@ -63,7 +63,7 @@ export class IdentityAdmin {
     requireEverywhere(actor, 'identity.create_identity');
     return changes.apply(async () => {
       if ((await storage.records.findIdentity(externalId)) !== null) {
-        throw new AppError('CONFLICT', `An identity with the externalId ${repeatable(externalId)} exists already.`);
+        throw new AppError('CONFLICT', `A customer with the externalId ${repeatable(externalId)} exists already.`);
       }
       const plan = await this.#newIdentities.defaultPlan();
       const context = { ...(await this.#counterContext(patch)), plan };
@@ -212,7 +212,7 @@ export async function loadIdentity(
   reference: IdentityReference,
 ): Promise<IdentityRecord> {
   const asked = 'id' in reference ? reference.id : null;
-  const what = asked === null ? 'identity with this externalId' : 'identity';
+  const what = asked === null ? 'customer with this externalId' : 'customer';
   const { records } = context.storage;
   const read = async (): Promise<IdentityRecord> => {
     const found = await ('id' in reference
@@ -323,14 +323,14 @@ export class DeleteIdentity {
 function isDisabled({ externalId }: IdentityRecord): AppError {
   return new AppError(
     'PRECONDITION_FAILED',
-    `The identity ${repeatable(externalId)} is disabled: detached from it, its keys would be valid again. Enable it first, or use keys "disable" or "delete".`,
+    `The customer ${repeatable(externalId)} is disabled: detached from it, its keys would be valid again. Enable it first, or set "keys" to "disable" or "delete".`,
   );
 }
 
 function hasKeys({ externalId }: IdentityRecord, count: number): AppError {
   return new AppError(
     'CONFLICT',
-    `The identity ${repeatable(externalId)} has ${count === 1 ? '1 key. Say what becomes of it' : `${count} keys. Say what becomes of them`}: keys "disable", "delete" or "detach".`,
+    `The customer ${repeatable(externalId)} has ${count === 1 ? '1 key. Say what becomes of it' : `${count} keys. Say what becomes of them`}: set "keys" to "disable", "delete" or "detach".`,
   );
 }
 

@@ -195,7 +195,7 @@ export class KeyAdmin {
     return changes.apply(async () => {
       const { key, identity } = await this.#reader.load(actor, 'api.update_key', keyId);
       if (key.credits === null || key.credits.metered) {
-        throw new AppError('BAD_REQUEST', `The key ${keyId} has no counter to change; use op "set" to give it one.`);
+        throw new AppError('BAD_REQUEST', `The key ${keyId} has no credits to change. Give it some with op "set".`);
       }
       const { account } = key.credits;
       const rules = heldRefill(key.credits, await planOf(storage.records, key));
@@ -223,7 +223,7 @@ function isHolder({ planId, planMove }: KeyRecord): boolean {
 }
 
 function planFirst(keyId: string): AppError {
-  const what = `The key ${keyId} is on a plan itself, and a key that belongs to an identity uses the plan of the identity`;
+  const what = `The key ${keyId} is on a plan itself, but a key of a customer uses the plan of its customer`;
   return new AppError('PRECONDITION_FAILED', `${what}. Take it off its plan first: plans.assign with planId null.`);
 }
 
@@ -406,7 +406,7 @@ export class DeleteKey {
           throw new AppError('PRECONDITION_FAILED', `The key ${keyId} is not deleted.`);
         }
         if (before.identityId !== null && identity === null) {
-          throw new AppError('PRECONDITION_FAILED', `The identity of the key ${keyId} was deleted. Create a new key.`);
+          throw new AppError('PRECONDITION_FAILED', `The customer of the key ${keyId} was deleted. Create a new key.`);
         }
         const draft = emptyDraft();
         const nowMs = storage.ledger.nowMs();

@@ -411,7 +411,10 @@ function tooManyNamed(what: string, max: number): AppError {
 }
 
 function tooManyHeld(what: string, max: number): AppError {
-  return new AppError('PRECONDITION_FAILED', `There are ${max} ${what} already, which is the maximum.`);
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `There are ${max} ${what} already, which is the maximum. Delete some first.`,
+  );
 }
 
 /** Names a role or permission by id, name or slug. With `create`, it is created when there is none. */

@@ -129,8 +129,11 @@ export class PlanAdmin {
       const plan = await this.load(actor, 'plan.delete_plan', planId);
       const holders = await storage.records.countHolders(planId);
       if (holders > 0) {
-        const what = `The plan ${repeatable(plan.name)} has ${holders} ${holders === 1 ? 'holder' : 'holders'}`;
-        throw new AppError('CONFLICT', `${what}. Move to another plan first (plans.assign).`);
+        const holds = holders === 1 ? '1 customer or key. Move it' : `${holders} customers and keys. Move them`;
+        throw new AppError(
+          'CONFLICT',
+          `The plan ${repeatable(plan.name)} has ${holds} to another plan first (plans.assign).`,
+        );
       }
       const entry = auditEntry(actor, {
         action: 'plan.delete',
@@ -225,9 +228,12 @@ function isRuleOf({ rule: before }: RefillVersion, rule: NonNullable<RefillVersi
 function requireSameKind(before: PlanRecord, { remaining, metered }: PlanPatch): void {
   const isSameCounter = remaining === undefined || (remaining === null) === (before.remaining === null);
   if (isSameCounter && (metered === undefined || metered === before.metered)) return;
-  const what = before.metered ? 'metered use' : before.remaining === null ? 'no credits' : 'credits';
-  const way = 'Make another plan and move its holders there (plans.assign).';
-  throw new AppError('BAD_REQUEST', `The plan ${repeatable(before.name)} was made with ${what}, which stays. ${way}`);
+  const what = before.metered ? 'as metered' : before.remaining === null ? 'without credits' : 'with credits';
+  const way = 'Create another plan, and move its customers and keys there (plans.assign).';
+  throw new AppError(
+    'BAD_REQUEST',
+    `The plan ${repeatable(before.name)} was created ${what}, which cannot change. ${way}`,
+  );
 }
 
 function limitsOf(before: readonly PlanLimit[], patch: PlanPatch): readonly PlanLimit[] {
@@ -381,8 +387,8 @@ export class AssignPlan {
     const nextMs = rules === null ? Infinity : refills.epoch(rules, storage.ledger.nowMs()).nextMs;
     if (nextMs < Number.MAX_SAFE_INTEGER) return nextMs;
     const who =
-      holder.kind === 'key' ? `The key ${holder.record.id}` : `The identity ${repeatable(holder.record.externalId)}`;
-    throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Use "when": "now".`);
+      holder.kind === 'key' ? `The key ${holder.record.id}` : `The customer ${repeatable(holder.record.externalId)}`;
+    throw new AppError('PRECONDITION_FAILED', `${who} has no refill to wait for. Set "when" to "now".`);
   }
 }
 
@@ -396,6 +402,9 @@ function unchanged(holder: PlanHolder, replayed: boolean) {
 }
 
 function identityCarriesPlan(keyId: string): AppError {
-  const what = `The key ${keyId} belongs to an identity, which carries the plan of its keys`;
-  return new AppError('PRECONDITION_FAILED', `${what}. Name the identity instead of the key.`);
+  const what = `The key ${keyId} belongs to a customer, and uses the plan of its customer`;
+  return new AppError(
+    'PRECONDITION_FAILED',
+    `${what}. Name the customer (externalId or identityId) instead of the key.`,
+  );
 }

@@ -215,13 +215,13 @@ export class PortalSessions {
 }
 
 function noAddress(): AppError {
-  const why = 'A link needs the address that customers open.';
+  const why = 'A portal link begins with the public address of this service, which is not set.';
   return new AppError('PRECONDITION_FAILED', `${why} Set KEYSTILE_PUBLIC_URL.`);
 }
 
 function usedLink(): AppError {
   const why = 'This link was opened before, or has expired.';
-  return new AppError('UNAUTHORIZED', `${why} Go back to where you found it and open it again.`);
+  return new AppError('UNAUTHORIZED', `${why} Go back to the page where you found it to get a new one.`);
 }
 
 /** The write that ends a session. */

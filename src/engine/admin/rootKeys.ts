@@ -243,11 +243,15 @@ export class RootKeyAuthenticator {
     }
     if (!this.#freshness.mayUseCache()) await this.#freshness.confirm();
     const caller = await this.#findAny(digests, nowMs);
-    if (caller === null) throw new AppError('UNAUTHORIZED', 'This root key is unknown.');
+    if (caller === null)
+      throw new AppError(
+        'UNAUTHORIZED',
+        'This root key is unknown. Check that it is complete, and that it is one of this service.',
+      );
     const { rootKey } = caller;
-    if (rootKey.revokedAtMs !== null) throw new AppError('UNAUTHORIZED', 'This root key was revoked.');
+    if (rootKey.revokedAtMs !== null) throw new AppError('UNAUTHORIZED', 'This root key was revoked. Use another one.');
     if (rootKey.expiresAtMs !== null && nowMs >= rootKey.expiresAtMs) {
-      throw new AppError('UNAUTHORIZED', 'This root key has expired.');
+      throw new AppError('UNAUTHORIZED', 'This root key has expired. Use another one.');
     }
     return caller;
   }

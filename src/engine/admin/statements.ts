@@ -156,7 +156,7 @@ export class UsageAdmin {
   async #ofIdentity(actor: Actor, { identity }: { identity: IdentityReference }): Promise<Holder | null> {
     const gone = 'id' in identity && !isKeyId(identity.id) ? await this.#find(identity.id) : null;
     if (gone?.isDeleted) {
-      requireOn(actor, 'identity.read_usage', gone.id, 'identity', gone.id);
+      requireOn(actor, 'identity.read_usage', gone.id, 'customer', gone.id);
       return gone;
     }
     const { id } = await loadIdentity(this.#context, actor, 'identity.read_usage', identity);
@@ -480,7 +480,9 @@ export class OpenHolders {
     for (let tries = 0; waiting.length > 0; tries++) {
       const [first] = waiting;
       if (tries === MAX_TRIES) {
-        throw new StorageUnavailable(`The credits of ${first?.holder.id} change while they are read.`);
+        throw new StorageUnavailable(
+          `The credits of ${first?.holder.id} keep changing while they are read. Try again.`,
+        );
       }
       waiting = await this.#tryRunning(waiting, found);
     }

@@ -300,7 +300,7 @@ function missing(reference: NamespaceReference): AppError {
 
 function tooManyOverrides(): AppError {
   const most = `${MAX_OVERRIDES_PER_NAMESPACE} overrides, which is the maximum`;
-  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
+  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}. Delete some first.`);
 }
 
 function auditedOverride(override: Omit<OverrideRecord, 'id'>): Record<string, unknown> {
@@ -310,5 +310,5 @@ function auditedOverride(override: Omit<OverrideRecord, 'id'>): Record<string, u
 
 function tooManyPatterns(): AppError {
   const most = `${MAX_PATTERNS_PER_NAMESPACE} overrides with a star, which is the maximum`;
-  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}.`);
+  return new AppError('PRECONDITION_FAILED', `This namespace has ${most}. Delete some first.`);
 }

@@ -102,7 +102,7 @@ function unknownLimit(name: string): AppError {
   const hint =
     name === DEFAULT_LIMIT_NAME
       ? 'The key has no ratelimit'
-      : `Neither the key nor its identity has a limit named ${repeatable(name)}`;
+      : `Neither the key nor its customer has a limit named ${repeatable(name)}`;
   return new AppError('BAD_REQUEST', `${hint}. To use an ad-hoc limit, send limit and duration with it.`);
 }
 
@@ -139,7 +139,7 @@ export class AdHocLimits {
   readonly #ledger: Ledger;
   readonly #counts = new Map<string, Count>();
   readonly #oneAtATime = new OneAtATime(
-    'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
+    'Too many ad-hoc limits of one key or customer are waiting to be created; nothing was spent. Try again.',
   );
 
   constructor(keys: KeyCache, localLimits: LocalLimits, ledger: Ledger) {

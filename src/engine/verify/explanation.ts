@@ -99,7 +99,7 @@ const RECORD_TEXTS: Readonly<
     !enabled
       ? 'The key is disabled.'
       : identity?.enabled === false
-        ? `Its identity ${identity.externalId} is disabled.`
+        ? `Its customer ${identity.externalId} is disabled.`
         : plan !== null && plan.record === null
           ? 'Its plan is missing.'
           : 'The key is enabled.',

@@ -117,7 +117,7 @@ export class Verdicts {
       case 'failed':
         throw new AppError(
           'INTERNAL_SERVER_ERROR',
-          `The counters of key ${entry.id} cannot be changed: ${outcome.reason}.`,
+          `The credits and limits of the key ${entry.id} cannot be changed: ${outcome.reason}.`,
         );
       case 'stale':
       case 'otherMark':

@@ -235,7 +235,7 @@ export class Verifier {
   async #decideAgain({ entry, request, reloads }: Decision): Promise<Verdict> {
     const { keyCache: keys } = this.#context;
     if (reloads >= MAX_RELOADS) {
-      const why = 'keeps changing, or its counters do not match its record';
+      const why = 'keeps changing, or its credits and limits do not match its record';
       throw new AppError('UNAVAILABLE', `The key ${entry.id} ${why}; nothing was spent. Try again.`);
     }
     for (const digest of digestsOf(request)) keys.drop(digest);

@@ -79,7 +79,7 @@ export function errorBody(failure: unknown, context: AnswerContext): { readonly 
     expected(failure) ??
     new AppError(
       'INTERNAL_SERVER_ERROR',
-      'The request failed because of an internal error. The log has the details under this requestId; of many alike in a second, under the last one.',
+      'The request failed because of an internal error. The log has the details under this requestId. Of many such failures in one second, it has only the last.',
     );
   return {
     error: {

@@ -41,8 +41,8 @@ export function countOf({ counts }: HistogramReading): number {
 }
 
 /**
- * The value that this part of all values (0 to 1) does not exceed, about: values are taken as spread evenly between two bounds. What is
- * larger than all bounds counts as the largest. null: there are no values.
+ * About the value that this part (0 to 1) of all values does not exceed. Values count as spread evenly between two bounds, and those above
+ * all bounds count as the largest bound. null: there are no values.
  */
 export function quantileOf(reading: HistogramReading, part: number): number | null {
   const total = countOf(reading);

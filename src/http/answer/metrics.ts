@@ -248,7 +248,7 @@ export function gaugeFamilies(gauges: Gauges): readonly Family[] {
     counter('keystile_key_cache_hits_total', 'Verifications whose key was in memory.', gauges.cacheHits),
     counter('keystile_key_cache_misses_total', 'Keys looked up in the database.', gauges.cacheMisses),
     gauge('keystile_cached_keys', 'Keys in memory.', gauges.cachedKeys),
-    gauge('keystile_cached_identities', 'Identities in memory: those of the cached keys.', gauges.cachedIdentities),
+    gauge('keystile_cached_identities', 'Customers in memory: those of the cached keys.', gauges.cachedIdentities),
     gauge('keystile_unsaved_local_counts', 'Local counters not saved yet.', gauges.unsavedLocalCounts),
     {
       name: 'keystile_other_tags_total',

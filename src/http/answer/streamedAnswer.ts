@@ -19,8 +19,8 @@ export function isStreamed(response: Response): boolean {
 }
 
 /**
- * An answer with a body of any length. The first piece is made before it answers: what fails until then is answered as an error. Later the
- * status is sent already, so a failure ends the body without its end, which clients see. `onFailure` hears of it.
+ * An answer with a body of any length. The first piece is made before the answer begins, so a failure until then is answered as an error.
+ * After a later failure the body breaks off, which clients notice, because the status is already sent. `onFailure` is told.
  */
 export async function streamedAnswer(
   { type, pieces }: StreamedBody,

@@ -2,8 +2,8 @@
 export type Files = ReadonlyMap<string, Uint8Array>;
 
 /**
- * The same files give the same bytes, on every machine and at every time: lock files of others hold the digests of these archives. So times and owners
- * are fixed, and libdeflate compresses, whose result does not depend on the processor.
+ * The same files give the same bytes, on every machine and at every time: lock files of users hold the digests of these archives. So times
+ * and owners are fixed, and libdeflate compresses, whose result does not depend on the processor.
  */
 const COMPRESSION = { library: 'libdeflate', level: 6 } as const;
 

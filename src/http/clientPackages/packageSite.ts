@@ -13,8 +13,8 @@ interface Made {
 }
 
 /**
- * Hands out the packages of this version: those who use the service need nothing that somebody else may have published under its name. Each is
- * made for the first request, and kept.
+ * Serves the packages of this version, so that nobody has to trust what somebody else may have published under its name. Each is made for
+ * the first request, and kept.
  */
 export class PackageSite {
   readonly #made = new Map<string, Promise<Made>>();

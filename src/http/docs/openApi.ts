@@ -20,7 +20,7 @@ interface OpenApiDocument {
   readonly openapi: string;
   readonly info: object;
   readonly servers: readonly object[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
+  readonly tags: readonly { readonly name: string; readonly 'x-displayName': string; readonly description: string }[];
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly securitySchemes: object;
@@ -30,45 +30,106 @@ interface OpenApiDocument {
   };
 }
 
+const CUSTOMER_NAMES =
+  'In the names of fields, calls and events a customer is an `identity`: `identityId` is its id here, and `externalId`, in some places `ownerId`, is your own id of it.';
+
 const DESCRIPTION = `API keys with exact credits, scheduled refill and rate limits.
 
-JSON in and out. Management calls need a root key as \`Authorization: Bearer root_...\`. Verifying needs only the key, unless \
-KEYSTILE_VERIFY_AUTH is \`required\`. Every GET endpoint also answers POST with the same fields as JSON. An unknown field is a 400 that names \
-the nearest known one. Times are unix milliseconds (UTC), and durations are milliseconds. Fields that are not set are absent from answers. \
-\`?pretty\` indents an answer. Every failure is an \`Error\` with a code, a message that says what to do, and the id of the request.
+Requests and answers are JSON. Management calls need a root key as \`Authorization: Bearer root_...\`. Verifying needs only the key, unless \
+KEYSTILE_VERIFY_AUTH is \`required\`. Every GET endpoint also answers POST with the same fields as JSON. An unknown field answers 400, and the \
+message names the nearest known one. Times are unix milliseconds (UTC), and durations are milliseconds. Fields that are not set are absent \
+from answers. \`?pretty\` indents an answer. Every failure is an \`Error\` with a code, a message that says what to do, and the id of the request.
+
+Two words are used throughout. A *customer* is whoever keys belong to: one of your users or organisations. ${CUSTOMER_NAMES} *Credits* are \
+what verifications spend: \`remaining\` of a key or customer says how many are left.
 
 The [guides](/docs/guides) explain how the calls work together. The page [Errors](/docs/errors) has all error codes.`;
 
+interface Group {
+  /** Its name, as viewers of the document show it. */
+  readonly title: string;
+  readonly words: string;
+  readonly guide: string;
+}
+
 /** What the groups of endpoints are for, in the order in which they are shown, and the guide that explains each. */
-const TAGS: Readonly<Record<string, readonly [words: string, guide: string]>> = {
-  keys: ['Verify, create, read, change, rotate and delete keys, and give them roles and permissions.', 'keys'],
-  apis: ['Apis: groups of keys that belong to one of your services, with the defaults for their new keys.', 'apis'],
-  identities: [
-    'Identities: your users or organisations, with limits and credits that all their keys share.',
-    'customers',
-  ],
-  plans: ['Plans: the credits, limits and permissions that customers buy. Identities refer to them.', 'plans'],
-  credits: ['Credits: give them for a payment, once, and correct them.', 'credits'],
-  reservations: [
-    'Reservations: hold credits for a call whose cost is known only afterwards, then charge what it has cost.',
-    'reservations',
-  ],
-  permissions: ['Permissions, which verifications ask for, and roles, which are named sets of them.', 'permissions'],
-  ratelimits: ['Standalone limits: limit anything by an identifier of your own, without a key.', 'standalone-limits'],
-  analytics: ['How often keys were verified, with which verdict, by key, owner, tag and time.', 'analytics'],
-  usage: ['Statements: what happened to credits, by day and by refill period, exact enough for a bill.', 'usage'],
-  migrations: ['Import keys that were created elsewhere. Their owners keep using them.', 'imports'],
-  rootKeys: ['Root keys: the secrets that management calls need, each with its rights.', 'root-keys'],
-  portal: ["Portal: links to the customers' page, where a customer sees its own keys.", 'portal'],
-  sessions: ['Sessions: the browsers that are signed in to the dashboard.', 'dashboard'],
-  audit: ['The audit log: who changed what, when and from where.', 'audit'],
-  events: ['Events: what has happened, in order, to be read by a cursor.', 'webhooks'],
-  webhooks: ['Webhooks: events are sent to a URL of yours, signed, and again until it takes them.', 'webhooks'],
-  service: [
-    'The service itself: its nodes, how fast it answers, what is wrong and what to do, and its settings.',
-    'operations',
-  ],
-  health: ['Whether the process runs, and whether it can answer. For load balancers and monitors.', 'operations'],
+const TAGS: Readonly<Record<string, Group>> = {
+  keys: {
+    title: 'Keys',
+    words: 'Verify, create, read, change, rotate and delete keys, and give them roles and permissions.',
+    guide: 'keys',
+  },
+  apis: {
+    title: 'Apis',
+    words: 'Groups of keys that belong to one of your services, with the defaults for their new keys.',
+    guide: 'apis',
+  },
+  identities: {
+    title: 'Customers',
+    words: `Your users or organisations, with limits and credits that all their keys share. ${CUSTOMER_NAMES} \`remaining\` says how many credits are left.`,
+    guide: 'customers',
+  },
+  plans: {
+    title: 'Plans',
+    words:
+      'The credits, limits and permissions that customers buy. The holders of a plan are the customers on it, and the keys on it that have no customer.',
+    guide: 'plans',
+  },
+  credits: { title: 'Credits', words: 'Grant credits for a payment, once, and correct them.', guide: 'credits' },
+  reservations: {
+    title: 'Reservations',
+    words: 'Hold credits for a call whose cost is known only afterwards, then charge what it has cost.',
+    guide: 'reservations',
+  },
+  permissions: {
+    title: 'Permissions and roles',
+    words: 'Permissions, which verifications ask for, and roles, which are named sets of them.',
+    guide: 'permissions',
+  },
+  ratelimits: {
+    title: 'Standalone limits',
+    words: 'Limit anything by an identifier of your own, without a key.',
+    guide: 'standalone-limits',
+  },
+  analytics: {
+    title: 'Analytics',
+    words: 'How often keys were verified, with which verdict, by key, customer, tag and time.',
+    guide: 'analytics',
+  },
+  usage: {
+    title: 'Statements',
+    words: 'What happened to credits, by day and by refill period, exact enough for a bill.',
+    guide: 'usage',
+  },
+  migrations: {
+    title: 'Imports',
+    words: 'Import keys that were created elsewhere. Your customers keep using them.',
+    guide: 'imports',
+  },
+  rootKeys: {
+    title: 'Root keys',
+    words: 'The secrets that management calls need, each with its rights.',
+    guide: 'root-keys',
+  },
+  portal: { title: 'Portal', words: 'Links to a page where one customer sees its own keys.', guide: 'portal' },
+  sessions: { title: 'Sessions', words: 'The browsers that are signed in to the dashboard.', guide: 'dashboard' },
+  audit: { title: 'Audit log', words: 'Who changed what, when and from where.', guide: 'audit' },
+  events: { title: 'Events', words: 'What has happened, in order, to be read by a cursor.', guide: 'webhooks' },
+  webhooks: {
+    title: 'Webhooks',
+    words: 'Events are sent to a URL of yours, signed, and repeated until it accepts them.',
+    guide: 'webhooks',
+  },
+  service: {
+    title: 'Service',
+    words: 'The service itself: its nodes, how fast it answers, what is wrong and what to do, and its settings.',
+    guide: 'operations',
+  },
+  health: {
+    title: 'Health',
+    words: 'Whether the process runs, and whether it can answer. For load balancers and monitors.',
+    guide: 'operations',
+  },
 };
 
 /** Shown before the others of their group, which keep the order of the route table. */
@@ -78,7 +139,7 @@ const ROOT_KEY_SCHEME = {
   type: 'http',
   scheme: 'bearer',
   description:
-    'A root key, which begins with `root_`. It needs the rights in `x-rights` of the operation. The first start of the service makes the first root key; `rootKeys.createRootKey` creates more.',
+    'A root key, which begins with `root_`. It needs the rights in `x-rights` of the operation. The first start of the service creates the first root key; `rootKeys.createRootKey` creates more.',
 };
 
 const DEFAULT_SERVER = {
@@ -102,8 +163,9 @@ export function openApi(publicUrl: string | null): OpenApiDocument {
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [server],
-    tags: Object.entries(TAGS).map(([name, [words, guide]]) => ({
+    tags: Object.entries(TAGS).map(([name, { title, words, guide }]) => ({
       name,
+      'x-displayName': title,
       description: `${words} [Read the guide](/docs/guides/${guide}).`,
     })),
     paths: inOrder(paths),
@@ -239,8 +301,8 @@ function managementOperations(route: Route, components: Components): Record<stri
     post: {
       ...post,
       operationId: `${post.operationId}.post`,
-      summary: `${post.summary.slice(0, -1)}, with the fields as JSON.`,
-      description: `The same as GET, for programs that use POST alone. ${description}`,
+      summary: `${post.summary.slice(0, -1)}, by POST.`,
+      description: `The same as GET, with the fields as JSON in the body, for programs that only use POST. ${description}`,
     },
   };
 }
@@ -454,14 +516,14 @@ class Components {
   }
 }
 
-/** The codes have one status. A refused method also names those that are taken. */
+/** The codes have one status. The answer to a refused method also names the methods that are accepted. */
 function headersOfCodes(codes: readonly ErrorCode[]): AnswerHeader[] {
   const [status = 0] = codes.map((code) => ERRORS[code].status);
   const own = Object.keys(headersOfStatus(status)) as AnswerHeader[];
   return ['keystile-request-id', ...own, ...(codes.includes('METHOD_NOT_ALLOWED') ? (['allow'] as const) : [])];
 }
 
-/** What generators ask for, and validators do not need: the type of words, and the size of whole numbers. */
+/** What code generators need and validators do not: the type of choices, and the size of whole numbers. */
 function typeOf({ type, enum: values, const: value }: SchemaParts): object {
   if (type === 'integer') return { format: 'int64' };
   return (values ?? [value]).every((each) => typeof each === 'string') ? { type: 'string' } : {};
@@ -528,17 +590,23 @@ interface Rights {
 
 /** The rights that a root key needs for a call, in words. */
 function neededRights({ rights, isOneRightEnough, fieldRights = [], insteadRights = [] }: Rights): string {
-  const needed = rights.map(inCode).join(isOneRightEnough === true ? ' or ' : ' and ');
-  return `Needs ${needed}${[...fieldRights.map(forFields), ...insteadRights.map(instead)].join('')}.`;
+  const needed = listed(rights, isOneRightEnough === true ? 'or' : 'and');
+  const more = [...fieldRights.map(forFields), ...insteadRights.map(instead)];
+  return `The root key needs ${needed}${more.join('')}.`;
 }
 
 function forFields({ fields, rights, unless }: FieldRights): string {
   const except = unless === undefined ? '' : `, unless it has ${inCode(unless)}`;
-  return `; with ${fields.map(inCode).join(' or ')} also ${rights.map(inCode).join(' and ')}${except}`;
+  return `; with ${listed(fields, 'or')}, also ${listed(rights, 'and')}${except}`;
 }
 
 function instead({ fields, rights }: FieldRights): string {
-  return `; with ${fields.map(inCode).join(' or ')} instead ${rights.map(inCode).join(' and ')}`;
+  return `; with ${listed(fields, 'or')}, instead ${listed(rights, 'and')}`;
+}
+
+function listed(names: readonly string[], word: 'and' | 'or'): string {
+  const last = inCode(names.at(-1) ?? '');
+  return names.length < 2 ? last : `${names.slice(0, -1).map(inCode).join(', ')} ${word} ${last}`;
 }
 
 function inCode(text: string): string {

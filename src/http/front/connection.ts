@@ -283,7 +283,7 @@ export class Connection implements Waiting {
     this.#socket.timeout(CONNECTION_TIMEOUT_SECONDS);
   }
 
-  /** What nobody reads takes time, too: it arrives in turns like a body that is read. */
+  /** Bytes that are thrown away take time, too: they arrive in turns, like a body that is read. */
   #discard(bytes: number): void {
     this.#discarded += bytes;
     if (this.#discarded > MAX_DISCARDED_BYTES) return this.#socket.terminate();

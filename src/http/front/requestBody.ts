@@ -233,13 +233,13 @@ function tooManyChunks(): AppError {
 export const MAX_ARRIVING = 8;
 /** Large bodies of one client that have arrived, and whose requests wait or are being answered. */
 export const MAX_HELD = 4;
-/** While others wait: a body of which nothing arrives gives its place to another one after this, or twice this. */
+/** While others wait, a body of which nothing arrives gives up its place after this time, or twice this time. */
 const SILENT_MS = 50;
 /** Less than this counts as nothing: at such a pace a body does not arrive in time. */
 export const MIN_BYTES = 512;
-/** Any body does after so many times of this. */
+/** Any other body gives up its place after so many times of this. */
 export const MAX_TIMES = 5;
-/** Bytes of large bodies in one pass of the event loop: copying them takes some milliseconds. The runtime would read on for long. */
+/** Bytes of large bodies in one pass of the event loop: copying them takes some milliseconds. Without a bound, the runtime reads on. */
 export const MAX_BYTES_PER_PASS = 2 * 1024 * 1024;
 
 /** The connection that a body arrives on. */
@@ -389,7 +389,7 @@ export class LargeBody {
   came = 0;
   /** How often it was looked at while it arrived. */
   times = 0;
-  /** It might have arrived, and too little came. */
+  /** It had its turn, and too little came. */
   hadItsChance = false;
   readonly #leaving = new AbortController();
   #memory: Memory | null = null;

@@ -114,8 +114,8 @@ export function checkHost(host: string): void {
 export type HostCheck = (host: string) => void;
 
 /**
- * The check of the Host for a service that listens on this address. On a loopback address only this machine is to reach it. But the name of
- * any page can lead there (DNS rebinding), and a browser then lets the page read the answers. So only names of this machine are accepted,
+ * The check of the Host for a service that listens on this address. On a loopback address only this machine should reach it. But the name
+ * of any page can lead there (DNS rebinding), and a browser then lets the page read the answers. So only names of this machine are accepted,
  * and that of KEYSTILE_PUBLIC_URL, which a proxy on this machine may forward.
  */
 export function hostCheck(listensOn: string, publicUrl: string | null): HostCheck {

@@ -22,7 +22,7 @@ export const NOISE_NUMBERS = 256;
 /** Whole numbers with at most this many digits stay exact while digits are added. */
 const EXACT_DIGITS = 15;
 
-/** Values between two questions whether to give way. Reading so many takes at most a third of a millisecond. */
+/** So many values are read before others get a turn. That takes at most a third of a millisecond. */
 const VALUES_PER_STEP = 256;
 
 /**
@@ -40,7 +40,7 @@ export function readJson(bytes: Uint8Array, noise: Uint32Array): unknown {
   return reading.value;
 }
 
-/** The same for a large body. `giveWay` is asked again and again; null: reading goes on at once. */
+/** The same for a large body. `giveWay` is called after each part; null: reading goes on at once. */
 export async function readJsonInSteps(
   bytes: Uint8Array,
   noise: Uint32Array,

@@ -34,7 +34,7 @@ const MAX_FILTERED = 100;
 /** The code of each field with a count. */
 const CODES = new Map(VERDICT_CODES.map((code) => [countField(code), code]));
 
-/** The client library knows the code `unauthorized`. No verification has it here. */
+/** Older clients also sort by `unauthorized`, which is 0 in every row. */
 const ORDERS = ['time', ...CODES.keys(), 'unauthorized', 'total', 'credits'];
 
 const EXAMPLES = { VALID: 4200, RATE_LIMITED: 17, USAGE_EXCEEDED: 3, EXPIRED: 2, NOT_FOUND: 1 };
@@ -50,7 +50,7 @@ const Tag = words(1, MAX_TAG_LENGTH);
 const Group = component(
   'VerificationGroup',
   Type.Enum(GROUPS),
-  'What a row of counts can stand for. `tag` counts a verification under each of its tags, `tags` once, under all its tags together.',
+  'What a row of counts stands for. With `tag`, a verification counts under each of its tags; with `tags`, it counts once, under its whole list of tags.',
   'day',
 );
 const TAG_WORDS = 'Count only verifications with any of these tags: one, or up to 100. All when absent.';
@@ -58,7 +58,7 @@ const Request = strict({
   apiId: ApiId,
   externalId: optional(
     ExternalId,
-    'Count only verifications of keys that belonged to this owner at that time, by your own id of 1 to 256 characters. All owners when absent.',
+    'Your own id of a customer, 1 to 256 characters: count only verifications of keys that belonged to it at that time. All customers when absent.',
     EXAMPLE.externalId,
   ),
   keyId: optional(
@@ -67,24 +67,24 @@ const Request = strict({
     EXAMPLE.keyId,
   ),
   tag: optional(oneOrMany(Tag, MAX_FILTERED), TAG_WORDS, 'path=/v1/charge'),
-  tags: optional(oneOrMany(Tag, MAX_FILTERED), `${TAG_WORDS} The same as \`tag\`; both are added together.`, [
+  tags: optional(oneOrMany(Tag, MAX_FILTERED), `${TAG_WORDS} The same as \`tag\`; the two lists are added together.`, [
     'eu',
     'us',
   ]),
   ...PeriodFields,
   groupBy: optional(
     oneOrMany(Group, GROUPS.length),
-    'What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. One row for everything when absent.',
+    'What each row stands for: one or several of these, but only one of `minute`, `hour`, `day` and `month`. When absent, one row counts everything.',
     ['day'],
   ),
   limit: optional(
     Type.Integer({ minimum: 1, maximum: MAX_ROWS }),
-    'The largest number of rows, from 1 to 10000. When absent, more than 10000 rows are a 400.',
+    'The largest number of rows, from 1 to 10000. When absent, a result of more than 10000 rows answers 400.',
     100,
   ),
   orderBy: optional(
     Type.Enum(ORDERS),
-    'What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if there is one, else `total`.',
+    'What the rows are sorted by. `time` needs a time in `groupBy`. When absent: `time` if the rows are grouped by time, else `total`.',
     'total',
   ),
   order: optional(
@@ -111,29 +111,33 @@ const RowObject = component(
     credits: creditsOf(4200),
     keyId: optional(
       Text,
-      'The key that the row stands for, grouped by `key`. Absent in the row of unknown keys.',
+      'The key of this row, when grouped by `key`. Absent in the row of unknown keys.',
       EXAMPLE.keyId,
     ),
     identity: optional(
       strict({
         id: IdentityId,
-        externalId: field(Text, 'Your own id of the owner. Empty when the identity was deleted.', EXAMPLE.externalId),
+        externalId: field(
+          Text,
+          'Your own id of the customer. Empty when the customer was deleted.',
+          EXAMPLE.externalId,
+        ),
       }),
-      'The owner that the row stands for, grouped by `identity`. Absent in the row of keys without an owner.',
+      'The customer of this row, when grouped by `identity`. Absent in the row of keys without a customer.',
       { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId },
     ),
     tag: optional(
       Text,
-      'The tag that the row stands for, grouped by `tag`. Absent in the row of verifications without tags.',
+      'The tag of this row, when grouped by `tag`. Absent in the row of verifications without tags.',
       'eu',
     ),
     tags: optional(
       Type.Array(Text),
-      'The whole list of tags that the row stands for, sorted, grouped by `tags`. `[]` for verifications without tags.',
+      'The list of tags of this row, sorted, when grouped by `tags`. `[]` for verifications without tags.',
       ['eu', 'path=/v1/charge'],
     ),
   }),
-  'How many verifications there were with each verdict, and the credits that they took.',
+  'How many verifications had each verdict, and the credits that they took.',
   EXAMPLE_ROW,
 );
 
@@ -141,7 +145,7 @@ export const getVerifications = defineRoute({
   path: '/v1/analytics.getVerifications',
   method: 'GET',
   summary:
-    'Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, identity, single `tag` or whole list of `tags`.',
+    'Count the verifications of an api by outcome: in total, or by minute, hour, day or month, key, customer, single `tag` or whole list of `tags`.',
   rights: ['api.<apiId>.read_analytics', 'api.<apiId>.read_api'],
   isOneRightEnough: true,
   command: {

@@ -15,7 +15,7 @@ export const listKeys = defineRoute({
   method: 'GET',
   summary: 'List the keys of an api, oldest first.',
   description:
-    '`search` finds keys whose `start` begins with the text, or whose name or metadata contains words that begin with it, and a key by its id.',
+    '`search` finds keys whose `start` begins with the text, keys whose name or metadata contains words that begin with it, and a key by its id.',
   rights: ['api.<apiId>.read_key', 'api.<apiId>.read_api'],
   fieldRights: [{ fields: ['planId'], rights: ['plan.<planId>.read_plan'] }],
   command: {
@@ -41,7 +41,7 @@ export const listKeys = defineRoute({
     cursor: pageCursor(cursorAt('key'), EXAMPLE.keyId),
     externalId: optional(
       ExternalId,
-      'List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent.',
+      'List only the keys of this customer, by your own id of 1 to 256 characters. All customers when absent.',
       EXAMPLE.externalId,
     ),
     ownerId: former(ExternalId, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
@@ -50,10 +50,10 @@ export const listKeys = defineRoute({
       'List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have words that begin with each of its words, in upper or lower case. 1 to 256 characters.',
       'ann',
     ),
-    planId: optional(Id, 'List only the keys on this plan, by themselves or with their identity.', EXAMPLE.planId),
+    planId: optional(Id, 'List only the keys on this plan, by themselves or through their customer.', EXAMPLE.planId),
     state: optional(
       Type.Enum(['active', 'disabled', 'expired']),
-      'List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their identity does not count.',
+      'List only keys in this state: `active`, `disabled`, or `expired` and not disabled. Whether their customer is disabled does not count.',
       'disabled',
     ),
     decrypt: Decrypt,
@@ -63,7 +63,7 @@ export const listKeys = defineRoute({
     keys: listOf(KeyObject, 'The keys of this page.'),
     total: optional(
       Whole,
-      'The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys: then a page can have fewer keys than `limit`, or none, before the last page.',
+      'The exact number of records on all pages together, at the time of this call. Absent with `planId` or `state`, and when a word of `search` finds more than 20,000 keys. Then a page before the last can have fewer keys than `limit`, or none.',
       2,
     ),
     cursor: nextCursor(EXAMPLE.keyId),

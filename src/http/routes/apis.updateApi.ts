@@ -17,17 +17,17 @@ export const updateApi = defineRoute({
     name: optional(ApiNameField),
     defaultPrefix: optional(
       orNull(Prefix),
-      'The prefix of new keys that bring none of their own: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix.',
+      'The prefix of new keys that are created without one: 1 to 16 of the characters A-Z a-z 0-9 _ . -, and not `root`, `session` or `portal`. null: no prefix.',
       'pay',
     ),
     defaultByteLength: optional(
       orNull(ByteLength),
-      'The number of random bytes in the secret of new keys that bring none of their own, from 16 to 255. null: 16.',
+      'The number of random bytes in the secret of new keys, from 16 to 255, unless `keys.createKey` names another. null: 16.',
       24,
     ),
     defaultRatelimit: optional(
       orNull(DefaultRatelimit),
-      'The rate limit of new keys that bring none of their own. null: no limit. Existing keys keep theirs.',
+      'The rate limit of new keys that are created without one. null: no limit. Existing keys keep theirs.',
       { limit: 100, duration: 60000 },
     ),
     deleteProtection: optional(Flag, 'true: `apis.deleteApi` is refused with DELETE_PROTECTED.', true),

@@ -14,7 +14,7 @@ import { Id, strict, Text, UnixMs, Whole } from '../../model/schema/schemas.ts';
 const ChangedFields = component(
   'ChangedFields',
   Type.Object({}, { additionalProperties: true }),
-  'Fields of a record under their names in the API. Which ones depends on the record. Of a value whose JSON is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length.',
+  'Fields of a record, under their names in the API. Each kind of record has its own. If the JSON of a value is longer than 1024 bytes, the log keeps `{"sha256": ..., "bytes": ...}`: the SHA-256 of that JSON in hexadecimal, and its length.',
   { enabled: true },
 );
 
@@ -64,7 +64,7 @@ export const EntryObject = component(
     ),
     via: optional(
       Type.Enum(['dashboard', 'portal']),
-      "Where the actor made the change. `portal`: a customer did, on the customers' page that this root key gave it. Absent when the actor called the API itself, or used the command line.",
+      'Where the change was made. `portal`: by a customer in the portal, with a link that this root key made. Absent when the actor called the API itself, or used the command line.',
       'dashboard',
     ),
   }),
@@ -77,7 +77,7 @@ export const listEntries = defineRoute({
   method: 'GET',
   summary: 'List the changes, newest first: who changed what, when, from where, and by which request.',
   description:
-    'All filters that are given must fit. `start` is included, `end` is not. Verifications are not in the audit log. Entries are kept for ever, or for `KEYSTILE_AUDIT_RETENTION`.',
+    'An entry is listed when it matches all filters. `start` is included, `end` is not. Verifications are not in the audit log. Entries are kept forever, or for `KEYSTILE_AUDIT_RETENTION`.',
   rights: ['root.*.read_audit'],
   request: strict({
     limit: PageLimit,

@@ -12,16 +12,16 @@ import { IDEMPOTENCY_WORDS, strict, Text } from '../../model/schema/schemas.ts';
 export const adjustCredits = defineRoute({
   path: '/v1/credits.adjust',
   method: 'POST',
-  summary: 'Correct the credits of a key or an identity by a number, up or down.',
+  summary: 'Correct the credits of a key or a customer: add some, or take some away.',
   description:
-    'The balance never goes below 0, and a call that would bring it above 9007199254740991 answers 412. What is taken comes from the credits that expire first, as a spend would take it. `keys.updateRemaining` does the same for a key without a reason.',
+    'The balance never goes below 0. A call that would bring it above 9007199254740991 answers 412. Credits that expire first are taken first, as a verification takes them. `keys.updateRemaining` does the same for a key, without a reason.',
   rights: ['identity.<identityId>.adjust_credits'],
   insteadRights: [{ fields: ['keyId'], rights: ['api.<apiId>.adjust_credits'] }],
   request: strict({
     ...HOLDER_REFERENCE,
     by: field(
       Type.Integer({ minimum: -MAX_COUNT, maximum: MAX_COUNT }),
-      'How many credits are added, or with a minus sign taken. Not 0.',
+      'How many credits to add. A negative number takes credits away. Not 0.',
       -50,
     ),
     reason: Reason,
@@ -41,7 +41,13 @@ export const adjustCredits = defineRoute({
   },
   errors: ['NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { by, reason, idempotencyKey = null, ...named }) {
-    if (by === 0) throw badFields([{ path: 'by', message: 'by must not be 0' }]);
+    if (by === 0)
+      throw badFields([
+        {
+          path: 'by',
+          message: 'by must not be 0: send how many credits to add, or a negative number to take some away',
+        },
+      ]);
     const input = { by, reason, idempotencyId: idempotencyKey };
     const { call, remaining, replayed } = await engine.credits.adjust(actor, toHolderReference(named), input);
     return { adjustmentId: call.id, remaining, ...(replayed ? { replayed } : {}) };

@@ -8,9 +8,9 @@ import { IDEMPOTENCY_WORDS, Positive, strict, Text, UnixMs } from '../../model/s
 export const grantCredits = defineRoute({
   path: '/v1/credits.grant',
   method: 'POST',
-  summary: 'Give credits to a key or an identity, once.',
+  summary: 'Grant credits to a key or a customer, once.',
   description:
-    'For payments: the same idempotency key never tops up twice, however often the payment is reported. Credits that expire are spent before those that do not, soonest expiry first. A refill leaves them alone.',
+    'For payments: the same idempotency key never grants twice, however often the payment is reported. Credits that expire are spent before those that do not, soonest expiry first. A refill leaves granted credits as they are.',
   rights: ['identity.<identityId>.grant_credits'],
   insteadRights: [{ fields: ['keyId'], rights: ['api.<apiId>.grant_credits'] }],
   request: strict({
@@ -18,7 +18,7 @@ export const grantCredits = defineRoute({
     amount: field(Positive, 'How many credits.', 1000),
     expiresAt: optional(
       UnixMs,
-      'When those that are left of them expire, in unix milliseconds. They do not expire when absent.',
+      'When the credits of this grant that are left expire, in unix milliseconds. They do not expire when absent.',
       EXAMPLE.nextMidnight,
     ),
     reason: Reason,

@@ -14,9 +14,9 @@ const SUBJECTS = ['keyId', 'apiId', 'identityId', 'planId', 'reservationId', 'we
 export const listEvents = defineRoute({
   path: '/v1/events.listEvents',
   method: 'GET',
-  summary: 'Read the events after a cursor, oldest first: the same that webhooks deliver.',
+  summary: 'Read the events after a cursor, oldest first: the same events that webhooks deliver.',
   description:
-    'Keep the `cursor` of the answer and send it with the next call: no event comes twice, and none is left out, also while others are written. Events are kept for `KEYSTILE_EVENT_RETENTION`.',
+    'Keep the `cursor` of the answer and send it with the next call: no event comes twice, and none is left out, even while new ones are written. Events are kept for `KEYSTILE_EVENT_RETENTION`.',
   rights: ['event.*.read_event'],
   command: {
     columns: ['time', 'type', ...SUBJECTS, 'id'],

@@ -10,7 +10,7 @@ const ServiceState = field(Text, 'Always `on`. Older programs read it.', 'on');
 
 const STOPPING = 'This node was told to stop.';
 
-/** What is asked of a node: what it has in memory, or also what the ledger decides. */
+/** What a node must be able to answer: what it has in memory, or also what the ledger decides. */
 type ReadyFor = 'memory' | 'exact';
 
 /** Why this node cannot answer that; empty = it can. */
@@ -50,7 +50,7 @@ export const liveness = {
 const ReadinessRequest = strict({
   for: optional(
     Type.Enum(['exact']),
-    'Whether it also decides what the database decides: credits, strict limits, changes and keys that are not in memory.',
+    '`exact`: ready only if the node can also answer what needs the database: credits, strict limits, changes and keys that are not in memory.',
     'exact',
   ),
 });
@@ -60,7 +60,7 @@ export const readiness = {
   path: '/v1/readiness',
   summary: 'Tell whether this node can answer verifications.',
   description:
-    'If it cannot, the status is 503 and `reasons` says why. A node that can answer from memory is ready: keys that it knows, with local limits. What needs the database, such as credits, is then a warning. A balancer for exact traffic asks with `for=exact`.',
+    'If it cannot, the status is 503 and `reasons` says why. A node that can answer from memory is ready: it verifies keys that it knows, with local limits. If credits and whatever else needs the database would fail, `warnings` says so. A load balancer for exact traffic asks with `for=exact`.',
   request: ReadinessRequest,
   response: strict({
     ready: field(Flag, 'true: this node can answer what was asked for.', true),

@@ -13,29 +13,29 @@ import { Count, ExternalId, strict } from '../../model/schema/schemas.ts';
 export const createIdentity = defineRoute({
   path: '/v1/identities.createIdentity',
   method: 'POST',
-  summary: 'Create an identity: one of your users or organisations, with limits and credits that all its keys share.',
+  summary: 'Create a customer: one of your users or organisations, with limits and credits that all its keys share.',
   description:
-    'A limit of the identity applies to every verification of its keys, beside their own limits. With `autoApply: false` it applies when a verification names it.',
+    'A limit of the customer applies to every verification of its keys, in addition to their own limits. With `autoApply: false`, it applies only when a verification names it.',
   rights: ['identity.*.create_identity'],
   request: strict({
     externalId: field(
       ExternalId,
-      'Your own id of the owner, 1 to 256 characters. It is unique: one that exists is a 409.',
+      'Your own id of the customer, 1 to 256 characters. It must be unique: an id that is taken answers 409.',
       EXAMPLE.externalId,
     ),
     ...part(IDENTITY_PLAIN, 'created'),
-    maxKeys: optional(Count, 'How many keys the identity may have. Any number when absent.', 5),
+    maxKeys: optional(Count, 'How many keys the customer may have. Any number when absent.', 5),
     alerts: optional(
       AlertsInput,
-      'When an event tells that the credits of the identity run low, or that a key of it is about to expire, for keys that do not say so themselves.',
+      'When an event warns that the credits of the customer run low, or that one of its keys is about to expire. What a key sets itself takes precedence.',
     ),
-    ratelimits: optional(SharedRatelimits, 'The rate limits that the keys of the identity share, at most 50.', [
+    ratelimits: optional(SharedRatelimits, 'The rate limits that all keys of the customer share, at most 50.', [
       { name: 'requests', limit: 100, duration: 60000 },
     ]),
     metered: NewMetered,
     remaining: optional(
       Count,
-      'The credits that the keys of the identity share. A verification takes them together with those of the key. No counter when absent.',
+      'The credits that all keys of the customer share. If the key has credits too, a verification takes its cost from both. Credits are not counted when absent.',
       1000,
     ),
     refill: optional(Refill),
@@ -56,7 +56,7 @@ export const createIdentity = defineRoute({
   async handle(engine, actor, { externalId, ...fields }) {
     const issues: Issue[] = [];
     if (fields.refill !== undefined && fields.remaining === undefined) {
-      issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
+      issues.push({ path: 'refill', message: 'a refill needs credits: send remaining too' });
     }
     return { identityId: await engine.identities.create(actor, externalId, toIdentityPatch(fields, issues)) };
   },

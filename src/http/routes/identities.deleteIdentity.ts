@@ -8,9 +8,9 @@ import { Empty, strict } from '../../model/schema/schemas.ts';
 export const deleteIdentity = defineRoute({
   path: '/v1/identities.deleteIdentity',
   method: 'POST',
-  summary: 'Delete an identity with its limits and credits.',
+  summary: 'Delete a customer with its limits and credits.',
   description:
-    'An identity that has keys is not deleted (409), unless `keys` says what becomes of them. Then the keys are changed first, in small steps. A call that is cut off leaves the identity with the rest of its keys; the same call goes on.',
+    'A customer that has keys is not deleted (409), unless `keys` says what becomes of them. Then the keys are changed first, in small steps. If the call is interrupted, the customer stays with the rest of its keys; repeat the call to continue.',
   rights: ['identity.<identityId>.delete_identity'],
   fieldRights: [{ fields: ['keys'], rights: ['api.*.update_key', 'api.*.delete_key'] }],
   command: { asksFirst: 'always' },
@@ -18,7 +18,7 @@ export const deleteIdentity = defineRoute({
     ...IDENTITY_REFERENCE,
     keys: optional(
       Type.Enum(['disable', 'delete', 'detach']),
-      '`disable`: the keys stay without an owner and answer DISABLED. `delete`: they are deleted, as keys.deleteKey does it. `detach`: they stay valid, without an owner and without its limits and credits.',
+      '`disable`: the keys stay, without a customer, and answer DISABLED. `delete`: they are deleted, as with `keys.deleteKey`. `detach`: they stay valid, without the customer and its limits and credits.',
       'disable',
     ),
   }),

@@ -11,7 +11,7 @@ import { strict } from '../../model/schema/schemas.ts';
 export const getIdentity = defineRoute({
   path: '/v1/identities.getIdentity',
   method: 'GET',
-  summary: 'Read one identity: its balance, what was used of its limits, and how many keys it has.',
+  summary: 'Read one customer: its credits, what was used of its limits, and how many keys it has.',
   rights: ['identity.<identityId>.read_identity'],
   request: strict(IDENTITY_REFERENCE),
   response: IdentityDetailsObject,

@@ -9,18 +9,18 @@ import { cursorAt, Environment, Name, strict } from '../../model/schema/schemas.
 export const listIdentities = defineRoute({
   path: '/v1/identities.listIdentities',
   method: 'GET',
-  summary: 'List or search identities, oldest first.',
+  summary: 'List or search customers, oldest first.',
   description:
-    '`search` finds identities whose `externalId` begins with the text, or that have words in `externalId`, name or metadata that begin with its words.',
+    '`search` finds customers whose `externalId` begins with the text, or whose `externalId`, name or metadata has words that begin with each of its words.',
   rights: ['identity.*.read_identity'],
   request: strict({
     limit: PageLimit,
     cursor: pageCursor(cursorAt('id'), EXAMPLE.identityId),
-    search: optional(Name, 'Finds identities by `externalId`, name and metadata. 1 to 256 characters.', 'acme'),
+    search: optional(Name, 'Finds customers by `externalId`, name and metadata. 1 to 256 characters.', 'acme'),
     environment: former(Environment, 'Accepted for older programs. It has no effect.', 'production'),
   }),
   response: strict({
-    identities: listOf(FullIdentityObject, 'The identities of this page.'),
+    identities: listOf(FullIdentityObject, 'The customers of this page.'),
     total: Total,
     cursor: nextCursor(EXAMPLE.identityId),
   }),

@@ -16,7 +16,7 @@ import { Count, EnvironmentOrNone, orNull, strict } from '../../model/schema/sch
 export const updateIdentity = defineRoute({
   path: '/v1/identities.updateIdentity',
   method: 'POST',
-  summary: 'Change an identity.',
+  summary: 'Change a customer.',
   description:
     'null clears a field; a field that is left out stays as it is. `ratelimits` replaces all limits; a limit with the same name, duration and mode keeps its count.',
   rights: ['identity.<identityId>.update_identity'],
@@ -26,12 +26,12 @@ export const updateIdentity = defineRoute({
     ...part(IDENTITY_PLAIN, 'changed'),
     maxKeys: optional(
       orNull(Count),
-      'How many keys the identity may have. Keys that exist stay. null removes the bound. It stays when absent.',
+      'How many keys the customer may have. Existing keys stay. null: any number. It stays when absent.',
       5,
     ),
     alerts: optional(
       orNull(AlertsInput),
-      'When an event tells that a key of the identity is about to expire. null: nothing is told. It stays when absent.',
+      'When an event warns that the credits of the customer run low, or that one of its keys is about to expire. null removes this; what its plan says then applies. It stays when absent.',
       { expiresWithinMs: 604800000 },
     ),
     ratelimits: optional(
@@ -42,12 +42,12 @@ export const updateIdentity = defineRoute({
     metered: ChangedMetered,
     remaining: optional(
       orNull(Count),
-      'The new number of credits. null removes the counter and its refill. The counter stays as it is when absent.',
+      'The new number of credits. null: credits are no longer counted, and the refill is removed. They stay as they are when absent.',
       500,
     ),
     refill: optional(
       orNull(Refill),
-      'The new refill, which begins at its next boundary. null removes it. It stays when absent.',
+      'The new refill. It first happens at its next scheduled time. null removes it. It stays when absent.',
       { interval: 'monthly', amount: 500 },
     ),
   }),

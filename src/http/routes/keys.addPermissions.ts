@@ -12,7 +12,7 @@ export const addPermissions = defineRoute({
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key'],
   request: strict({
     keyId: KeyId,
-    permissions: field(PermissionReferences, 'The permissions that the key gets in addition, at most 1000.'),
+    permissions: field(PermissionReferences, 'The permissions to add, at most 1000.'),
   }),
   response: HeldPermissions,
   example: {

@@ -12,7 +12,7 @@ export const addRoles = defineRoute({
   rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key'],
   request: strict({
     keyId: KeyId,
-    roles: field(RoleReferences, 'The roles that the key gets in addition, at most 100.'),
+    roles: field(RoleReferences, 'The roles to add, at most 100.'),
   }),
   response: HeldRoles,
   example: {

@@ -21,7 +21,7 @@ export const createKeys = defineRoute({
   method: 'POST',
   summary: 'Create up to 1000 keys: all of them, or none.',
   description:
-    'One wrong key refuses the call, and the error names its place in the list, such as `keys[17]`. The secrets are shown only in this answer. Roles, permissions, rate limits and addresses of all keys have at most 10000 entries together.',
+    'If one key is invalid, none is created, and the error names its place in the list, such as `keys[17]`. The secrets are shown only in this answer. Roles, permissions, rate limits and addresses of all keys together have at most 10000 entries.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   command: { name: 'key create-many', shownOnce: 'key' },

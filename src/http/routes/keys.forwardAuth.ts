@@ -12,16 +12,16 @@ import { type GeneralVerdictWriter, isRetryable, VERDICT_STATUS } from '../verif
 import { verify } from '../verify/verify.ts';
 
 const FORBIDDEN = 403;
-/** What nginx passes on. It turns every other status into 500. */
+/** The statuses that nginx passes on. It turns every other one into 500. */
 const PASSED_ON: readonly number[] = [200, 401, FORBIDDEN];
 
-/** Describes this route for the documentation. It takes every method, so it is not in the table of routes. */
+/** Describes this route for the documentation. It accepts every method, so it is not in the table of routes. */
 export const forwardAuth = {
   path: '/v1/keys.forwardAuth',
   method: 'GET',
   summary: 'Decide for a gateway whether the request of its client may pass.',
   description:
-    'The key is in `Authorization: Bearer` or `X-API-Key`. The status contains the verdict. Every method is answered in the same way, and a body is ignored. The query comes from the configuration of the gateway, never from the client. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the gateway sends one in `Keystile-Root-Key`.',
+    'The gateway sends the key of the client in `Authorization: Bearer` or `X-API-Key`. The HTTP status is the verdict. Every method gets the same answer, and a body is ignored. The query comes from the configuration of the gateway, never from the client. No root key is needed, unless KEYSTILE_VERIFY_AUTH is `required`: then the gateway sends one in `Keystile-Root-Key`.',
   request: ForwardQuery,
   response: strict({
     valid: VerdictObject.properties.valid,
@@ -29,7 +29,7 @@ export const forwardAuth = {
     requestId: VerdictObject.properties.requestId,
     retryable: optional(
       Flag,
-      'false: to repeat the request does not help, also when the status is 429. true: it can pass later. Absent with the code VALID.',
+      'false: repeating the request does not help, even when the status is 429. true: it can pass later. Absent with the code VALID.',
       false,
     ),
   }),
@@ -51,17 +51,17 @@ export const FORWARD_HEADERS = [
 
 type ForwardHeaders = Pick<AnswerHeaders, (typeof FORWARD_HEADERS)[number] | 'www-authenticate'>;
 
-/** A cache before the service knows what Authorization means. It does not know X-API-Key, and could give a verdict to another key. */
+/** A cache in front of the service does not tell requests apart by X-API-Key, so it could give one key the verdict of another. */
 const NOT_KEPT: ForwardHeaders = { 'cache-control': 'no-store' };
 
-/** What it answers with, beside the service. */
+/** What an answer needs beside the service. */
 interface ForwardContext {
   readonly verdicts: GeneralVerdictWriter;
   readonly peer: Peer;
   readonly answer: AnswerContext;
 }
 
-/** A query that is not understood is thrown: it is a fault of the gateway's configuration, and the answer is a 400. */
+/** Throws when the query is not understood: then the configuration of the gateway is wrong, and the answer is a 400. */
 export async function answerForwardAuth(
   service: Service,
   request: Request,
@@ -123,7 +123,7 @@ function forwardHeaders(verdict: Verdict): ForwardHeaders {
   };
 }
 
-/** The same answer as a 403. Keystile-Code and Retry-After still tell what happened. */
+/** The same answer as a 403. Keystile-Code and Retry-After still say what happened. */
 function denied(response: Response): Response {
   return new Response(response.body, { status: FORBIDDEN, headers: response.headers });
 }

@@ -22,14 +22,14 @@ const Request = strict({
   keyId: optional(KeyId, 'The id of the key. Give either `keyId` or `ownerId`.'),
   ownerId: optional(
     ExternalId,
-    'Your own id of the owner, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`.',
+    'Your own id of a customer, 1 to 256 characters: count all its keys that the root key may read. Give either `keyId` or `ownerId`.',
     EXAMPLE.externalId,
   ),
   ...PeriodFields,
   granularity: optional(Type.Enum(['day', 'hour']), 'What each row stands for. `day` when absent.', 'hour'),
 });
 
-/** A key that is not found has no row. */
+/** No row counts NOT_FOUND: an unknown key has no rows. */
 const REFUSALS = VERDICT_CODES.filter((code) => code !== 'VALID' && code !== 'NOT_FOUND');
 
 const ROW_EXAMPLE = {
@@ -47,21 +47,21 @@ const RowObject = component(
     ...countsOf(REFUSALS, { RATE_LIMITED: 4 }),
     credits: creditsOf(ROW_EXAMPLE.credits),
   }),
-  'How many verifications of a key there were with each verdict, and the credits that they took.',
+  'How many verifications of a key had each verdict, and the credits that they took.',
   ROW_EXAMPLE,
 );
 
 export const getKeyVerifications = defineRoute({
   path: '/v1/keys.getVerifications',
   method: 'GET',
-  summary: 'Count the verifications of a key, or of all keys of an owner, by outcome and by day or hour.',
+  summary: 'Count the verifications of a key, or of all keys of a customer, by outcome and by day or hour.',
   rights: ['api.<apiId>.read_key'],
   command: { name: 'key verifications', columns: ['time', 'credits', 'success', ...REFUSAL_COLUMNS] },
   request: Request,
   response: strict({
     verifications: listOf(
       RowObject,
-      'One row for each day or hour (UTC) of the period, earliest first, also where nothing happened.',
+      'One row for each day or hour (UTC) of the period, earliest first, even if nothing happened in it.',
     ),
   }),
   example: {

@@ -6,7 +6,7 @@ export const restoreKey = defineRoute({
   path: '/v1/keys.restoreKey',
   method: 'POST',
   summary: 'Restore a key that was deleted without `permanent`.',
-  description: 'Refills that came due in the meantime are applied.',
+  description: 'Refills that were due in the meantime are applied.',
   rights: ['api.<apiId>.update_key'],
   request: strict({ keyId: KeyId }),
   response: Empty,

@@ -7,7 +7,8 @@ export const rotateKey = defineRoute({
   path: '/v1/keys.rotateKey',
   method: 'POST',
   summary: 'Give a key a new secret.',
-  description: 'Its id, counters and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
+  description:
+    'Its id, credits, limits and history stay. The old secret stays valid for `overlapMs`, then it is rejected.',
   rights: ['api.<apiId>.create_key', 'api.<apiId>.update_key'],
   command: { asksFirst: 'withoutOverlap', shownOnce: 'key' },
   request: strict({ keyId: KeyId, overlapMs: OverlapMs }),

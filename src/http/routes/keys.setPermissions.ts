@@ -14,7 +14,7 @@ export const setPermissions = defineRoute({
     keyId: KeyId,
     permissions: field(
       PermissionReferences,
-      'The permissions that the key has from now on, at most 1000. `[]` takes all away.',
+      'The permissions that the key has from now on, at most 1000. `[]` removes all.',
     ),
   }),
   response: HeldPermissions,

@@ -12,7 +12,7 @@ export const setRoles = defineRoute({
   rights: ['api.<apiId>.update_key', 'rbac.*.add_role_to_key', 'rbac.*.remove_role_from_key'],
   request: strict({
     keyId: KeyId,
-    roles: field(RoleReferences, 'The roles that the key has from now on, at most 100. `[]` takes all away.'),
+    roles: field(RoleReferences, 'The roles that the key has from now on, at most 100. `[]` removes all.'),
   }),
   response: HeldRoles,
   example: {

@@ -9,9 +9,9 @@ import { Count, orNull, strict, Whole } from '../../model/schema/schemas.ts';
 export const updateRemaining = defineRoute({
   path: '/v1/keys.updateRemaining',
   method: 'POST',
-  summary: 'Set, increase or decrease the credits of a key, exactly, also while the key is in use.',
+  summary: 'Set, increase or decrease the credits of a key, exactly, even while the key is in use.',
   description:
-    'null means unlimited. What reservations hold is not in this number, and `set` leaves it: what they return comes on top. To take that too, release them first (`reservations.release`).',
+    'null means unlimited. The number does not include what reservations hold, and `set` does not change that: what they return is added later. To include it, release the reservations first (`reservations.release`).',
   rights: ['api.<apiId>.update_key'],
   request: strict({
     keyId: KeyId,

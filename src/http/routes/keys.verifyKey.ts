@@ -14,7 +14,7 @@ export const verifyKey = {
   method: 'POST',
   summary: 'Verify a key: may this request pass?',
   description:
-    'Every verdict is HTTP 200; `valid` and `code` contain it. The checks run in this order, and the first that fails decides the code: the key exists, its api, enabled, expiry, address, permissions, rate limits, credits. It spends what a request spends: with the code VALID its credits and limits are taken together, otherwise nothing is. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
+    'Every verdict is HTTP 200: read `valid` and `code`. The checks run in this order, and the first that fails decides the code: the key exists, its api, enabled, expiry, address, permissions, rate limits, credits. With the code VALID, the credits and limits of the request are taken together; with any other code, nothing is taken. No root key is needed, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
   command: { flags: { 'remaining.cost': 'cost', ratelimits: 'ratelimit' }, refuses: 'valid' },
   request: VerifyBody,
   response: VerdictObject,

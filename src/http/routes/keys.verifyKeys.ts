@@ -27,9 +27,9 @@ const compiled = Compile(Body);
 export const verifyKeys = {
   path: '/v1/keys.verifyKeys',
   method: 'POST',
-  summary: 'Verify up to 100 keys in one call, in order, each as with keys.verifyKey.',
+  summary: 'Verify up to 100 keys in one call, in order, each as keys.verifyKey does.',
   description:
-    'A key that cannot be decided gets an `error` instead of a verdict; the other verdicts are valid. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
+    'A key that cannot be decided gets an `error` instead of a verdict; the others still get their verdicts. No root key is needed, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`.',
   request: Body,
   response: strict({
     results: field(

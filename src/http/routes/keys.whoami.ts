@@ -18,7 +18,7 @@ export const whoami = defineRoute({
   request: strict({
     key: field(
       Type.String({ minLength: 1 }),
-      'The secret of the key. A text that cannot be a secret is a 404.',
+      'The secret of the key. A text that cannot be a secret answers 404.',
       EXAMPLE.secret,
     ),
   }),

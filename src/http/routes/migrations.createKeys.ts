@@ -20,7 +20,7 @@ export const createImportedKeys = defineRoute({
   method: 'POST',
   summary: 'Import up to 100 keys that were created elsewhere: all of them, or none.',
   description:
-    'A key is given by its `plaintext` or by its SHA-256 (`hash`). The body is a list. A limit without `async` is strict here.',
+    'Send each key as `plaintext` or as its SHA-256 (`hash`). The body is a list. A limit without `async` is strict here.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   request: listOf(KeyToImport, 'The keys to import, 1 to 100.', { minItems: 1, maxItems: MAX_BATCH_ITEMS }),

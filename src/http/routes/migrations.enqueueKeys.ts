@@ -8,7 +8,7 @@ import { Empty, strict } from '../../model/schema/schemas.ts';
 const QueuedKey = component(
   'QueuedKey',
   strict(IMPORTED_FIELDS),
-  'A key that was created elsewhere. Its api is that of the call.',
+  'A key that was created elsewhere. It gets the api of the call.',
   IMPORTED_EXAMPLE,
 );
 
@@ -17,7 +17,7 @@ export const enqueueKeys = defineRoute({
   method: 'POST',
   summary: 'Import up to 100 keys in the background.',
   description:
-    'They are stored safely when this answers, and created soon after; a key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
+    'When the call answers, the keys are stored safely; they are created soon after. A key that cannot be created does not stop the others. `migrations.getProgress` shows the progress.',
   rights: ['api.<apiId>.create_key'],
   fieldRights: NEW_KEY_RIGHTS,
   command: { name: 'migration enqueue' },

@@ -11,7 +11,7 @@ export const createPermission = defineRoute({
   method: 'POST',
   summary: 'Create a permission.',
   description:
-    'Verifications ask for its `slug`, which is its `name` if none is given. A name or slug that another permission uses as its name or slug is a conflict.',
+    'Verifications ask for its `slug`, which is its `name` if you send none. A name or slug that another permission has as its name or slug answers 409.',
   rights: ['rbac.*.create_permission'],
   request: strict({
     name: field(PermissionName, 'The name of the permission, for people: 1 to 512 characters.', 'Read documents'),

@@ -19,7 +19,7 @@ export const setRolePermissions = defineRoute({
     name: optional(RoleName, 'The name of the role, 1 to 512 characters. Give either `roleId` or `name`.'),
     permissions: field(
       PermissionReferences,
-      'The permissions that the role has from now on, at most 1000. `[]` takes all away.',
+      'The permissions that the role has from now on, at most 1000. `[]` removes all.',
     ),
   }),
   response: HeldPermissions,

@@ -13,40 +13,40 @@ import { Flag, Id, IDEMPOTENCY_WORDS, orNull, strict } from '../../model/schema/
 export const assignPlan = defineRoute({
   path: '/v1/plans.assign',
   method: 'POST',
-  summary: 'Put an identity, or a key without one, on a plan, or move it to another one.',
+  summary: 'Put a customer, or a key without a customer, on a plan, or move it to another plan.',
   description:
-    'The balance stays unless `balance` says otherwise. `upgrade` and `reset` leave what reservations hold: what these return comes on top of the new balance. The same plan again changes nothing, so events of a payment provider may repeat. A holder without credits that gets on a plan with credits begins with those of the plan. Assigning anew replaces a move that waits. A key of an identity has no plan of its own: it follows the plan of its identity, and `keyId` answers 412.',
+    'The credits stay unless `balance` says otherwise. `upgrade` and `reset` do not change what reservations hold: what they return is added to the new credits. Assigning the same plan again changes nothing, so your payment provider may repeat its events. A customer or key without credits starts with those of the plan. A new assignment replaces a move that waits. A key of a customer uses the plan of its customer: to name it as `keyId` answers 412.',
   rights: ['plan.<planId>.assign_plan'],
   // With `planId: null` nothing is assigned.
   leastRights: ['api.<apiId>.update_key', 'identity.<identityId>.update_identity'],
   fieldRights: HOLDER_RIGHTS,
   request: strict({
     ...HOLDER_REFERENCE,
-    planId: field(orNull(Id), 'The plan. null: the holder leaves its plan.', EXAMPLE.planId),
+    planId: field(orNull(Id), 'The plan. null: the customer or key leaves its plan.', EXAMPLE.planId),
     when: optional(
       Type.Enum(['now', 'nextRefill']),
-      '`now`, or `nextRefill`: at the next refill of the present plan, which is then one of the new plan. `now` when absent.',
+      '`now`, or `nextRefill`: when the present plan would refill next. That refill is then one of the new plan. `now` when absent.',
       'nextRefill',
     ),
     balance: optional(
       Type.Enum(PLAN_BALANCES),
-      '`keep`: the balance stays. `upgrade`: what the plan gives becomes the `remaining` of the new plan, and what was granted stays. `reset`: the whole balance becomes the `remaining` of the new plan, and what was granted is gone. `keep` when absent.',
+      '`keep`: the credits stay. `upgrade`: the credits that were not granted become the `remaining` of the new plan, and granted credits stay. `reset`: all credits become the `remaining` of the new plan, and granted credits are lost. `keep` when absent.',
       'upgrade',
     ),
     force: optional(
       Flag,
-      'true: assigns the plan that the holder is on already once more, so that `balance` sets the balance again. Otherwise that changes nothing but a move that waits, which is withdrawn.',
+      'true: assigns the present plan once more, so that `balance` applies again. Otherwise, assigning the present plan only cancels a move that waits.',
       true,
     ),
     idempotencyKey: optional(
       CallIdempotencyKey,
-      `Makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated call with the same key changes nothing, also when the holder is on another plan by now. For example the id of the event of your payment provider.`,
+      `Makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated call with the same key changes nothing, even if the plan has changed since. Use, for example, the id of the event of your payment provider.`,
       'evt_1Nabc',
     ),
   }),
   response: strict({
-    identityId: optional(IdentityId, 'The identity. Absent when the holder is a key.'),
-    keyId: optional(KeyId, 'The key. Absent when the holder is an identity.'),
+    identityId: optional(IdentityId, 'The customer. Absent when the call named a key.'),
+    keyId: optional(KeyId, 'The key. Absent when the call named a customer.'),
     ...SHOWN_PLAN_FIELDS,
     replayed: REPLAYED,
   }),

@@ -11,17 +11,21 @@ export const createPlan = defineRoute({
   method: 'POST',
   summary: 'Create a plan: the credits, limits and permissions that a customer buys.',
   description:
-    'Identities, and keys without one, get on it with `plans.assign`. They refer to it, so a change of the plan is a change for all of them.',
+    'Put customers, and keys without a customer, on it with `plans.assign`. A change of the plan applies to all of them.',
   rights: ['plan.*.create_plan'],
   fieldRights: NEW_PLAN_RIGHTS,
   request: strict({
     name: field(Name, 'The name of the plan, 1 to 256 characters. It is unique.', 'pro'),
     ...PLAN_FIELDS,
     ...part(PLAN_PLAIN, 'created'),
-    // As the other fields of a plan, it takes null when it is made.
-    meta: optional(orNull(PLAN_PLAIN.meta.created), 'Metadata of the plan, which no verdict repeats. null: none.', {
-      price: '29 EUR',
-    }),
+    // Like the other fields of a new plan, it accepts null.
+    meta: optional(
+      orNull(PLAN_PLAIN.meta.created),
+      'Metadata of the plan, which is not part of verdicts. null: none.',
+      {
+        price: '29 EUR',
+      },
+    ),
   }),
   response: strict({ planId: PlanId }),
   example: {

@@ -6,7 +6,7 @@ export const deletePlan = defineRoute({
   path: '/v1/plans.deletePlan',
   method: 'POST',
   summary: 'Delete a plan that nobody is on.',
-  description: 'A plan with holders answers 409 with their number. Move them to another plan first.',
+  description: 'A plan that customers or keys are on answers 409 with their number. Move them to another plan first.',
   rights: ['plan.<planId>.delete_plan'],
   command: { asksFirst: 'always' },
   request: strict({ planId: PlanId }),

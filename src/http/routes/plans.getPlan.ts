@@ -6,7 +6,7 @@ import { strict } from '../../model/schema/schemas.ts';
 export const getPlan = defineRoute({
   path: '/v1/plans.getPlan',
   method: 'GET',
-  summary: 'Read one plan, with the number of its holders.',
+  summary: 'Read one plan, and how many customers and keys are on it.',
   rights: ['plan.<planId>.read_plan'],
   request: strict({ planId: PlanId }),
   response: PlanObject,

@@ -9,9 +9,9 @@ import { Name, strict } from '../../model/schema/schemas.ts';
 export const updatePlan = defineRoute({
   path: '/v1/plans.updatePlan',
   method: 'POST',
-  summary: 'Change a plan for all its holders at once.',
+  summary: 'Change a plan for all customers and keys on it at once.',
   description:
-    'null clears a field; a field that is left out stays as it is. Balances do not change: a new `refill` begins at its next boundary, and a refill that was missed before follows the old rule. A new `remaining` is for new holders.',
+    'null clears a field; a field that is left out stays as it is. Present credits do not change. A new `refill` first happens at its next scheduled time; a refill that was missed before follows the old rule. A new `remaining` applies to customers and keys that join later.',
   rights: ['plan.<planId>.update_plan'],
   fieldRights: CHANGED_PLAN_RIGHTS,
   request: strict({

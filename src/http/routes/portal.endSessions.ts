@@ -7,12 +7,12 @@ import { EXAMPLE } from '../../model/schema/examples.ts';
 export const endPortalSessions = defineRoute({
   path: '/v1/portal.endSessions',
   method: 'POST',
-  summary: "End all links to the customers' page of one customer, and the pages that are open, at once.",
+  summary: 'End all portal links of one customer, and the portal pages that are open, at once.',
   description: 'For a link that reached the wrong person. The keys stay as they are.',
   rights: ['identity.<identityId>.update_identity'],
   command: { asksFirst: 'always' },
   request: strict(IDENTITY_REFERENCE),
-  response: strict({ ended: field(Whole, 'How many links and pages have ended.', 1) }),
+  response: strict({ ended: field(Whole, 'How many links and pages were ended.', 1) }),
   example: { request: { identityId: EXAMPLE.identityId }, response: { ended: 1 } },
   errors: ['NOT_FOUND'],
   async handle(engine, actor, body) {

@@ -12,7 +12,7 @@ export const setOverride = defineRoute({
   path: '/v1/ratelimits.setOverride',
   method: 'POST',
   summary:
-    'Override the limit of an identifier, or of all identifiers that match a pattern with `*`: these numbers replace those of a request.',
+    'Override the limit of an identifier, or of all identifiers that match a pattern with `*`: its numbers replace those in the request.',
   description: 'A limit of 0 blocks. The namespace must exist: `ratelimits.limit` creates it on first use.',
   rights: ['ratelimit.<namespaceId>.set_override'],
   request: strict({
@@ -34,7 +34,8 @@ export const setOverride = defineRoute({
   errors: ['NOT_FOUND', 'PRECONDITION_FAILED'],
   async handle(engine, actor, { identifier, limit, duration, async = false, ...body }) {
     if (hasTooManyStars(identifier)) {
-      const message = `identifier must have at most ${MAX_STARS_PER_PATTERN} stars`;
+      const stars = identifier.split('*').length - 1;
+      const message = `identifier must have at most ${MAX_STARS_PER_PATTERN} stars (*), got ${stars}`;
       throw badFields([{ path: 'identifier', message }]);
     }
     const numbers = { identifier, limit, durationMs: duration, async };

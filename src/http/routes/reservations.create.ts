@@ -24,7 +24,7 @@ export const createReservation = {
   method: 'POST',
   summary: 'Verify a key, and hold the credits that the call may cost.',
   description:
-    'It is decided, counted and answered as a verification, with the same checks. With the code VALID, `cost` credits are held until `reservations.settle` charges the real cost, or `reservations.release` returns them. Otherwise nothing is held. A key without credits gets a reservation that holds nothing. It needs no root key, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`. Settling and releasing always need it.',
+    'A reservation is checked, counted and answered like a verification. With the code VALID, it holds `cost` credits until `reservations.settle` charges the real cost, or `reservations.release` returns them. With any other code, nothing is held. For a key without credits, the reservation holds nothing. No root key is needed, unless KEYSTILE_VERIFY_AUTH is `required`: then the root key needs the right `api.<apiId>.verify_key`. Settling and releasing always need it.',
   command: { refuses: 'valid' },
   request: ReserveBody,
   response: component(
@@ -38,7 +38,7 @@ export const createReservation = {
         RESERVED_EXAMPLE.expiresAt,
       ),
     }),
-    'The verdict on a key, with the reservation. `remaining` is what is left beside what is held.',
+    'The verdict on a key, with the reservation. `remaining` does not include what is held.',
     RESERVED_EXAMPLE,
   ),
   headers: VERDICT_HEADERS,

@@ -15,7 +15,7 @@ export const listReservations = defineRoute({
   path: '/v1/reservations.list',
   method: 'GET',
   summary: 'List the reservations of a key, the oldest first.',
-  description: 'Those that have ended are listed for 3 days.',
+  description: 'Reservations that have ended are listed for 3 days.',
   rights: ['api.<apiId>.verify_key'],
   request: strict({
     keyId: KeyId,

@@ -9,7 +9,7 @@ export const releaseReservation = defineRoute({
   method: 'POST',
   summary: 'Return all that a reservation holds: the call did not happen.',
   description:
-    'Strict rate limits count the call no longer, if their window still runs. Releasing again answers the same. A reservation that was settled or has expired answers 409.',
+    'Strict rate limits no longer count the call, if their window still runs. Releasing again gives the same answer. A reservation that was settled or has expired answers 409.',
   rights: ['api.<apiId>.verify_key'],
   request: strict({ reservationId: ReservationId }),
   response: EndedReservation,

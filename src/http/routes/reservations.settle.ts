@@ -10,14 +10,14 @@ export const settleReservation = defineRoute({
   method: 'POST',
   summary: 'Charge what a call has cost, and return the rest of its reservation.',
   description:
-    'Settling again with the same cost answers the same and charges nothing. A reservation that was settled with another cost, was released or has expired answers 409.',
+    'Settling again with the same cost gives the same answer and charges nothing. A reservation that was settled with another cost, was released or has expired answers 409.',
   rights: ['api.<apiId>.verify_key'],
   request: strict({
     reservationId: ReservationId,
     cost: field(Count, 'What the call has cost. 0 charges nothing.', 2750),
     allowOverage: optional(
       Flag,
-      'true: a cost above the reservation takes the difference from the credits that are left, as far as they suffice. Otherwise it is a 412. false when absent.',
+      'true: if the cost is above the reservation, the difference is taken from the credits that are left, as far as they suffice. Otherwise the answer is 412. false when absent.',
       true,
     ),
   }),

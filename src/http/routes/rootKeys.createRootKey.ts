@@ -23,12 +23,12 @@ export const createRootKey = defineRoute({
     name: field(Name, 'A name for people, 1 to 256 characters, such as the program that uses the root key.', 'deploy'),
     permissions: field(
       Type.Array(words(1, MAX_RIGHT_LENGTH), { minItems: 1, maxItems: MAX_RIGHTS }),
-      'The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. Nothing is added to them.',
+      'The rights of the root key, 1 to 1000, each as `resource.id.action`. The id may be `*`, and a single `*` is every right. The root key gets these rights and no others.',
       ['api.*.create_key', 'api.*.read_key'],
     ),
     expires: optional(
       UnixMs,
-      'When the root key ends, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later.',
+      'When the root key expires, in unix milliseconds, in the future. It does not expire when absent. A calling root key that expires can create only root keys that expire no later.',
       1798761600000,
     ),
   }),
@@ -45,7 +45,7 @@ export const createRootKey = defineRoute({
       if (!isRight(right)) issues.push(notRight(right, `permissions[${i}]`));
     }
     if (expires !== undefined && expires <= engine.storage.ledger.nowMs()) {
-      issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
+      issues.push({ path: 'expires', message: `expires must be in the future, in unix milliseconds, got ${expires}` });
     }
     if (issues.length > 0) throw badFields(issues);
     const input = { name, rights: [...new Set(permissions)], expiresAtMs: expires ?? null };

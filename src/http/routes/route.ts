@@ -12,19 +12,20 @@ import type { FieldRights } from '../shapes/schema/commonFields.ts';
 export interface RouteCommand {
   /** Its words. Absent: those of the path, as `keys.rotateKey` is `key rotate`. */
   readonly name?: string;
-  /** It takes something away, so it asks before it runs: always, or only when the old secret ends at once. */
+  /** The command takes something away, so it asks before it runs: always, or only when the old secret ends at once. */
   readonly asksFirst?: 'always' | 'withoutOverlap';
   /**
-   * The flag of a field, and its label in an answer, where another word than its name reads better. null: the field has none. One that is deprecated has none anyway. `remaining.cost` makes the only member of an object a flag.
+   * Other names of fields, as flags and as labels in answers. null: the field has no flag. A deprecated field never has one.
+   * `remaining.cost` makes the only member of an object a flag.
    */
   readonly flags?: Readonly<Record<string, string | null>>;
   /** Flags that the command had once, each with what to write now. */
   readonly formerFlags?: Readonly<Record<string, string>>;
-  /** The columns of its table. Absent: its first fields that are no lists and no objects. `identity.externalId` is a field of an object. */
+  /** The columns of its table. Absent: its first fields but lists and objects. `identity.externalId` is a field of an object. */
   readonly columns?: readonly string[];
   /** Those of the columns that are shown only where a row has them. */
   readonly columnsIfAny?: readonly string[];
-  /** What a field that is absent means, in a word, for a person. */
+  /** The word that a person sees for a field that is absent. */
   readonly absent?: Readonly<Record<string, string>>;
   /** The member of the answer that is a secret, and is never shown again. */
   readonly shownOnce?: string;
@@ -66,11 +67,11 @@ export interface Route {
   /** Part of serving a customer, and as frequent as verifications: it does not count for the quotas of management. */
   readonly isUse?: true;
   handle(engine: Engine, actor: Actor, body: unknown): Promise<object>;
-  /** Answers that are no JSON, and are sent while they are made. */
+  /** Answers in other formats than JSON, which are sent while they are made. */
   readonly stream?: RouteStream<unknown>;
 }
 
-/** What a caller must be allowed to do at least, one of it. */
+/** The operations of which a caller must be allowed at least one. */
 export function operationsOf({ rights, leastRights = [], insteadRights = [] }: Route): readonly Operation[] {
   const all = [...rights, ...leastRights, ...insteadRights.flatMap((instead) => instead.rights)];
   return all.map((right) => {

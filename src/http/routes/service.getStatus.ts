@@ -6,7 +6,7 @@ export const getStatus = defineRoute({
   path: '/v1/service.getStatus',
   method: 'GET',
   summary:
-    'Read how the service is doing: its nodes, how fast this one answers, what is wrong and what to do, its settings.',
+    'Read how the service is doing: its nodes, how fast this one answers, what is wrong and what to do, and its settings.',
   description:
     'Secrets are never shown. The answer is at most a second old. `work`, `checks` and `configuration` are those of the node that answers.',
   rights: ['service.*.read_status'],

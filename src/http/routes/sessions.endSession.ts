@@ -11,7 +11,7 @@ export const endSession = defineRoute({
   rights: ['root.*.revoke_root_key'],
   command: { asksFirst: 'always' },
   request: strict({
-    sessionId: field(Id, 'The id of a session, as `sessions.listSessions` answers it.', SESSION_EXAMPLE.id),
+    sessionId: field(Id, 'The id of a session, as returned by `sessions.listSessions`.', SESSION_EXAMPLE.id),
   }),
   response: Empty,
   example: { request: { sessionId: SESSION_EXAMPLE.id }, response: {} },

@@ -31,18 +31,10 @@ const CURSOR_EXAMPLE = `${EXAMPLE.identityId}:${EXAMPLE.midnight}`;
 
 const Request = strict({
   keyId: optional(KeyId, `The statement of this key's own credits. ${ONE_OF}`),
-  externalId: optional(
-    ExternalId,
-    `The statement of the identity with this id of your own. ${ONE_OF}`,
-    EXAMPLE.externalId,
-  ),
-  identityId: optional(IdentityId, `The statement of this identity, also after it was deleted. ${ONE_OF}`),
-  planId: optional(PlanId, `The statements of all identities and keys that are on this plan now. ${ONE_OF}`),
-  all: optional(
-    Flag,
-    `true: the statements of all keys and identities, also of those that were deleted. ${ONE_OF}`,
-    true,
-  ),
+  externalId: optional(ExternalId, `The statement of a customer, by your own id of it. ${ONE_OF}`, EXAMPLE.externalId),
+  identityId: optional(IdentityId, `The statement of this customer, even after it was deleted. ${ONE_OF}`),
+  planId: optional(PlanId, `The statements of all customers and keys that are on this plan now. ${ONE_OF}`),
+  all: optional(Flag, `true: the statements of all keys and customers, including deleted ones. ${ONE_OF}`, true),
   per: optional(
     Type.Enum(STATEMENT_SPANS),
     'What a row stands for: `day`, one UTC day, or `period`, the time from one refill to the next. `day` when absent.',
@@ -50,12 +42,12 @@ const Request = strict({
   ),
   start: optional(
     Instant,
-    'Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when null or absent.',
+    'Only days or periods that end after this time, in unix milliseconds. They are whole, so the first may begin earlier. All that are kept when absent (or null).',
     EXAMPLE.midnight,
   ),
   end: optional(
     Instant,
-    'Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when null or absent.',
+    'Only days or periods that begin before this time, in unix milliseconds. It must be after `start`. Up to now when absent (or null).',
     EXAMPLE.nextMidnight,
   ),
   format: optional(
@@ -65,7 +57,7 @@ const Request = strict({
   ),
   limit: optional(
     Type.Integer({ minimum: 1, maximum: MAX_STATEMENT_ROWS }),
-    'The largest number of rows in a page, from 1 to 1000. 1000 when absent. A page also ends after 100 keys and identities, so it can have fewer rows, or none.',
+    'The largest number of rows in a page, from 1 to 1000. 1000 when absent. A page also ends after 100 keys and customers, so it can have fewer rows, or none.',
     100,
   ),
   cursor: pageCursor(Id, CURSOR_EXAMPLE),
@@ -82,9 +74,9 @@ export const getStatement = defineRoute({
   path: '/v1/usage.getStatement',
   method: 'GET',
   summary:
-    'Read what happened to credits, by day or by refill period: of one key or identity, of all on a plan, or of all.',
+    'Read what happened to credits, by day or by refill period: of one key or customer, of all on a plan, or of all.',
   description:
-    'In every row, closing = opening + granted + refilled + adjusted - spent - expired. Rows are exact at the moment of the call. They are sorted by the id of the key or identity, then by time. A day or period in which nothing happened has no row. Rows are kept for `KEYSTILE_STATEMENT_RETENTION`.',
+    'In every row, closing = opening + granted + refilled + adjusted - spent - expired. Rows are exact at the moment of the call. They are sorted by the id of the key or customer, then by time. A day or period in which nothing happened has no row. Rows are kept for `KEYSTILE_STATEMENT_RETENTION`.',
   rights: ['identity.<identityId>.read_usage'],
   insteadRights: [
     { fields: ['keyId'], rights: ['api.<apiId>.read_usage'] },
@@ -159,7 +151,7 @@ function toCursor(cursor: string | undefined, issues: Issue[]): RowCursor | null
   return null;
 }
 
-/** `:now`: after a row with lines of the counter that the holder has now. */
+/** `:now`: the page ends after a row of the account that the holder has now. */
 function showCursor({ holderId, row }: RowCursor): string {
   return row === null ? holderId : `${holderId}:${row.startMs}${row.isPresent ? ':now' : ''}`;
 }

@@ -6,7 +6,7 @@ import { WebhookId } from '../shapes/webhookObject.ts';
 export const deleteWebhook = defineRoute({
   path: '/v1/webhooks.deleteWebhook',
   method: 'POST',
-  summary: 'Delete a webhook, and its waiting deliveries and its log.',
+  summary: 'Delete a webhook with its waiting deliveries and its log.',
   rights: ['webhook.<webhookId>.delete_webhook'],
   command: { asksFirst: 'always' },
   request: strict({ webhookId: WebhookId }),

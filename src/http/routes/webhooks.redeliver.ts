@@ -6,8 +6,8 @@ import { BOUND_IS_ENOUGH, EventId, READING_RIGHT, WebhookId } from '../shapes/we
 export const redeliver = defineRoute({
   path: '/v1/webhooks.redeliver',
   method: 'POST',
-  summary: 'Send an event to a webhook again, or one that it did not get yet.',
-  description: `It is sent in the background, with the same id and body. The event must still be kept. An event of an api that the webhook is not bound to answers NOT_FOUND. ${BOUND_IS_ENOUGH}`,
+  summary: 'Send an event to a webhook again, or for the first time if it never got it.',
+  description: `It is sent in the background, with the same id and body. The event must still be kept. If the webhook is bound to other apis than that of the event, the answer is NOT_FOUND. ${BOUND_IS_ENOUGH}`,
   rights: ['webhook.<webhookId>.update_webhook', READING_RIGHT],
   request: strict({ webhookId: WebhookId, eventId: EventId }),
   response: Empty,

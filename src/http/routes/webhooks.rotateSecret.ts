@@ -12,15 +12,15 @@ const DEFAULT_OVERLAP_MS = 86_400_000;
 export const rotateSecret = defineRoute({
   path: '/v1/webhooks.rotateSecret',
   method: 'POST',
-  summary: 'Give a webhook another signing secret.',
-  description: `Both secrets sign for \`overlapMs\`, so that the target can change from one to the other. The new secret is shown only in this answer. ${BOUND_IS_ENOUGH}`,
+  summary: 'Give a webhook a new signing secret.',
+  description: `Both secrets sign for \`overlapMs\`, so that the target has time to change to the new one. The new secret is shown only in this answer. ${BOUND_IS_ENOUGH}`,
   rights: ['webhook.<webhookId>.update_webhook', READING_RIGHT],
   command: { asksFirst: 'withoutOverlap', shownOnce: 'secret' },
   request: strict({
     webhookId: WebhookId,
     overlapMs: optional(
       Type.Integer({ minimum: 0, maximum: MAX_OVERLAP_MS }),
-      'How long the old secret signs too, in milliseconds, from 0 to 30 days. 24 hours when absent.',
+      'How long the old secret still signs too, in milliseconds, from 0 to 30 days. 24 hours when absent.',
       DEFAULT_OVERLAP_MS,
     ),
   }),

@@ -15,7 +15,7 @@ export const updateWebhook = defineRoute({
   path: '/v1/webhooks.updateWebhook',
   method: 'POST',
   summary: 'Change a webhook, or enable one that is paused.',
-  description: `A field that is left out stays as it is. \`events: null\` sends all types of events. Another \`url\` ends a pause, and what waits is sent to it. Events of apis that the webhook is no longer bound to are not sent, even if they wait. \`enabled: false\` needs no right on events. ${BOUND_IS_ENOUGH}`,
+  description: `A field that is left out stays as it is. \`events: null\` sends all types of events. A new \`url\` ends a pause, and waiting events are sent to it. Events of apis that the webhook is no longer bound to are not sent, even if they wait already. \`enabled: false\` needs no right on events. ${BOUND_IS_ENOUGH}`,
   rights: ['webhook.<webhookId>.update_webhook'],
   fieldRights: [
     { fields: ['url', 'events', 'enabled'], rights: [READING_RIGHT] },
@@ -28,7 +28,7 @@ export const updateWebhook = defineRoute({
     apis: BoundApis,
     enabled: optional(
       Flag,
-      'false: nothing is sent, and what happens is kept. true: all that was kept is sent, and a pause ends.',
+      'false: nothing is sent, and events are kept. true: the kept events are sent, and a pause ends.',
       true,
     ),
   }),

@@ -13,12 +13,12 @@ export const Instant = orNull(Type.Integer({ minimum: 0, maximum: MAX_INSTANT_MS
 export const PeriodFields = {
   start: optional(
     Instant,
-    'Count from this time on, in unix milliseconds, extended to whole hours, days or months. When null or absent: the last 24 hours for `hour`, else the last 30 days.',
+    'Count from this time on, in unix milliseconds, extended to whole hours, days or months. When absent (or null), the last 24 hours for `hour`, else the last 30 days.',
     EXAMPLE.midnight,
   ),
   end: optional(
     Instant,
-    'Count up to this time, without it, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when null or absent.',
+    'Count up to this time, which is not included, in unix milliseconds, extended to whole hours, days or months. It must be after `start`. Now when absent (or null).',
     EXAMPLE.nextMidnight,
   ),
 };
@@ -41,7 +41,7 @@ export function countsOf(codes: readonly VerdictCode[], examples: CountExamples)
 
 type CountExamples = Partial<Record<VerdictCode, number>>;
 
-/** The same as an example. */
+/** An example with a count for each of these verdicts. */
 export function exampleCounts(codes: readonly VerdictCode[], examples: CountExamples): Record<string, number> {
   return Object.fromEntries(codes.map((code) => [countField(code), examples[code] ?? 0]));
 }
@@ -50,7 +50,7 @@ export function exampleCounts(codes: readonly VerdictCode[], examples: CountExam
 export function creditsOf(example: number) {
   return field(
     Whole,
-    'Credits that these verifications took. A remembered answer takes none. Where key and identity both pay, the cost counts once.',
+    'Credits that these verifications took. A verdict that is repeated for an idempotency key takes none. When the key and its customer both pay, the cost counts once.',
     example,
   );
 }
@@ -65,7 +65,9 @@ export function toPeriod({ start = null, end = null }: PeriodBody): Period {
 }
 
 export function periodIssues({ start, end }: PeriodBody): Issue[] {
-  return start != null && end != null && start >= end ? [{ path: 'end', message: 'end must be after start' }] : [];
+  return start != null && end != null && start >= end
+    ? [{ path: 'end', message: `end must be after start (${start}), got ${end}` }]
+    : [];
 }
 
 /** A value, or a list of such values. */

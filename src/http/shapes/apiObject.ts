@@ -20,17 +20,17 @@ export const ApiObject = component(
     name: field(Text, 'The name of the api, for people.', 'payments'),
     defaultPrefix: optional(
       Text,
-      'The prefix of new keys that bring none of their own. Absent when none is set.',
+      'The prefix of new keys that are created without one. Absent when none is set.',
       'pay',
     ),
     defaultByteLength: optional(
       Whole,
-      'The number of random bytes in the secret of new keys that bring none of their own. Absent when none is set: 16.',
+      'The number of random bytes in the secret of new keys, unless `keys.createKey` names another. Absent when none is set: 16.',
       24,
     ),
     defaultRatelimit: optional(
       DefaultRatelimitObject,
-      'The rate limit of new keys that bring none of their own. Absent when none is set.',
+      'The rate limit of new keys that are created without one. Absent when none is set.',
     ),
     deleteProtection: field(Flag, 'true: `apis.deleteApi` is refused with DELETE_PROTECTED.', false),
   }),

@@ -16,7 +16,7 @@ export const EventTypeName = component(
 const EventData = component(
   'EventData',
   Type.Object({}, { additionalProperties: true }),
-  'The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true` the fields were too long, and only the ids are here.',
+  'The ids of the records, who made the change (`actor`, `requestId`), and the fields that differ in `before` and `after`, under their names in the API. With `truncated: true`, the fields were too long, and only the ids are kept.',
   { keyId: EXAMPLE.keyId },
 );
 
@@ -43,7 +43,7 @@ export const EventObject = component(
     time: field(Whole, 'When it happened, in unix milliseconds.', EVENT_EXAMPLE.time),
     sequence: field(
       Whole,
-      'The place of the event in the order of all events. A later one has a higher number; numbers can be left out.',
+      'The place of the event in the order of all events. Later events have higher numbers; numbers can be skipped.',
       EVENT_EXAMPLE.sequence,
     ),
     data: field(EventData, undefined, EVENT_EXAMPLE.data),

@@ -53,7 +53,7 @@ export const LimitRequest = component(
   strict({
     namespace: optional(
       NamespaceName,
-      'The name of the namespace that the identifier lives in, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent.',
+      'The name of the namespace that the identifier belongs to, 1 to 128 characters. The first use creates it, if the root key may. `default` when absent.',
       'email.outbound',
     ),
     identifier: field(
@@ -106,7 +106,7 @@ export const OverrideObject = component(
     duration: field(Whole, DURATION_WORDS, 60000),
     async: field(Flag, ASYNC_WORDS, false),
   }),
-  'Other numbers for some identifiers of a namespace than their requests name.',
+  'Numbers that replace those in requests, for some identifiers of a namespace.',
   {
     id: EXAMPLE.overrideId,
     namespaceId: EXAMPLE.namespaceId,

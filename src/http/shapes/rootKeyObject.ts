@@ -16,7 +16,7 @@ export const RootKeyObject = component(
     createdAt: field(Whole, 'When the root key was created, in unix milliseconds.', 1773576000000),
     expires: optional(
       Whole,
-      'When the root key ends, in unix milliseconds. Absent when it does not expire.',
+      'When the root key expires, in unix milliseconds. Absent when it does not expire.',
       1798761600000,
     ),
     revokedAt: optional(

@@ -22,7 +22,7 @@ export const SessionObject = component(
     createdAt: field(Whole, 'When the browser signed in, in unix milliseconds.', SESSION_EXAMPLE.createdAt),
     lastUsedAt: field(
       Whole,
-      'When the session was last used, in unix milliseconds; up to ten minutes too early.',
+      'When the session was last used, in unix milliseconds. The time can be up to ten minutes too early.',
       SESSION_EXAMPLE.lastUsedAt,
     ),
     endsAt: field(

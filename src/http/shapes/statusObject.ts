@@ -32,7 +32,7 @@ const NodeObject = component(
       'When it last told the others that it runs, in unix milliseconds.',
       NODE_EXAMPLE.lastSeenAt,
     ),
-    isSelf: field(Flag, 'true: this node has answered.', true),
+    isSelf: field(Flag, 'true: this node gave the answer.', true),
     isGone: field(Flag, 'true: it was not seen for ten seconds, and it was not stopped.', false),
     freshnessAgeMs: optional(
       Whole,
@@ -66,7 +66,7 @@ const WorkObject = component(
   strict({
     since: field(
       Whole,
-      'From when on it is counted, in unix milliseconds: the start of the node, and for those who ask again, about a minute ago.',
+      'When counting began, in unix milliseconds: at the start of the node, or about a minute ago for a caller that asks again.',
       WORK_EXAMPLE.since,
     ),
     verifications: field(Whole, 'How many keys were verified.', WORK_EXAMPLE.verifications),
@@ -74,13 +74,13 @@ const WorkObject = component(
       strict({
         p50: percentile('One in two', WORK_EXAMPLE.latency.p50),
         p90: percentile('Nine in ten', WORK_EXAMPLE.latency.p90),
-        p99: percentile('Of a hundred, 99', WORK_EXAMPLE.latency.p99),
+        p99: percentile('Ninety-nine in a hundred', WORK_EXAMPLE.latency.p99),
       }),
       'The time from a request to its verdict. Absent when there were no verifications.',
       WORK_EXAMPLE.latency,
     ),
     spends: field(Whole, 'How many spends and changes were committed.', WORK_EXAMPLE.spends),
-    batches: field(Whole, 'In how many commits.', WORK_EXAMPLE.batches),
+    batches: field(Whole, 'In how many commits they were written.', WORK_EXAMPLE.batches),
   }),
   'What the answering node did lately.',
   WORK_EXAMPLE,
@@ -97,7 +97,7 @@ const PROBLEM_EXAMPLE = {
 const ProblemObject = component(
   'Problem',
   strict({
-    name: field(Text, 'The check that has found it.', PROBLEM_EXAMPLE.name),
+    name: field(Text, 'The check that found it.', PROBLEM_EXAMPLE.name),
     severity: field(
       Type.Enum(['problem', 'advice']),
       '`problem`: something fails or is about to. `advice`: something could be better.',
@@ -105,7 +105,7 @@ const ProblemObject = component(
     ),
     text: field(Text, 'What is wrong.', PROBLEM_EXAMPLE.text),
     fix: field(Text, 'What to do.', PROBLEM_EXAMPLE.fix),
-    command: field(Text, 'A command for a shell that does it, or leads there.', PROBLEM_EXAMPLE.command),
+    command: field(Text, 'A shell command that does it, or helps to do it.', PROBLEM_EXAMPLE.command),
   }),
   'Something that is wrong with the service, and what to do.',
   PROBLEM_EXAMPLE,
@@ -166,7 +166,7 @@ export const StatusObject = strict({
   version: field(Text, 'The version of the answering node.', STATUS_EXAMPLE.version),
   nodes: listOf(NodeObject, 'All nodes on this database, sorted by location. The embedded database has one.'),
   work: WorkObject,
-  problems: listOf(ProblemObject, 'What the checks have found, the gravest first. `[]` when all is well.'),
+  problems: listOf(ProblemObject, 'What the checks found, the most severe first. `[]` when all is well.'),
   checks: listOf(CheckObject, 'Everything that was looked at.'),
   configuration: listOf(SettingObject, 'The settings in effect on the answering node.'),
 });

@@ -9,9 +9,9 @@ import { EVENT_EXAMPLE, EventTypeName } from './eventObject.ts';
 import { EXAMPLE } from '../../model/schema/examples.ts';
 import { Flag, Id, orNull, strict, Text, Whole, words } from '../../model/schema/schemas.ts';
 
-export const WebhookId = field(Id, 'The id of a webhook, as `webhooks.createWebhook` answers it.', EXAMPLE.webhookId);
+export const WebhookId = field(Id, 'The id of a webhook, as returned by `webhooks.createWebhook`.', EXAMPLE.webhookId);
 
-export const EventId = field(Id, 'The id of an event, as `events.listEvents` answers it.', EXAMPLE.eventId);
+export const EventId = field(Id, 'The id of an event, as returned by `events.listEvents`.', EXAMPLE.eventId);
 
 export const TargetUrl = field(
   words(1, MAX_WEBHOOK_URL_LENGTH),
@@ -23,17 +23,17 @@ const TypeList = Type.Array(EventTypeName, { minItems: 1, maxItems: EVENT_TYPE_N
 
 export const WantedEvents = optional(
   orNull(TypeList),
-  'The types of events that are sent. All of them when absent or null, also those of later versions.',
+  'The types of events that are sent. When absent (or null), all of them, including those of later versions.',
   ['key.created', 'key.deleted'],
 );
 
 export const BoundApis = optional(
   orNull(Type.Array(Id, { minItems: 1, maxItems: MAX_APIS_PER_WEBHOOK })),
-  'The apis whose events are sent, by their ids. Events that belong to no api, such as those of identities and plans, are not sent then. Events of everything when absent or null.',
+  'The apis whose events are sent, by their ids. Events that belong to no api, such as those of customers and plans, are then not sent. When absent (or null), all events are sent.',
   [EXAMPLE.apiId],
 );
 
-/** Whoever chooses or sees what a webhook gets reads its events. */
+/** The right to read all events: a root key that chooses or sees what a webhook gets, reads its events. */
 export const READING_RIGHT = 'event.*.read_event';
 
 export const BOUND_IS_ENOUGH =
@@ -56,7 +56,7 @@ export const WebhookObject = component(
     apis: optional(Type.Array(Text), 'The apis whose events are sent. Absent when events of everything are.', [
       EXAMPLE.apiId,
     ]),
-    enabled: field(Flag, 'false: nothing is sent. What happens meanwhile is sent when it is enabled again.', true),
+    enabled: field(Flag, 'false: nothing is sent. Events are kept, and sent when it is enabled again.', true),
     pausedAt: optional(
       Whole,
       'When the service paused the webhook, because its target failed for three days, in unix milliseconds. Absent when it is not paused.',
@@ -65,7 +65,7 @@ export const WebhookObject = component(
     pausedBecause: optional(Text, 'How the last delivery failed before the pause.', 'The target answered 500.'),
     formerSecretUntil: optional(
       Whole,
-      'Until when the secret before the last rotation signs too, in unix milliseconds. Absent when there was none.',
+      'Until when the secret before the last rotation still signs too, in unix milliseconds. Absent when there is no such secret.',
       EXAMPLE.nextMidnight,
     ),
     createdAt: field(Whole, 'When the webhook was created, in unix milliseconds.', EXAMPLE.midnight),

@@ -55,7 +55,7 @@ export function forwardBody(key: string, { permission, cost, apiId, tag }: Forwa
   };
 }
 
-/** A root key that is not accepted is a fault of the gateway. Its client must not take it for one of its key, so it is no 401. */
+/** A refused root key is a fault of the gateway. With a 401, its client would look for the fault in its own key. */
 export function gatewayFailure(failure: unknown, { headers }: Asking): unknown {
   if (!(failure instanceof AppError) || failure.code !== 'UNAUTHORIZED') return failure;
   const told =

@@ -233,7 +233,7 @@ function policies({ limits }: Verdict, shown: LimitReport): string {
   return [shown, ...others].map(({ limit }) => wireOf(limit).policy).join(', ');
 }
 
-/** null: it is not known that waiting helps. */
+/** null: waiting is not known to help. */
 function retryAfter(verdict: Verdict, report: LimitReport | undefined): number | null {
   if (verdict.code === 'RATE_LIMITED' && report !== undefined) return secondsUntil(report.resetAtMs, verdict);
   return verdict.nextRefillAtMs === undefined ? null : secondsUntil(verdict.nextRefillAtMs, verdict);

@@ -84,7 +84,7 @@ async function verifyEachFor(service: Service, asking: Asking, readBodies: ReadB
   const decided: Promise<Verdict>[] = [];
   await turns.each(client, requests, (request) => {
     const verdict = (async () => decide(service, request, service.monotonicMs()))();
-    // All of them are looked at below. Meanwhile none is a failure that nobody hears of.
+    // All of them are awaited below. Until then, a failure must not count as unhandled.
     verdict.catch(() => {});
     decided.push(verdict);
   });

@@ -44,7 +44,7 @@ import { lengthOf } from '../../model/schema/textRules.ts';
 export const isIdempotencyKey = new RegExp(IDEMPOTENCY_PATTERN);
 
 const PARTS_WORDS =
-  'Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it is a 400.';
+  'Each is a permission, `{"and": [...]}` or `{"or": [...]}`. null entries are skipped; a list with nothing left in it answers 400.';
 /** The valid parts of a query, at any depth. */
 const QUERY_WORDS = `a permission of 1 to ${MAX_PERMISSION_LENGTH} characters, {and: [...]}, {or: [...]} or null`;
 
@@ -59,7 +59,7 @@ const PermissionQuery = recursive(
       component(
         'AllPermissions',
         strict({
-          and: field(Parts, `The parts of a query that the key must satisfy, all of them. ${PARTS_WORDS}`, [
+          and: field(Parts, `The parts of a query, all of which the key must satisfy. ${PARTS_WORDS}`, [
             'documents.read',
             'documents.write',
           ]),
@@ -70,7 +70,7 @@ const PermissionQuery = recursive(
       component(
         'AnyPermission',
         strict({
-          or: field(Parts, `The parts of a query that the key must satisfy, at least one of them. ${PARTS_WORDS}`, [
+          or: field(Parts, `The parts of a query, of which the key must satisfy at least one. ${PARTS_WORDS}`, [
             'documents.read',
             'admin',
           ]),
@@ -84,12 +84,12 @@ const PermissionQuery = recursive(
   ),
 );
 
-const COST_WORDS = 'What the verification takes. 0 only asks. 1 when absent.';
+const COST_WORDS = 'How much the verification takes. 0 checks without taking anything. 1 when absent.';
 
 const Cost = component(
   'Cost',
   strict({ cost: optional(Count, COST_WORDS, 1) }),
-  'How much a verification takes of a counter.',
+  'How much a verification takes, of credits or of a limit.',
   { cost: 5 },
 );
 
@@ -98,7 +98,7 @@ const RequestedLimit = component(
   strict({
     name: field(
       LimitName,
-      'The name of a limit of the key or its identity, or of a new one, 1 to 128 characters.',
+      'The name of a limit of the key or its customer, or of a new one, 1 to 128 characters.',
       'exports',
     ),
     cost: optional(Count, COST_WORDS, 5),
@@ -118,7 +118,7 @@ const RequestedLimit = component(
       true,
     ),
   }),
-  'A rate limit that a verification names: to set its cost or other numbers, or to bring a limit along.',
+  'A rate limit that a verification names: to set its cost or numbers, or to add a limit for this verification.',
   { name: 'exports', cost: 5 },
 );
 
@@ -135,7 +135,7 @@ const RequestedAuthorization = component(
   { permissions: 'documents.read' },
 );
 
-/** What a verification and a reservation have alike: the key, and what it must be. */
+/** The fields that a verification and a reservation share: the key, and what is asked of it. */
 const ASKED_FIELDS = {
   key: field(
     Type.String({ minLength: 1 }),
@@ -145,7 +145,7 @@ const ASKED_FIELDS = {
   apiId: optional(ApiId, 'The api that the key must belong to; any other key is FORBIDDEN. Any api when absent.'),
   tags: optional(
     Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
-    'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use values of which there are few, such as a route or a region.',
+    'Tags that analytics count the verification by: at most 10, each of 1 to 128 characters. Use tags with few different values, such as a route or a region.',
     ['path=/v1/charge', 'eu'],
   ),
   authorization: optional(
@@ -159,12 +159,12 @@ const ASKED_FIELDS = {
 const COUNTED_FIELDS = {
   ratelimits: optional(
     Type.Array(RequestedLimit, { maxItems: MAX_LIMITS_PER_KEY }),
-    'Limits with another cost or other numbers than configured, and limits of the identity that are to count: at most 50. The other limits of the key apply with a cost of 1.',
+    'Limits with another cost or other numbers than configured, and limits with `autoApply: false` that should apply: at most 50. The other limits apply with a cost of 1.',
     [{ name: 'exports', cost: 5 }],
   ),
   idempotencyKey: optional(
     Type.String({ pattern: IDEMPOTENCY_PATTERN, [EXPECTED]: IDEMPOTENCY_WORDS }),
-    `A text of your own that makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated verification gets the same verdict and is charged once. The header Idempotency-Key is the same; both given must be equal.`,
+    `A text of your own that makes a retry safe: ${IDEMPOTENCY_WORDS}. A repeated verification gets the same verdict and is charged once. You can send it as the header Idempotency-Key instead; if you send both, they must be equal.`,
     'order-4711',
   ),
   clientIp: optional(
@@ -185,7 +185,7 @@ export const VerifyBody = component(
     ...COUNTED_FIELDS,
     explain: optional(
       Type.Boolean(),
-      'true: the verdict says what each check found and which counters moved (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; such a verification is not counted by analytics. false when absent.',
+      'true: the verdict says what each check found, and what was taken of credits and limits (`explanation`). It needs a root key with the right `api.<apiId>.read_key`. With `remaining.cost` 0, limits that are not named cost 0 too, so that nothing is spent; analytics do not count such a verification. false when absent.',
       true,
     ),
   }),
@@ -240,7 +240,7 @@ export const ReserveBody = component(
     ),
     ...COUNTED_FIELDS,
   }),
-  'A reservation: a verification, with the credits that it holds.',
+  'A reservation: a verification that holds credits.',
   { key: EXAMPLE.secret, cost: 4000 },
 );
 

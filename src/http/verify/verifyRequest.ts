@@ -146,7 +146,7 @@ export const ForwardQuery = strict({
     'A permission that the key must hold. Repeated: it must hold all of them.',
     ['orders.read'],
   ),
-  cost: optional(Count, 'The credits to take. Absent: 1. With 0 the key is checked, and nothing is taken.', 1),
+  cost: optional(Count, 'The credits to take. 0 checks the key without taking anything. 1 when absent.', 1),
   apiId: optional(Id, 'The api that the key must belong to. A key of another api is FORBIDDEN.', EXAMPLE.apiId),
   tag: optional(
     Type.Array(words(1, MAX_TAG_LENGTH), { maxItems: MAX_TAGS }),
@@ -168,7 +168,7 @@ const MAX_PARAMETERS = MAX_PERMISSIONS_ASKED + MAX_TAGS + 3;
 const REPEATED = 'A parameter of the query was sent twice. Only permission and tag may be repeated.';
 const compiled = Compile(ForwardQuery);
 
-/** Reads the query of a gateway strictly: what it does not know, or not understand, could be what should have refused a request. */
+/** Reads the query of a gateway strictly: a parameter that is unknown or unclear may be one that should refuse requests. */
 export function readForwardQuery({ search, searchParams }: URL): ForwardQuery {
   checkEscapes(search);
   const query: Record<string, string | number | string[]> = Object.create(null) as Record<string, never>;

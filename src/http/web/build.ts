@@ -142,7 +142,7 @@ export async function digestOfSources(): Promise<string> {
   return hash.digest('hex');
 }
 
-/** null: there are no sources, and the built pages are what they are. */
+/** null: there are no sources, so the built pages are used as they are. */
 async function currentDigest(): Promise<string | null> {
   return PROGRAM_FILES.hasSources ? digestOfSources() : null;
 }
@@ -158,7 +158,7 @@ export async function findOrBuild(digest: string | null, places: Places = PROGRA
   }
   if (digest === null) throw new BuildFailed('This program was made without its pages.');
   const built = await buildPages();
-  // A folder that cannot be written to costs a build at every start, and nothing else.
+  // If the folder cannot be written to, every start builds the pages again.
   await keep(places.cachedPages, digest, built).catch(() => undefined);
   return built;
 }

@@ -6,7 +6,7 @@ import { escape, ICON_PATH } from '../docs/site.ts';
 import { BuildFailed, BuildOnce, type BuiltPages, type WebPage } from './build.ts';
 
 export const DASHBOARD_PATH = '/dashboard';
-/** Files of all pages: the customers' page is there when the dashboard is off. */
+/** Files of all pages. They do not lie below /dashboard, because the portal is there when the dashboard is off. */
 const ASSETS_PATH = '/assets/';
 
 /** No inline script or style, nothing from elsewhere, and no page may show this one inside of itself. */
@@ -87,7 +87,7 @@ function failureHtml({ message }: BuildFailed): string {
 `;
 }
 
-/** The customers' page shows nothing of Keystile. */
+/** The portal shows nothing of Keystile. */
 const ICONS: Readonly<Record<WebPage, string>> = { dashboard: ICON_PATH, portal: 'data:,' };
 
 function html(page: WebPage, { scripts, styles }: BuiltPages): string {

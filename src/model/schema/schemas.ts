@@ -77,4 +77,4 @@ export const Meta = component(
   { plan: 'pro' },
 );
 
-export const Empty = component('Empty', strict({}), 'The call is done, and there is nothing to say.', {});
+export const Empty = component('Empty', strict({}), 'An empty object: the call was carried out.', {});

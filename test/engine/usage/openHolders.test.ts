@@ -85,5 +85,5 @@ test.each([
 
 test('an account that changes all the time is not waited for without end', async () => {
   const reads = [{ account: account(10, 7), lines: [line(120)] }];
-  expect(opened(reads)).rejects.toThrow('The credits of key_1 change while they are read.');
+  expect(opened(reads)).rejects.toThrow('The credits of key_1 keep changing while they are read. Try again.');
 });

@@ -130,7 +130,7 @@ describe('what is asked for', () => {
 
 describe('what is refused', () => {
   test.each([
-    [{ start: 5, end: 5 }, 'end', 'end must be after start'],
+    [{ start: 5, end: 5 }, 'end', 'end must be after start (5), got 5'],
     [{ groupBy: ['hour', 'day'] }, 'groupBy', 'groupBy can contain only one of minute, hour, day, month'],
     [{ orderBy: 'time' }, 'orderBy', 'orderBy "time" needs one of minute, hour, day, month in groupBy'],
     [{ groupBy: [] }, 'groupBy', null],

@@ -186,7 +186,7 @@ describe('credits.grant', () => {
     expect(messages).toEqual({
       nobody: '400 give one of keyId, identityId and externalId',
       both: '400 give one of keyId, identityId and externalId',
-      unlimited: `412 The key ${unlimited} has no credits. Set \`remaining\` first (keys.updateKey).`,
+      unlimited: `412 The key ${unlimited} has no credits. Set remaining first (keys.updateKey).`,
       past: `400 expiresAt must be in the future, got ${service.clock.nowMs()} (now is ${service.clock.nowMs()}).`,
       other: '409 This idempotency key was used for a grant of 1 (grant_...). Use a new one.',
       tooMany: `412 The key ${keyId} would have more than ${MAX_COUNT} credits.`,
@@ -200,7 +200,7 @@ describe('credits.grant', () => {
     for (let i = 0; i < MAX_LIVE_GRANTS; i++) await give(1, { expiresAt });
     const one = { keyId, amount: 1, reason: 'x', expiresAt, idempotencyKey: 'evt_one_more' };
     expect((await refused('/v1/credits.grant', one)).message).toBe(
-      `The key ${keyId} has ${MAX_LIVE_GRANTS} grants that have not expired, as many as it may have.`,
+      `The key ${keyId} has ${MAX_LIVE_GRANTS} grants that have not expired, which is the maximum.`,
     );
     // Those that are spent make room.
     await spend(1);
@@ -243,7 +243,10 @@ describe('credits.adjust', () => {
     await adjust(5);
     expect(await adjust(-100, { idempotencyKey: 'ticket-1' })).toMatchObject({ remaining: 5, replayed: true });
     const nothing = await refused('/v1/credits.adjust', { keyId, by: 0, reason: 'x' });
-    expect(nothing).toEqual({ status: 400, message: 'by must not be 0' });
+    expect(nothing).toEqual({
+      status: 400,
+      message: 'by must not be 0: send how many credits to add, or a negative number to take some away',
+    });
   });
 
   test('above the maximum it is refused, as a grant is, and adds no part of it; of two at the same time one is made', async () => {

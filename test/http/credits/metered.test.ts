@@ -96,7 +96,7 @@ describe('metered', () => {
     const { status, body: answer } = await service.call(path, given);
     expect([status, (answer as { error: { message: string } }).error.message]).toEqual([
       400,
-      'metered counts without a balance: leave out remaining and refill.',
+      'metered counts credits without a balance: leave out remaining and refill.',
     ]);
   });
 
@@ -148,7 +148,7 @@ describe('metered', () => {
     const { status, body } = await service.call('/v1/credits.grant', call);
     expect([status, (body as { error: { message: string } }).error.message]).toEqual([
       412,
-      `The key ${keyId} is metered: it has no balance to add to.`,
+      `The key ${keyId} is metered: it has no balance, so credits cannot be granted.`,
     ]);
   });
 });

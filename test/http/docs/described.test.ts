@@ -65,6 +65,32 @@ const faultsOf = (where: string, description: string | undefined, examples: read
     .map((example) => `${where} does not accept its example ${JSON.stringify(example)}`),
 ];
 
+/** Every text for people, without what has the names of the wire in it: code, calls, settings and addresses. */
+function* textsIn(value: unknown): Generator<string> {
+  for (const [name, inner] of Object.entries(value ?? {})) {
+    if ((name === 'description' || name === 'summary') && typeof inner === 'string')
+      yield inner.replaceAll(/`[^`]*`|\b[a-z]+\.[a-z]\w+|KEYSTILE_\w+|\]\(\S*\)/g, '');
+    else if (typeof inner === 'object') yield* textsIn(inner);
+  }
+}
+
+describe('the words', () => {
+  test('are customer and credits: other words for them stand only in names of the wire', () => {
+    const texts = [...textsIn(document)];
+    expect(texts.length).toBeGreaterThan(500);
+    expect(texts.filter((text) => /\b(?:identit(?:y|ies)|owners?|counters?)\b/i.test(text))).toEqual([]);
+  });
+
+  test('the document says which names of the wire mean a customer, and that `remaining` is credits', () => {
+    const tag = document.tags.find(({ name }) => name === 'identities');
+    expect(tag?.['x-displayName']).toBe('Customers');
+    for (const text of [document.info.description, tag?.description]) {
+      expect(text).toContain('a customer is an `identity`: `identityId` is its id here, and `externalId`');
+      expect(text).toMatch(/`remaining` (?:of a key or customer )?says how many (?:credits )?are left/);
+    }
+  });
+});
+
 describe('every field', () => {
   test('of every request and answer has a description and an example that fits', () => {
     expect(FIELDS.length).toBeGreaterThan(300);

@@ -124,10 +124,10 @@ describe('what a reader of the document learns', () => {
     operations().find(({ operationId }) => operationId === id)?.description ?? '';
 
   test('where one right is enough it says or, elsewhere and', () => {
-    const needs = (id: string) => /Needs (.*)\.$/.exec(described(id))?.[1]?.replaceAll('`', '');
+    const needs = (id: string) => /The root key needs (.*)\.$/.exec(described(id))?.[1]?.replaceAll('`', '');
     expect(needs('analytics.getVerifications')).toBe('api.<apiId>.read_analytics or api.<apiId>.read_api');
     expect(needs('apis.listKeys')).toBe(
-      'api.<apiId>.read_key and api.<apiId>.read_api; with planId also plan.<planId>.read_plan',
+      'api.<apiId>.read_key and api.<apiId>.read_api; with planId, also plan.<planId>.read_plan',
     );
     expect(needs('keys.verifyKey')).toBeUndefined();
     for (const { path } of ROUTES) expect([path, needs(path.replace('/v1/', ''))]).toEqual([path, expect.any(String)]);

@@ -38,8 +38,8 @@ test('thresholds are set, shown, audited and removed one by one, on keys, identi
 test('a threshold needs credits, and is at most the balance', async () => {
   const service = using();
   const above = (balance: number, got: number) =>
-    `alerts.creditsBelow must be at most the balance, which is ${balance}, got ${got}. Set a lower threshold, or add credits first.`;
-  const none = 'alerts.creditsBelow needs credits: give remaining with it.';
+    `alerts.creditsBelow must be at most the credits that are left (${balance}), got ${got}. Set a lower threshold, or add credits first.`;
+  const none = 'alerts.creditsBelow needs credits: send remaining too.';
   const { keyId, apiId, key } = await service.createKey({ remaining: 5 });
   await service.verify(key);
   const plain = await service.createKey({});

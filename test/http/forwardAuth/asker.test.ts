@@ -90,7 +90,8 @@ describe('KEYSTILE_VERIFY_AUTH=required', () => {
       expiresAtMs: null,
     });
     const missing = 'The root key of the gateway is missing: let the gateway set the header Keystile-Root-Key, once.';
-    const unknown = 'The root key that the gateway set in Keystile-Root-Key is refused. This root key is unknown.';
+    const unknown =
+      'The root key that the gateway set in Keystile-Root-Key is refused. This root key is unknown. Check that it is complete, and that it is one of this service.';
     for (const [client, headers, message] of [
       [key, {}, missing],
       // Neither a key of a client is a root key, nor a root key in the place of the client's key.

@@ -57,7 +57,7 @@ describe('deleteIdentity', () => {
     const { status, body } = await erase({});
     expect([status, body.error.message]).toEqual([
       409,
-      'The identity "user_1" has 1 key. Say what becomes of it: keys "disable", "delete" or "detach".',
+      'The customer "user_1" has 1 key. Say what becomes of it: set "keys" to "disable", "delete" or "detach".',
     ]);
     expect(await service.verify(key)).toMatchObject({ valid: true, remaining: 4, ownerId: 'user_1' });
     await service.createKey({ externalId: 'user_1' });
@@ -102,7 +102,7 @@ describe('deleteIdentity', () => {
     const { status, body } = await service.call('/v1/keys.restoreKey', { keyId });
     expect([status, body.error.message]).toEqual([
       412,
-      `The identity of the key ${keyId} was deleted. Create a new key.`,
+      `The customer of the key ${keyId} was deleted. Create a new key.`,
     ]);
   });
 
@@ -112,7 +112,7 @@ describe('deleteIdentity', () => {
     const { status, body } = await erase({ keys: 'detach' });
     expect([status, body.error.message]).toEqual([
       412,
-      'The identity "user_1" is disabled: detached from it, its keys would be valid again. Enable it first, or use keys "disable" or "delete".',
+      'The customer "user_1" is disabled: detached from it, its keys would be valid again. Enable it first, or set "keys" to "disable" or "delete".',
     ]);
     expect(await codeOf(key)).toBe('DISABLED');
   });
@@ -209,7 +209,7 @@ describe('maxKeys', () => {
     expect(answers.filter(({ status }) => status === 200).length).toBe(7);
     expect(new Set(answers.filter(({ status }) => status !== 200).map(({ body }) => body.error.message))).toEqual(
       new Set([
-        'The identity "user_1" already has 7 of 7 keys; 1 more would be too many. Delete keys that are not used, or raise maxKeys.',
+        'The customer "user_1" already has 7 of 7 keys; 1 more would be too many. Delete unused keys, or raise maxKeys.',
       ]),
     );
     expect((await get(identityId)).keys).toBe(7);

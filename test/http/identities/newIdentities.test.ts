@@ -60,7 +60,7 @@ describe('a key whose owner must exist', () => {
     const refused = await ask(service, way, { externalId: 'acmee', mustExist: true });
     expect([refused.status, refused.code]).toEqual([404, 'NOT_FOUND']);
     expect(refused.message).toEndWith(
-      'There is no identity with the externalId "acmee". Did you mean "acme"? With mustExist, a key creates no identity: identities.createIdentity does.',
+      'There is no customer with the externalId "acmee". Did you mean "acme"? With mustExist, a new key creates no customer: use identities.createIdentity.',
     );
     expect((await ask(service, way, { ownerId: 'acmee', mustExist: true })).status).toBe(404);
     expect((await ask(service, way, { externalId: 'acme', mustExist: true })).status).toBe(200);
@@ -88,7 +88,7 @@ describe('a key whose owner must exist', () => {
     await service.engine.importQueue.run();
     const progress = await service.ok('/v1/migrations.getProgress', { migrationId: 'strict' });
     expect(progress).toMatchObject({ done: 1, failed: 1 });
-    expect(JSON.stringify(progress)).toContain('There is no identity with the externalId');
+    expect(JSON.stringify(progress)).toContain('There is no customer with the externalId');
   });
 
   test.each([
@@ -164,7 +164,9 @@ describe('with KEYSTILE_IDENTITIES_MUST_EXIST', () => {
     for (const more of [{}, { mustExist: false }, { mustExist: true }]) {
       const { status, message } = await ask(service, way, { externalId: 'acmee', ...more });
       expect(status).toBe(404);
-      expect(message).toContain('Did you mean "acme"? With KEYSTILE_IDENTITIES_MUST_EXIST, a key creates no identity');
+      expect(message).toContain(
+        'Did you mean "acme"? With KEYSTILE_IDENTITIES_MUST_EXIST, a new key creates no customer',
+      );
     }
     expect((await ask(service, way, { externalId: 'acme' })).status).toBe(200);
     expect(await identities(service)).not.toContain('acmee');

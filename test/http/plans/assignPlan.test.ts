@@ -191,7 +191,7 @@ describe.each(HOLDERS)('plans.assign, of an %s', (kind) => {
     const { who, id, around } = await holder(planId);
     expect(await refused('/v1/plans.assign', { ...who, planId: other, when: 'nextRefill' })).toEqual([
       412,
-      `The ${kind === 'key' ? `key ${id}` : `identity "${String(around.externalId)}"`} has no refill to wait for. Use "when": "now".`,
+      `The ${kind === 'key' ? `key ${id}` : `customer "${String(around.externalId)}"`} has no refill to wait for. Set "when" to "now".`,
     ]);
   });
 

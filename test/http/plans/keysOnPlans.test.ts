@@ -139,14 +139,14 @@ describe('a key and an identity', () => {
     for (const id of [planId, null]) {
       expect(await refused('/v1/plans.assign', { keyId, planId: id })).toEqual([
         412,
-        `The key ${keyId} belongs to an identity, which carries the plan of its keys. Name the identity instead of the key.`,
+        `The key ${keyId} belongs to a customer, and uses the plan of its customer. Name the customer (externalId or identityId) instead of the key.`,
       ]);
     }
     const { who, keyId: on } = await holder(planId);
     const join = () => refused('/v1/keys.updateKey', { keyId: on, externalId: 'somebody' });
     const why = [
       412,
-      `The key ${on} is on a plan itself, and a key that belongs to an identity uses the plan of the identity. Take it off its plan first: plans.assign with planId null.`,
+      `The key ${on} is on a plan itself, but a key of a customer uses the plan of its customer. Take it off its plan first: plans.assign with planId null.`,
     ];
     expect(await join()).toEqual(why);
     await change(who, { remaining: 5, refill: { interval: 'daily', amount: 5 } });
@@ -182,7 +182,7 @@ describe('a key and an identity', () => {
     expect(await holdersOf(planId)).toBe(3);
     expect(await refused('/v1/plans.deletePlan', { planId })).toEqual([
       409,
-      'The plan "counted" has 3 holders. Move to another plan first (plans.assign).',
+      'The plan "counted" has 3 customers and keys. Move them to another plan first (plans.assign).',
     ]);
     await service.ok('/v1/keys.deleteKey', one.who);
     await service.ok('/v1/apis.deleteKeys', two.around);

@@ -197,7 +197,7 @@ describe('plans', () => {
     const { who } = await holder(planId);
     expect(await refused('/v1/plans.deletePlan', { planId })).toEqual([
       409,
-      'The plan "gold" has 1 holder. Move to another plan first (plans.assign).',
+      'The plan "gold" has 1 customer or key. Move it to another plan first (plans.assign).',
     ]);
     await assign(who, other);
     await service.ok('/v1/plans.deletePlan', { planId });
@@ -212,7 +212,7 @@ describe('plans', () => {
     const refill = { interval: 'daily', amount: 1 };
     expect(await refused('/v1/plans.createPlan', { name: 'x', refill })).toEqual([
       400,
-      'A refill needs credits: send `remaining` too.',
+      'A refill needs credits: send remaining too.',
     ]);
     expect((await refused('/v1/plans.updatePlan', { planId: without, refill }))[0]).toBe(400);
     for (const [planId, remaining] of [
@@ -220,11 +220,11 @@ describe('plans', () => {
       [without, 5],
     ] as const) {
       const [status, message] = await refused('/v1/plans.updatePlan', { planId, remaining });
-      const what = remaining === null ? 'credits' : 'no credits';
+      const what = remaining === null ? 'with credits' : 'without credits';
       expect([status, message]).toEqual([
         400,
         expect.stringContaining(
-          ` was made with ${what}, which stays. Make another plan and move its holders there (plans.assign).`,
+          ` was created ${what}, which cannot change. Create another plan, and move its customers and keys there (plans.assign).`,
         ),
       ]);
     }

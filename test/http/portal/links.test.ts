@@ -38,7 +38,7 @@ describe('a link', () => {
     const again = await send('session', { token });
     expect([codeOf(again), again.body.error.message]).toEqual([
       ENDED,
-      'This link was opened before, or has expired. Go back to where you found it and open it again.',
+      'This link was opened before, or has expired. Go back to the page where you found it to get a new one.',
     ]);
   });
 
@@ -130,7 +130,7 @@ describe('what a link may be', () => {
     ],
     ['javascript:alert(1)', 'returnUrl must begin with an origin that KEYSTILE_PORTAL_RETURN_ORIGINS names, got "'],
     ['https://app.example.com.evil.com/', 'returnUrl must begin with an origin that'],
-    ['settings', 'returnUrl must be an address such as https://app.example.com/'],
+    ['settings', 'returnUrl must be an address such as https://app.example.com/, got "settings"'],
   ])('a return address that is not on the list is refused: %s', async (returnUrl, message) => {
     const { status, body } = await service.call('/v1/portal.createSession', { externalId: 'acme', apiId, returnUrl });
     expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)]);
@@ -139,7 +139,7 @@ describe('what a link may be', () => {
   test('defaults that no key could have are refused at once', async () => {
     const keyDefaults = { refill: { interval: 'daily', amount: 5 } };
     const { status, body } = await service.call('/v1/portal.createSession', { externalId: 'acme', apiId, keyDefaults });
-    expect([status, body.error.message]).toEqual([400, 'a refill needs a counter: give remaining with it']);
+    expect([status, body.error.message]).toEqual([400, 'a refill needs credits: send remaining too']);
     const named = { externalId: 'other' };
     const owner = await service.call('/v1/portal.createSession', { externalId: 'acme', apiId, keyDefaults: named });
     expect(owner.status).toBe(400);
@@ -187,7 +187,7 @@ test('a service that listens publicly makes no link without the address that cus
   });
   expect([status, body.error.message]).toEqual([
     412,
-    'A link needs the address that customers open. Set KEYSTILE_PUBLIC_URL.',
+    'A portal link begins with the public address of this service, which is not set. Set KEYSTILE_PUBLIC_URL.',
   ]);
   await other.close();
 });

@@ -78,10 +78,18 @@ const AIMED = ALL.filter(([, route]) => isAimed(route));
 describe.each(ALL)('%s', (path, route) => {
   test.each([
     ['missing', () => null, 'The root key is missing: send it as "Authorization: Bearer root_...".'],
-    ['wrong', () => 'root_wrong', 'This root key is unknown.'],
-    ['revoked', () => rootKeys.revoked, 'This root key was revoked.'],
-    ['expired', () => rootKeys.expired, 'This root key has expired.'],
-    ['an API key', () => mine.key, 'This root key is unknown.'],
+    [
+      'wrong',
+      () => 'root_wrong',
+      'This root key is unknown. Check that it is complete, and that it is one of this service.',
+    ],
+    ['revoked', () => rootKeys.revoked, 'This root key was revoked. Use another one.'],
+    ['expired', () => rootKeys.expired, 'This root key has expired. Use another one.'],
+    [
+      'an API key',
+      () => mine.key,
+      'This root key is unknown. Check that it is complete, and that it is one of this service.',
+    ],
     [
       'of 513 characters',
       () => 'a'.repeat(513),
@@ -113,7 +121,7 @@ describe.each(ALL)('%s', (path, route) => {
   test('the scheme of the Authorization header may be written in any case', async () => {
     const headers = { authorization: `bearer ${rootKeys.revoked}` };
     const answer = await service.call(path, realRequest(route, mine), { rootKey: null, headers });
-    expect(answer.body.error.message).toBe('This root key was revoked.');
+    expect(answer.body.error.message).toBe('This root key was revoked. Use another one.');
   });
 
   test('a root key with every right but the one that is needed is a 403 that names it', async () => {

@@ -109,7 +109,7 @@ describe('rootKeys.createRootKey', () => {
     ['an empty list of them', { permissions: [] }, 'permissions', 'permissions must be a list of 1 to 1000 items'],
     ['no name', { name: undefined }, 'name', 'name is missing'],
     ['an empty name', { name: '' }, 'name', 'name must be a string of 1 to 256 characters'],
-    ['an end that has passed', { expires: 1 }, 'expires', 'expires is in the past; it must be a unix time in'],
+    ['an end that has passed', { expires: 1 }, 'expires', 'expires must be in the future, in unix milliseconds'],
     [
       'what is no right',
       { permissions: ['api.*.read_api', 'everything'] },
@@ -174,7 +174,7 @@ describe('rootKeys.revokeRootKey', () => {
     expect(await works(key)).toBe(true);
     expect(await service.ok('/v1/rootKeys.revokeRootKey', { rootKeyId })).toEqual({});
     const answer = await service.call('/v1/apis.listApis', {}, as(key));
-    expect([answer.status, answer.body.error.message]).toEqual([401, 'This root key was revoked.']);
+    expect([answer.status, answer.body.error.message]).toEqual([401, 'This root key was revoked. Use another one.']);
     const before = tablesOf(service);
     expect(await service.ok('/v1/rootKeys.revokeRootKey', { rootKeyId })).toEqual({});
     expect(tablesOf(service)).toEqual(before);

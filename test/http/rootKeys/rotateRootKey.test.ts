@@ -47,7 +47,10 @@ describe('rootKeys.rotateRootKey', () => {
     expect(await works(key)).toBe(true);
     await rotate(rootKeyId, 0);
     const answer = await service.call('/v1/apis.listApis', {}, as(key));
-    expect([answer.status, answer.body.error.message]).toEqual([401, 'This root key is unknown.']);
+    expect([answer.status, answer.body.error.message]).toEqual([
+      401,
+      'This root key is unknown. Check that it is complete, and that it is one of this service.',
+    ]);
   });
 
   test('several secrets overlap, each up to its own end, also after a restart', async () => {

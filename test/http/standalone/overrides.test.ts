@@ -197,7 +197,7 @@ describe('setOverride', () => {
     const refused = answers.find(({ status }) => status === 412)?.body.error;
     expect([refused.code, refused.message]).toEqual([
       'PRECONDITION_FAILED',
-      'This namespace has 10000 overrides, which is the maximum.',
+      'This namespace has 10000 overrides, which is the maximum. Delete some first.',
     ]);
     // One that is there can still be changed.
     await set('first', { limit: 3 });
@@ -223,7 +223,7 @@ describe('patterns', () => {
     const refused = await setting('one more*');
     expect([refused.status, refused.body.error.message]).toEqual([
       412,
-      'This namespace has 1000 overrides with a star, which is the maximum.',
+      'This namespace has 1000 overrides with a star, which is the maximum. Delete some first.',
     ]);
     expect((await setting('no pattern')).status).toBe(200);
     expect((await setting('first*')).status).toBe(200);
@@ -235,6 +235,9 @@ describe('patterns', () => {
       service.call('/v1/ratelimits.setOverride', { namespaceName: namespace, identifier, limit: 1, duration: 1000 });
     expect((await setting('*a'.repeat(10))).status).toBe(200);
     const refused = await setting('*a'.repeat(11));
-    expect([refused.status, refused.body.error.message]).toEqual([400, 'identifier must have at most 10 stars']);
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      'identifier must have at most 10 stars (*), got 11',
+    ]);
   });
 });

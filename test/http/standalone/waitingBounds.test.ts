@@ -60,7 +60,7 @@ describe('what may wait, and how many namespaces there may be', () => {
     const refused = answers.find(({ status }) => status === 503);
     expect([refused?.body.error.code, refused?.body.error.message]).toEqual([
       'UNAVAILABLE',
-      'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
+      'Too many ad-hoc limits of one key or customer are waiting to be created; nothing was spent. Try again.',
     ]);
     expect(open.body).toMatchObject({ valid: true });
   });

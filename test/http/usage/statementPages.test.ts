@@ -198,7 +198,7 @@ test('a sum above 2^53-1 is refused with its reason, and the rows around it are 
   }
   const start = using().clock.nowMs() - (using().clock.nowMs() % 86_400_000);
   const where = `The row of ${keyId} that begins at ${start} cannot be shown exactly`;
-  const how = 'Ask for rows by day, or for a time without it.';
+  const how = 'Ask for rows by day, or for a time without this row.';
   expect(await refused({ keyId })).toEqual([412, `${where}: its sum of "granted" is above ${most}. ${how}`]);
   // A time without it, as the refusal says.
   expect((await page({ keyId, end: start })).rows).toEqual([]);

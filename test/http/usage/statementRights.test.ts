@@ -24,7 +24,7 @@ test('a key needs the right on its api, an identity and a plan on themselves, al
     plan: `plan.${planId}.read_usage`,
   };
   const queries: Record<string, Fields> = { api: { keyId }, identity: { externalId }, plan: { planId } };
-  const words = { api: `key "${keyId}"`, identity: 'identity with this externalId', plan: `plan "${planId}"` };
+  const words = { api: `key "${keyId}"`, identity: 'customer with this externalId', plan: `plan "${planId}"` };
   for (const [name, query] of Object.entries(queries)) {
     for (const [held, right] of Object.entries(rights)) {
       const rootKey = await rootKeyWith(right);
@@ -79,8 +79,8 @@ test('bad input is refused with what was given', async () => {
     [{ all: false }, 400, `give one of ${list}`],
     [{ keyId, all: true }, 400, `give only one of ${list}, got keyId and all`],
     [{ keyId, externalId: 'a', planId: 'b' }, 400, `give only one of ${list}, got keyId and externalId and planId`],
-    [{ keyId, start: 5, end: 5 }, 400, 'end must be after start'],
-    [{ keyId, start: 6, end: 5, format: 'csv' }, 400, 'end must be after start'],
+    [{ keyId, start: 5, end: 5 }, 400, 'end must be after start (5), got 5'],
+    [{ keyId, start: 6, end: 5, format: 'csv' }, 400, 'end must be after start (6), got 5'],
     [{ keyId, per: 'hour' }, 400, 'per must be one of "day", "period", got "hour"'],
     [{ keyId, format: 'xml' }, 400, 'format must be one of "json", "csv", "ndjson", got "xml"'],
     [{ keyId, limit: 0 }, 400, 'limit must be a whole number from 1 to 1000, got 0'],
@@ -97,8 +97,8 @@ test('bad input is refused with what was given', async () => {
     ],
     [{ keyId: 'key_1' }, 404, absent('key "key_1"')],
     [{ planId: 'plan_1' }, 404, absent('plan "plan_1"')],
-    [{ externalId: 'nobody' }, 404, absent('identity with this externalId')],
-    [{ identityId: 'id_1' }, 404, absent('identity "id_1"')],
+    [{ externalId: 'nobody' }, 404, absent('customer with this externalId')],
+    [{ identityId: 'id_1' }, 404, absent('customer "id_1"')],
   ];
   for (const [query, status, message] of cases)
     expect([query, ...(await refused(query))]).toEqual([query, status, message]);

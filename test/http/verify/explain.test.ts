@@ -74,7 +74,7 @@ test('each check that refuses is named, with what it found, and those behind it 
   const cases: [fields: object, asked: Record<string, unknown>, check: string, text: string][] = [
     [{}, { apiId: (await service.createKey({})).apiId }, 'api', 'The key belongs to API, not to OTHER.'],
     [{ enabled: false }, {}, 'enabled', 'The key is disabled.'],
-    [await owner('off', { enabled: false }), {}, 'enabled', 'Its identity off is disabled.'],
+    [await owner('off', { enabled: false }), {}, 'enabled', 'Its customer off is disabled.'],
     [{ expires }, {}, 'expiry', `The key expired at ${new Date(expires).toISOString()}.`],
     [
       { ipAllowlist: ['10.0.0.0/8'] },
@@ -104,8 +104,8 @@ test('each check that refuses is named, with what it found, and those behind it 
     [
       { ...(await owner('poor', { remaining: 1 })), remaining: 9 },
       { remaining: { cost: 2 } },
-      'credits of the identity',
-      'Not enough is left of the credits of the identity.',
+      'credits of the customer',
+      'Not enough is left of the credits of the customer.',
     ],
   ];
   const made: { key: string; apiId: string }[] = [];
@@ -202,7 +202,7 @@ test('names in other scripts are counted in bytes', async () => {
   await service.ok('/v1/identities.createIdentity', { externalId: 'مرحبا', enabled: false });
   const { key } = await service.createKey({ externalId: 'مرحبا' });
   const { explanation } = await explained(key);
-  expect(refusal(explanation)).toEqual(['enabled', 'Its identity مرحبا is disabled.']);
+  expect(refusal(explanation)).toEqual(['enabled', 'Its customer مرحبا is disabled.']);
 });
 
 test('a repeated request tells its first answer, and took nothing again', async () => {

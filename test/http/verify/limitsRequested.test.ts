@@ -154,12 +154,12 @@ test.each([
   [
     'an unknown name',
     [{ name: 'nope' }],
-    'Neither the key nor its identity has a limit named "nope". To use an ad-hoc limit, send limit and duration with it',
+    'Neither the key nor its customer has a limit named "nope". To use an ad-hoc limit, send limit and duration with it',
   ],
   [
     'an unknown name with a limit only',
     [{ name: 'nope', limit: 1 }],
-    'Neither the key nor its identity has a limit named "nope"',
+    'Neither the key nor its customer has a limit named "nope"',
   ],
   [
     'the default of a key without one',

@@ -147,10 +147,7 @@ describe('changing the rule', () => {
     const refill = { interval: 'daily', amount: 10 };
     for (const fields of [{ refill }, { refill, remaining: null }]) {
       const answer = await service.call('/v1/keys.updateKey', { keyId, name: 'other', ...fields });
-      expect([answer.status, answer.body.error.message]).toEqual([
-        400,
-        'A refill needs credits: send `remaining` too.',
-      ]);
+      expect([answer.status, answer.body.error.message]).toEqual([400, 'A refill needs credits: send remaining too.']);
     }
     expect(await read(keyId)).toEqual(before);
   });

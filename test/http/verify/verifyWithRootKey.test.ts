@@ -31,8 +31,8 @@ describe('KEYSTILE_VERIFY_AUTH=required', () => {
     const { key, keyId } = await service.createKey({ remaining: 5 });
     for (const [rootKey, message] of [
       [null, 'The root key is missing: send it as "Authorization: Bearer root_...".'],
-      ['root_wrong', 'This root key is unknown.'],
-      [key, 'This root key is unknown.'],
+      ['root_wrong', 'This root key is unknown. Check that it is complete, and that it is one of this service.'],
+      [key, 'This root key is unknown. Check that it is complete, and that it is one of this service.'],
     ] as const) {
       const answer = await service.call('/v1/keys.verifyKey', { key }, { rootKey });
       expect([answer.status, answer.body.error.message]).toEqual([401, message]);

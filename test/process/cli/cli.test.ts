@@ -40,7 +40,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await here.run(['api', 'list'], { environment })).toEqual({
         code: 1,
         out: '',
-        err: 'This root key was revoked.\n',
+        err: 'This root key was revoked. Use another one.\n',
       });
       expect(await here.ok('root-key', 'list')).toMatch(new RegExp(`^${id} .* revoked 2`, 'm'));
     });
@@ -305,7 +305,11 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const unknown = await here.run(['api', 'list'], {
         environment: { KEYSTILE_ROOT_KEY: 'root_nobody_ever_made_this_one' },
       });
-      expect(unknown).toEqual({ code: 1, out: '', err: 'This root key is unknown.\n' });
+      expect(unknown).toEqual({
+        code: 1,
+        out: '',
+        err: 'This root key is unknown. Check that it is complete, and that it is one of this service.\n',
+      });
       const { key } = await createKey();
       const confused = await here.run(['api', 'list'], { environment: { KEYSTILE_ROOT_KEY: key } });
       expect(confused).toEqual(unknown);

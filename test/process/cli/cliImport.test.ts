@@ -157,7 +157,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
         const path = file('csv', ...lines(...columns));
         const { code, out } = await here.run(['import', path, '--api', apiId, ...flags, '--json']);
         expect([code, JSON.parse(out)]).toMatchObject([1, { imported: 1, present: 0, failed: 1 }]);
-        expect(reportOf(path)).toEqual([{ line: 3, reason: expect.stringContaining('There is no identity') }]);
+        expect(reportOf(path)).toEqual([{ line: 3, reason: expect.stringContaining('There is no customer') }]);
       }
       const unknown = await here.run(['customer', 'get', name(1)]);
       expect([unknown.code, unknown.err]).toEqual([1, expect.stringContaining('There is no')]);

@@ -75,7 +75,7 @@ describe('profiles', () => {
     expect(await run(`login --url ${url} --root-key -`, { stdin })).toEqual({
       code: 1,
       out: '',
-      err: 'This root key is unknown.\n',
+      err: 'This root key is unknown. Check that it is complete, and that it is one of this service.\n',
     });
     expect((await run(`login --url ${SILENT_URL} --root-key -`, { stdin })).code).toBe(1);
     expect((await run('profile list')).out).toBe('NAME  URL  CURRENT\n');

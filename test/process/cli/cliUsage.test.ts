@@ -79,7 +79,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await wrong('--csv', '--json')).toEqual([2, expect.stringContaining('Give --csv or --json, not both.')]);
       expect(await wrong('--customer', 'nobody')).toEqual([
         1,
-        'There is no identity with this id, or this root key may not see it.',
+        'There is no customer with this external id, or this root key may not see it.',
       ]);
     });
   });

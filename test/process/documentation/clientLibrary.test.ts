@@ -284,7 +284,10 @@ describe.each(Object.entries(ENGINES))('@unkey/api 0.38.0 on %s', (_engine, star
   test('errors are values with a code, a message and a link, never exceptions', async () => {
     const stranger = new Unkey({ rootKey: 'root_wrong', baseUrl: `${running.url}/`, retry: { attempts: 0 } });
     const { error } = await stranger.apis.get({ apiId });
-    expect(error).toMatchObject({ code: 'UNAUTHORIZED', message: 'This root key is unknown.' });
+    expect(error).toMatchObject({
+      code: 'UNAUTHORIZED',
+      message: 'This root key is unknown. Check that it is complete, and that it is one of this service.',
+    });
     expect(error?.docs).toEndWith('/docs/errors#UNAUTHORIZED');
     expect(error?.requestId).toStartWith('req_');
     const wrong = await unkey.keys.create({ apiId, remaining: -1 });

@@ -150,7 +150,7 @@ function RotateRootKey({
           }}
         >
           <TextField
-            label="The old secret stays valid for hours"
+            label="Hours for which the old secret stays valid"
             name="hours"
             type="number"
             required

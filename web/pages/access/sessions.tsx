@@ -17,7 +17,7 @@ export function Sessions() {
               <li key={id}>
                 <h2>
                   <bdi>{browser ?? 'A browser'}</bdi>{' '}
-                  {id === session.value?.sessionId && <Badge kind="good">This one</Badge>}
+                  {id === session.value?.sessionId && <Badge kind="good">This browser</Badge>}
                 </h2>
                 <p>
                   From {origin ?? 'an unknown address'}, signed in <Ago at={createdAt} />, last used{' '}

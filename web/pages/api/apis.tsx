@@ -40,7 +40,7 @@ export function Apis() {
         caption="Apis"
         on={[changes]}
         keyOf={({ id }) => id}
-        empty="There is no api yet."
+        empty="There are no apis yet. Create one first: every key belongs to an api."
         load={async (cursor) => {
           const { apis, ...page } = await listApis(from(cursor));
           return { rows: apis, ...page };

@@ -45,20 +45,20 @@ export function CustomerPage({ id: externalId }: { readonly id: string }) {
                     </>
                   )}
                   {value.keys > 0 && (
-                    <a href={hrefOf(`/keys?${new URLSearchParams({ customer: externalId })}`)}>Show them</a>
+                    <a href={hrefOf(`/keys?${new URLSearchParams({ customer: externalId })}`)}>Show its keys</a>
                   )}
                 </>,
               ],
               ['Plan', value.plan !== undefined && <bdi>{value.plan.name}</bdi>],
-              ['Pay as you go', value.metered === true && 'yes: usage is counted, without a balance'],
-              ['Warnings', alertWords(value.alerts)],
+              ['Pay as you go', value.metered === true && 'yes: spent credits are counted, without a balance'],
+              ['Alerts', alertWords(value.alerts)],
               ...plainFacts('customer', value),
             ]}
           />
           {value.remaining !== undefined && <Balance of={creditsOfCustomer(value)} />}
           {may('identity.read_usage', value.id) && (
             <p>
-              <a href={hrefOf(`/usage?${new URLSearchParams({ customer: externalId })}`)}>All its usage</a>
+              <a href={hrefOf(`/usage?${new URLSearchParams({ customer: externalId })}`)}>Show its usage</a>
             </p>
           )}
           <LimitGauges limits={[...value.ratelimits, ...(value.plan?.ratelimits ?? [])]} />
@@ -131,7 +131,7 @@ function CustomerActions({ of: customer, reload }: { readonly of: IdentityDetail
           what="customer"
           explains={{
             on: 'The keys of the customer work again.',
-            off: 'All keys of the customer are refused immediately.',
+            off: 'All keys of the customer are refused immediately. You can enable it again.',
           }}
           onToggle={async (enabled) => {
             await keystile.identities.update({ identityId, enabled });

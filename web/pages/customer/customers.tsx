@@ -77,7 +77,11 @@ export function Customers() {
         caption="Customers"
         on={[search]}
         keyOf={({ id }) => id}
-        empty={search === '' ? 'There are no customers yet.' : 'No customers match.'}
+        empty={
+          search === ''
+            ? 'There are no customers yet. Create one here, or name one when you create a key.'
+            : 'No customers match.'
+        }
         load={(cursor) => loadCustomers(search, cursor)}
         columns={[
           {

@@ -10,10 +10,10 @@ import { Select } from '../../ui/select.tsx';
 import { Copyable, Empty, Showing } from '../../ui/show.tsx';
 import { useApis } from '../useApis.ts';
 
-/** Makes a link to the customers' page. */
+/** Makes a link to the portal. */
 export function PortalLink({ identityId }: { readonly identityId: string }) {
   return (
-    <DialogButton label="Customer's page" title="A link to the customer's own page">
+    <DialogButton label="Customer's page" title="A link to the portal for this customer">
       {() => <LinkForm identityId={identityId} />}
     </DialogButton>
   );
@@ -26,7 +26,7 @@ function LinkForm({ identityId }: { readonly identityId: string }) {
     return (
       <div role="status">
         <p>
-          The first person to open it within 15 minutes can use the page for an hour. Send it only to this customer.
+          The first person to open it within 15 minutes can use the portal for an hour. Send it only to this customer.
         </p>
         <Copyable text={link} label="the link" />
       </div>
@@ -36,7 +36,7 @@ function LinkForm({ identityId }: { readonly identityId: string }) {
       {(known) => {
         const readable = known.filter(({ id }) => may('api.read_key', id));
         return readable.length === 0 ? (
-          <Empty>The page shows the keys of an api. There is no api whose keys you can read.</Empty>
+          <Empty>The portal shows the keys of an api. There is no api whose keys your root key may read.</Empty>
         ) : (
           <Fields apis={readable} identityId={identityId} onMade={setLink} />
         );

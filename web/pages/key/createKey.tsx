@@ -153,7 +153,7 @@ function Modes() {
       </div>
       <div>
         <strong>Strict</strong>
-        <p class="hint">One count for all locations, never exceeded. Every request asks the ledger.</p>
+        <p class="hint">One count for all locations, never exceeded. Every request asks the database.</p>
         <LimitPicture isStrict />
       </div>
     </div>
@@ -221,7 +221,7 @@ function NewKey({ made: { key, keyId } }: { readonly made: { keyId: string; key:
           Open the key
         </a>
         <a class="button" href={hrefOf('/')}>
-          See the chart move
+          See verifications as they happen
         </a>
       </p>
     </>

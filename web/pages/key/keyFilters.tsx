@@ -70,7 +70,7 @@ export function KeyFilters({ asked, apis }: { readonly asked: Asked; readonly ap
       <SearchField
         label="Customer"
         value={asked.customer}
-        placeholder="externalId"
+        placeholder="Your id of the customer"
         onSearch={(customer) => show({ customer })}
       />
       {(known.length > 0 || isUnknown) && (

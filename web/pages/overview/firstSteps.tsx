@@ -86,7 +86,7 @@ function Steps({ tick }: { readonly tick: () => void }) {
           />
         </Step>
         <Step isDone={false}>
-          Protect a route with the SDK. <a href="/docs/guides/protect-a-route">The guide</a> goes through it.
+          Protect a route with the SDK. <a href="/docs/guides/protect-a-route">The guide</a> shows each step.
           <p>
             <Copyable
               label="the installation"

@@ -116,8 +116,8 @@ export function RunningOut() {
           const current = all.filter(isAhead);
           return current.length === 0 ? (
             <Empty>
-              Nobody is out of credits. Keys and customers with <code>alerts</code> are also listed when their credits
-              run low or a key is about to expire. <a href="/docs/guides/credits">See the guide</a>.
+              No key or customer is out of credits. Those with alerts are also listed when their credits run low or a
+              key is about to expire. <a href="/docs/guides/credits">See the guide</a>.
             </Empty>
           ) : (
             <Table<Notice>
@@ -127,7 +127,7 @@ export function RunningOut() {
               columns={[
                 { title: 'Who', cell: ({ data }) => <Who of={data} /> },
                 { title: 'What', cell: (notice) => <What of={notice} /> },
-                { title: 'Told', cell: ({ time }) => <Ago at={time} /> },
+                { title: 'Reported', cell: ({ time }) => <Ago at={time} /> },
               ]}
             />
           );
@@ -167,7 +167,7 @@ function What({ of: { type, data } }: { readonly of: Notice }) {
       <Badge kind={type === 'credits.exhausted' ? 'bad' : 'plain'}>
         {type === 'credits.exhausted' ? 'Out of credits' : 'Credits run low'}
       </Badge>{' '}
-      <Count of={data.remaining ?? 0} /> left then
+      <Count of={data.remaining ?? 0} /> left at that time
     </>
   );
 }

@@ -47,7 +47,7 @@ function Chart({ counts: { rows, apis, apiCount }, range }: { readonly counts: C
         ]}
       />
       {rows.length === 0 ? (
-        <Empty>There is no api yet whose keys could be verified.</Empty>
+        <Empty>There are no apis yet, so there are no keys to verify.</Empty>
       ) : (
         <>
           <Legend series={series} />

@@ -51,7 +51,7 @@ export function planFields(plan: Plan, { roles, permissions }: RolesAndPermissio
             {
               name: 'remaining',
               label: 'Credits',
-              hint: 'A new customer of the plan starts with them. Leave empty for no credits.',
+              hint: 'A customer that joins the plan starts with them. Leave empty for no credits.',
               required: plan !== NEW_PLAN,
             },
             ({ remaining }) => remaining,

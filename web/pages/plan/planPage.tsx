@@ -25,10 +25,10 @@ export function PlanPage({ id: planId }: { readonly id: string }) {
           <Facts
             rows={[
               ['Id', <Copyable label="the id" text={value.id} />],
-              ['Holders', <Count of={value.holders} />],
+              ['Customers and keys on it', <Count of={value.holders} />],
               ['Credits', value.remaining !== undefined && <Count of={value.remaining} />],
-              ['Pay as you go', value.metered === true && 'yes: usage is counted, without a balance'],
-              ['Warnings', alertWords(value.alerts)],
+              ['Pay as you go', value.metered === true && 'yes: spent credits are counted, without a balance'],
+              ['Alerts', alertWords(value.alerts)],
               ['Refill', refillWords(value.refill)],
               ['Limits', value.ratelimits.length > 0 && <bdi>{limitWords(value.ratelimits)}</bdi>],
               ['Maximum keys', value.maxKeys !== undefined && <Count of={value.maxKeys} />],
@@ -59,7 +59,7 @@ function PlanActions({ of: plan, reload }: { readonly of: Plan; readonly reload:
         <DeleteButton
           label="Delete the plan"
           name={plan.name}
-          explains="A plan with holders cannot be deleted. Move them to another plan first."
+          explains="A plan can be deleted only when no customer and no key is on it. Move them to another plan first."
           onDelete={async () => {
             await keystile.plans.delete({ planId: plan.id });
             goTo('/plans');
@@ -87,7 +87,15 @@ function EditPlan({
         <>
           {holders > 0 && (
             <p>
-              The change holds for all <Count of={holders} /> holders at once.
+              The change applies at once to{' '}
+              {holders === 1 ? (
+                'the customer or key'
+              ) : (
+                <>
+                  all <Count of={holders} /> customers and keys
+                </>
+              )}{' '}
+              on it.
             </p>
           )}
           <EditForm

@@ -45,7 +45,7 @@ export function Plans() {
           },
           { title: 'Refill', cell: ({ refill }) => refillWords(refill) },
           { title: 'Limits', cell: ({ ratelimits }) => <bdi>{limitWords(ratelimits)}</bdi> },
-          { title: 'Holders', isNumber: true, cell: ({ holders }) => <Count of={holders} /> },
+          { title: 'Customers and keys', isNumber: true, cell: ({ holders }) => <Count of={holders} /> },
         ]}
       />
     </>

@@ -12,18 +12,18 @@ export function AlertsInput({ text, ofCredits }: { readonly text: string; readon
   const given = JSON.stringify(alerts);
   return (
     <fieldset>
-      <legend>Warnings by event</legend>
+      <legend>Alerts</legend>
       <input type="hidden" name="alerts" value={given === '{}' ? '' : given} />
       {ofCredits && (
         <Warning
-          label="Warn below this balance"
+          label="Alert below this many credits"
           value={creditsBelow}
           step={1}
           onValue={(value) => setAlerts({ ...alerts, creditsBelow: value })}
         />
       )}
       <Warning
-        label="Warn days before the expiry"
+        label="Alert this many days before expiry"
         value={expiresWithinMs === undefined ? undefined : expiresWithinMs / DAY_MS}
         step="any"
         onValue={(days) =>
@@ -46,7 +46,7 @@ function Warning({
   readonly onValue: (value: number | undefined) => void;
 }) {
   return (
-    <Field label={label} hint="Leave empty for no warning, or for that of the customer or plan.">
+    <Field label={label} hint="An event tells you. Leave empty for none, or for that of the customer or plan.">
       {(ids) => (
         <input
           {...ids}

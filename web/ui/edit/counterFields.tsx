@@ -77,7 +77,7 @@ export function meteredField<Of extends Metered>(): EditedField<Of> {
     {
       name: 'metered',
       label: 'Pay as you go',
-      words: ['yes: usage is counted, without a balance', 'no'],
+      words: ['yes: spent credits are counted, without a balance', 'no'],
       hint: 'An existing balance ends.',
     },
     ({ metered }) => metered === true,
@@ -95,7 +95,7 @@ interface Alerting {
 export function alertsField<Of extends Alerting>({ alerts: before }: Alerting, ofCredits: boolean): EditedField<Of> {
   return {
     name: 'alerts',
-    label: 'Warnings by event',
+    label: 'Alerts',
     text: ({ alerts }) => (alerts === undefined ? '' : JSON.stringify(alerts)),
     inWords: (text) => alertWords(alertsOf(text)),
     input: (text) => <AlertsInput text={text} ofCredits={ofCredits} />,

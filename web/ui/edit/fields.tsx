@@ -135,7 +135,7 @@ export function metaField<Of extends { readonly meta: object }>(
   const name = 'meta';
   return {
     name,
-    label: 'Meta',
+    label: 'Metadata',
     text: ({ meta }) => (Object.keys(meta).length === 0 ? '' : JSON.stringify(meta, null, 2)),
     input: (text) => <MetaField text={text} use={use} />,
     toPatch: (text) => ({ [name]: metaOf(text) ?? null }),
@@ -145,10 +145,10 @@ export function metaField<Of extends { readonly meta: object }>(
 function MetaField({ text, use }: { readonly text: string; readonly use: string }) {
   return (
     <LongField
-      label="Meta"
+      label="Metadata"
       name="meta"
       text={text}
-      hint={`A JSON object, for example {"team": "search"}. ${use} Empty: none.`}
+      hint={`A JSON object, for example {"team": "search"}. ${use} Leave empty for none.`}
     />
   );
 }
@@ -161,10 +161,10 @@ export function metaOf(text: string): Readonly<Record<string, unknown>> | undefi
     meta = JSON.parse(text);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new Error(`Meta is not valid JSON: ${why}`, { cause: error });
+    throw new Error(`The metadata is not valid JSON: ${why}`, { cause: error });
   }
   if (typeof meta !== 'object' || meta === null || Array.isArray(meta))
-    throw new Error('Meta must be a JSON object, in braces, for example {"team": "search"}.');
+    throw new Error('The metadata must be a JSON object, in braces, for example {"team": "search"}.');
   return meta as Readonly<Record<string, unknown>>;
 }
 

@@ -28,18 +28,18 @@ class NewKey(TypedDict, total=False):
     and 32 levels.
     """
     environment: str
-    """A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. An empty
-    text counts as absent.
+    """A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. An
+    empty text counts as absent.
     """
     enabled: bool
     """False: verifications of the key answer DISABLED. True when absent."""
     external_id: str
-    """The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is
-    none and `must_exist` is not True. An empty text counts as absent.
+    """The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is
+    created if there is none and `must_exist` is not True. An empty text counts as absent.
     """
     must_exist: bool
-    """True: the `external_id` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
-    identity is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
+    """True: there must be a customer with this `external_id`. Otherwise the answer is 404, and nothing is created.
+    A missing customer is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
     """
     roles: Sequence[str]
     """The names of the roles that the key gets, at most 100. `keys.createKey` creates those that do not exist, if
@@ -54,7 +54,7 @@ class NewKey(TypedDict, total=False):
     in the past. The key does not expire when absent.
     """
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`.
+    """True: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`.
     False when absent.
     """
     remaining: int
@@ -62,7 +62,7 @@ class NewKey(TypedDict, total=False):
     then waits for its refill. The key is unlimited when absent.
     """
     refill: Refill
-    """When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set."""
+    """When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set."""
     ratelimit: Ratelimit
     """The rate limit of the key with the name `default`. It applies to every verification. The `defaultRatelimit`
     of the api when absent.
@@ -76,8 +76,8 @@ class NewKey(TypedDict, total=False):
     is FORBIDDEN. Any address is allowed when absent or empty.
     """
     alerts: AlertsInput
-    """When an event tells that the key is about to expire, or that its credits run low. When absent, its identity
-    and the plan of its identity decide when an event tells that the key expires.
+    """When an event warns that the key is about to expire, or that its credits run low. When absent, its customer,
+    or the plan of its customer, decides when to warn of the expiry.
     """
 
 
@@ -89,43 +89,46 @@ class KeyChanges(TypedDict, total=False):
     when absent.
     """
     meta: Mapping[str, object] | None
-    """Metadata of the key, which every verdict repeats. It replaces the old as a whole. None removes it. It stays
-    when absent.
+    """Metadata of the key, which every verdict repeats. It replaces the old metadata as a whole. None removes it.
+    It stays when absent.
     """
     environment: str | None
-    """A text that every verdict repeats, such as the stage that the key is for, at most 256 characters. None or an
-    empty text removes it. It stays when absent.
+    """A text that every verdict repeats, such as the environment that the key is for, at most 256 characters. None
+    or an empty text removes it. It stays when absent.
     """
     enabled: bool
     """False: verifications of the key answer DISABLED. It stays when absent."""
     external_id: str | None
-    """The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none
-    and `must_exist` is not True. None or an empty text removes the owner. It stays when absent.
+    """The customer that the key now belongs to, by your own id of at most 256 characters. A customer with this id
+    is created if there is none and `must_exist` is not True. None or an empty text: no customer. It stays when
+    absent.
     """
     must_exist: bool
-    """True: the `external_id` must be that of an identity. Otherwise the answer is 404, and nothing is created. An
-    identity is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
+    """True: there must be a customer with this `external_id`. Otherwise the answer is 404, and nothing is created.
+    A missing customer is created when False or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.
     """
     roles: Sequence[RoleToGive] | None
-    """The roles that the key has from now on, at most 100. None or `[]` takes all away. They stay when absent."""
+    """The roles that the key has from now on, at most 100. None or `[]` removes all. They stay when absent."""
     permissions: Sequence[PermissionToGive] | None
-    """The permissions that the key has directly from now on, at most 1000. None or `[]` takes all away. They stay
-    when absent.
+    """The permissions that the key has directly from now on, at most 1000. None or `[]` removes all. They stay when
+    absent.
     """
     expires: int | None
     """When the key stops being valid, in unix milliseconds. A time in the past ends it at once. None: it does not
     expire. It stays when absent.
     """
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. False: it is
-    no longer counted. It stays as it is when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. False:
+    they are no longer counted. It stays as it is when absent.
     """
     remaining: int | None
-    """The new number of credits. None makes the key unlimited and removes its refill. The counter stays as it is
+    """The new number of credits. None makes the key unlimited and removes its refill. The credits stay as they are
     when absent. `keys.updateRemaining` adds or subtracts.
     """
     refill: Refill | None
-    """The new refill, which begins at its next boundary. It needs a counter. None removes it. It stays when absent."""
+    """The new refill. It first happens at its next scheduled time, and needs credits. None removes it. It stays
+    when absent.
+    """
     ratelimit: Ratelimit | None
     """The new rate limit with the name `default`. Another `limit` keeps the running count; another `duration` or
     `async` begins a new one. None removes it. It stays when absent.
@@ -139,9 +142,8 @@ class KeyChanges(TypedDict, total=False):
     It stays when absent.
     """
     alerts: AlertsInput | None
-    """When an event tells that the key is about to expire, or that its credits run low. None removes all of it:
-    then its identity and the plan of its identity decide when an event tells that the key expires. It stays when
-    absent.
+    """When an event warns that the key is about to expire, or that its credits run low. None removes this; its
+    customer, or the plan of its customer, then decides when to warn of the expiry. It stays when absent.
     """
 
 
@@ -151,16 +153,16 @@ class KeyFilter(TypedDict, total=False):
     limit: int
     """The largest number of records in the answer, from 1 to 100. 100 when absent."""
     external_id: str
-    """List only the keys of this owner, by your own id of 1 to 256 characters. All owners when absent."""
+    """List only the keys of this customer, by your own id of 1 to 256 characters. All customers when absent."""
     search: str
     """List only keys whose `start` begins with this text in its exact spelling, or whose name and metadata have
     words that begin with each of its words, in upper or lower case. 1 to 256 characters.
     """
     plan_id: str
-    """List only the keys on this plan, by themselves or with their identity."""
+    """List only the keys on this plan, by themselves or through their customer."""
     state: Literal["active", "disabled", "expired"]
-    """List only keys in this state: `active`, `disabled`, or `expired` and not disabled. The state of their
-    identity does not count.
+    """List only keys in this state: `active`, `disabled`, or `expired` and not disabled. Whether their customer is
+    disabled does not count.
     """
 
 
@@ -170,29 +172,29 @@ class NewIdentity(TypedDict, total=False):
     name: str
     """A name for people, 1 to 256 characters."""
     meta: Mapping[str, object]
-    """Metadata of the identity, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all
+    """Metadata of the customer, which verdicts of its keys repeat. At most 16 KiB of JSON, 256 members at all
     depths together, and 32 levels.
     """
     enabled: bool
-    """False: verifications of all keys of the identity answer DISABLED. True when absent."""
+    """False: verifications of all keys of the customer answer DISABLED. True when absent."""
     max_keys: int
-    """How many keys the identity may have. Any number when absent."""
+    """How many keys the customer may have. Any number when absent."""
     alerts: AlertsInput
-    """When an event tells that the credits of the identity run low, or that a key of it is about to expire, for
-    keys that do not say so themselves.
+    """When an event warns that the credits of the customer run low, or that one of its keys is about to expire.
+    What a key sets itself takes precedence.
     """
     ratelimits: Sequence[SharedRatelimit]
-    """The rate limits that the keys of the identity share, at most 50."""
+    """The rate limits that all keys of the customer share, at most 50."""
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go). Not together with `remaining`.
+    """True: spent credits are counted exactly, without a balance (pay as you go). Not together with `remaining`.
     False when absent.
     """
     remaining: int
-    """The credits that the keys of the identity share. A verification takes them together with those of the key. No
-    counter when absent.
+    """The credits that all keys of the customer share. If the key has credits too, a verification takes its cost
+    from both. Credits are not counted when absent.
     """
     refill: Refill
-    """When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set."""
+    """When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set."""
 
 
 class IdentityChanges(TypedDict, total=False):
@@ -201,36 +203,38 @@ class IdentityChanges(TypedDict, total=False):
     name: str | None
     """A name for people, 1 to 256 characters. None removes it. It stays when absent."""
     meta: Mapping[str, object] | None
-    """Metadata of the identity, which verdicts of its keys repeat. It replaces the old as a whole. None removes it.
-    It stays when absent.
+    """Metadata of the customer, which verdicts of its keys repeat. It replaces the old metadata as a whole. None
+    removes it. It stays when absent.
     """
     enabled: bool
-    """False: verifications of all keys of the identity answer DISABLED. It stays when absent."""
+    """False: verifications of all keys of the customer answer DISABLED. It stays when absent."""
     max_keys: int | None
-    """How many keys the identity may have. Keys that exist stay. None removes the bound. It stays when absent."""
+    """How many keys the customer may have. Existing keys stay. None: any number. It stays when absent."""
     alerts: AlertsInput | None
-    """When an event tells that a key of the identity is about to expire. None: nothing is told. It stays when
-    absent.
+    """When an event warns that the credits of the customer run low, or that one of its keys is about to expire.
+    None removes this; what its plan says then applies. It stays when absent.
     """
     ratelimits: Sequence[SharedRatelimit] | None
     """The new rate limits, at most 50, which replace all old ones. None or `[]` removes them. They stay when
     absent.
     """
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go), and a balance ends. False: it is
-    no longer counted. It stays as it is when absent.
+    """True: spent credits are counted exactly, without a balance (pay as you go). An existing balance ends. False:
+    they are no longer counted. It stays as it is when absent.
     """
     remaining: int | None
-    """The new number of credits. None removes the counter and its refill. The counter stays as it is when absent."""
+    """The new number of credits. None: credits are no longer counted, and the refill is removed. They stay as they
+    are when absent.
+    """
     refill: Refill | None
-    """The new refill, which begins at its next boundary. None removes it. It stays when absent."""
+    """The new refill. It first happens at its next scheduled time. None removes it. It stays when absent."""
 
 
 class CreatedApi(TypedDict):
     """A new api."""
 
     apiId: str
-    """The id of an api, as `apis.createApi` answers it."""
+    """The id of an api, as returned by `apis.createApi`."""
     name: str
     """The name of the api, as it was sent."""
 
@@ -239,9 +243,9 @@ class CreatedKey(TypedDict):
     """A new secret. No other answer contains it."""
 
     keyId: str
-    """The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown."""
+    """The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown."""
     key: str
-    """The secret of the key. It is shown only in this answer: store it now, or hand it to its owner."""
+    """The secret of the key. It is shown only in this answer: store it now, or hand it to its user."""
 
 
 class CreatedKeys(TypedDict):
@@ -255,7 +259,7 @@ class CreatedIdentity(TypedDict):
     """A new identity."""
 
     identityId: str
-    """The id of an identity, as `identities.createIdentity` answers it."""
+    """The id of a customer, as returned by `identities.createIdentity`."""
 
 
 class Remaining(TypedDict):
@@ -267,13 +271,13 @@ class Remaining(TypedDict):
 
 class _RequiredKeyRecord(TypedDict):
     id: str
-    """The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown."""
+    """The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown."""
     start: str
-    """The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can
-    use it as a key.
+    """The beginning of the secret: the prefix and four characters. People recognise the key by it; nobody can use
+    it as a key.
     """
     apiId: str
-    """The id of an api, as `apis.createApi` answers it."""
+    """The id of an api, as returned by `apis.createApi`."""
     workspaceId: str
     """The id of this installation. It is the same in every answer."""
     meta: Mapping[str, object]
@@ -294,9 +298,9 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     name: str
     """A name for people. Absent when none is set."""
     environment: str
-    """A text that every verdict repeats, such as the stage that the key is for. Absent when none is set."""
+    """A text that every verdict repeats, such as the environment that the key is for. Absent when none is set."""
     ownerId: str
-    """The `externalId` of the identity that the key belongs to. Absent when the key has no owner."""
+    """Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer."""
     updatedAt: int
     """When the key was last changed, in unix milliseconds. Absent when it was never changed."""
     expires: int
@@ -306,13 +310,13 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     held: int
     """The credits that reservations hold. They are not in `remaining`. Absent when nothing is held."""
     grants: Sequence[Grant]
-    """The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one
-    entry. Absent when there is none.
+    """The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire
+    are one entry. Absent when none were granted.
     """
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise."""
+    """True: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise."""
     refill: RefillState
-    """The refill of the credits. Absent when there is none. The refill of a plan stands with the plan."""
+    """The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan."""
     ratelimit: UsedDefaultRatelimit
     """The rate limit with the name `default`, and what was used of it. Absent when there is none."""
     ratelimits: Sequence[UsedNamedRatelimit]
@@ -320,38 +324,38 @@ class KeyRecord(_RequiredKeyRecord, total=False):
     ipAllowlist: Sequence[str]
     """The addresses and CIDR blocks that the key may be used from. Absent when every address is allowed."""
     planId: str
-    """The plan that the identity, or a key without one, is on. Absent when there is none."""
+    """The plan of the customer, or of a key without a customer. Absent when there is none."""
     planMove: PlanMove
     """A move to another plan that waits for the next refill. Absent when there is none."""
     alerts: Alerts
-    """When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself
-    has none.
+    """When an event warns that the key is about to expire, or that its credits run low. Absent when the key itself
+    sets none.
     """
     lastUsedAt: int
     """When the key was last verified, with any verdict, in unix milliseconds. Written some seconds later, at most
     once a minute. Absent when the key was never used or analytics are off.
     """
     identity: IdentityReference
-    """The identity that the key belongs to. Absent when the key has no owner."""
+    """The customer that the key belongs to. Absent when the key has no customer."""
     directPermissions: Sequence[str]
     """The slugs of the permissions that the key has itself, without those of its roles. `[]` when it has none."""
     plan: HeldPlan
-    """What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan
-    of the identity.
+    """What the key gets from its plan. Absent when it is on none. A key of a customer uses the plan of its
+    customer.
     """
 
 
 class _RequiredIdentityRecord(TypedDict):
     id: str
-    """The id of an identity, as `identities.createIdentity` answers it."""
+    """The id of a customer, as returned by `identities.createIdentity`."""
     externalId: str
-    """Your own id of the owner."""
+    """Your own id of the customer."""
     meta: Mapping[str, object]
-    """Metadata of the identity, which verdicts of its keys repeat. `{}` when none is set."""
+    """Metadata of the customer, which verdicts of its keys repeat. `{}` when none is set."""
     enabled: bool
-    """False: verifications of all keys of the identity answer DISABLED."""
+    """False: verifications of all keys of the customer answer DISABLED."""
     ratelimits: Sequence[UsedRatelimit]
-    """The rate limits that the keys of the identity share. `[]` when there are none."""
+    """The rate limits that all keys of the customer share. `[]` when there are none."""
 
 
 class IdentityRecord(_RequiredIdentityRecord, total=False):
@@ -360,65 +364,63 @@ class IdentityRecord(_RequiredIdentityRecord, total=False):
     name: str
     """A name for people. Absent when none is set."""
     maxKeys: int
-    """How many keys the identity may have. Absent when any number is allowed."""
+    """How many keys the customer may have. Absent when any number is allowed."""
     planId: str
-    """The plan that the identity, or a key without one, is on. Absent when there is none."""
+    """The plan of the customer, or of a key without a customer. Absent when there is none."""
     planMove: PlanMove
     """A move to another plan that waits for the next refill. Absent when there is none."""
     alerts: Alerts
-    """When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent
-    when none is set.
+    """When an event warns that the credits of the customer run low, or that one of its keys is about to expire.
+    Absent when none is set.
     """
     remaining: int
-    """The credits that the keys of the identity share, as many as are left. Absent when the identity has no
-    counter.
-    """
+    """The credits that are left for all keys of the customer. Absent when its credits are not counted."""
     held: int
     """The credits that reservations hold. They are not in `remaining`. Absent when nothing is held."""
     grants: Sequence[Grant]
-    """The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one
-    entry. Absent when there is none.
+    """The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire
+    are one entry. Absent when none were granted.
     """
     metered: bool
-    """True: what is spent is counted exactly, without a balance (pay as you go). Absent otherwise."""
+    """True: spent credits are counted exactly, without a balance (pay as you go). Absent otherwise."""
     refill: RefillState
-    """The refill of the credits. Absent when there is none. The refill of a plan stands with the plan."""
+    """The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan."""
     keys: int
-    """How many keys the identity has, in all apis. Deleted keys do not count."""
+    """How many keys the customer has, in all apis. Deleted keys do not count."""
     plan: HeldPlan
-    """What the identity gets from its plan. Absent when it is on none."""
+    """What the customer gets from its plan. Absent when it is on none."""
 
 
 class _RequiredRefill(TypedDict):
     interval: Literal["hourly", "daily", "weekly", "monthly"]
     """`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`.
-    `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.
+    `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.
     """
     amount: int
-    """How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number. At
-    least 1.
+    """How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number.
+    At least 1.
     """
 
 
 class Refill(_RequiredRefill, total=False):
-    """When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set."""
+    """When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set."""
 
     refillDay: int | None
     """The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The
-    first day when None or absent.
+    first day when absent (or None).
     """
     refillWeekday: int | None
-    """The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when None or
-    absent.
+    """The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when absent (or
+    None).
     """
     timezone: str
-    """The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent."""
+    """The IANA time zone of the refill. The setting KEYSTILE_TIMEZONE (UTC) when absent."""
     mode: Literal["restore", "add"]
-    """`restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`,
-    up to `max`. `restore` when absent.
+    """`restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds
+    `amount`, up to `max`. `restore` when absent.
     """
     max: int
-    """The most that the mode `add` fills the counter to, at least 1. Allowed only with `add`. No ceiling when
+    """The most credits that the mode `add` fills up to, at least 1. Allowed only with `add`. No maximum when
     absent.
     """
 
@@ -435,20 +437,21 @@ _OptionalKeywordsRatelimit = TypedDict(
 class Ratelimit(_OptionalKeywordsRatelimit, total=False):
     """The rate limit of a key, which has the name `default`. It applies to every verification. `async`: True: the
     limit is local, counted in the memory of each node, and never waits. False: the limit is strict, counted in
-    the database, and never exceeded anywhere. When absent, a limit that exists keeps its mode, and a new one is
+    the database, and never exceeded anywhere. When absent, an existing limit keeps its mode, and a new one is
     local. In an import, it is strict.
     """
 
     limit: int
-    """How many requests may pass in a window, by their cost. At least 1. Required, unless `refillRate` is given."""
+    """How many requests may pass in a window, each counted with its cost. At least 1. Required, unless `refillRate`
+    is given.
+    """
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC. From 1000 (a second) to 31622400000 (366 days). Required, unless `refillInterval` is
-    given.
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute. From 1000 (a second) to 31622400000 (366 days). Required, unless `refillInterval` is given.
     """
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
-    long. When absent, a limit that exists stays as it is, and a new one has False.
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
+    long. When absent, an existing limit stays as it is, and a new one has False.
     """
 
 
@@ -465,35 +468,37 @@ class _RequiredNamedRatelimit(TypedDict):
     name: str
     """The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it."""
     limit: int
-    """How many requests may pass in a window, by their cost. At least 1."""
+    """How many requests may pass in a window, each counted with its cost. At least 1."""
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC. From 1000 (a second) to 31622400000 (366 days).
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute. From 1000 (a second) to 31622400000 (366 days).
     """
 
 
 class NamedRatelimit(_OptionalKeywordsNamedRatelimit, _RequiredNamedRatelimit, total=False):
     """A rate limit with a name of your choice. `async`: True: the limit is local, counted in the memory of each
     node, and never waits. False: the limit is strict, counted in the database, and never exceeded anywhere. When
-    absent, a limit that exists keeps its mode, and a new one is local.
+    absent, an existing limit keeps its mode, and a new one is local.
     """
 
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
-    long. When absent, a limit that exists stays as it is, and a new one has False.
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
+    long. When absent, an existing limit stays as it is, and a new one has False.
     """
 
 
 class AlertsInput(TypedDict, total=False):
-    """When an event tells that something is about to end. A field that is absent stays as it is."""
+    """When an event warns that a key is about to expire or that credits run low. A field that is absent stays as it
+    is.
+    """
 
     expiresWithinMs: int | None
-    """How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366
-    days. It comes once for each key and expiry. None removes it.
+    """How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days.
+    It is sent once for each key and expiry. None removes it.
     """
     creditsBelow: int | None
-    """The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches
-    the number again. At least 1 and at most the present balance. Needs credits. None removes it.
+    """The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits
+    reach this number again. At least 1, and at most the credits that are left. Needs credits. None removes it.
     """
 
 
@@ -506,7 +511,7 @@ class RoleToGive(TypedDict, total=False):
     """The name of the role, 1 to 512 characters."""
     create: bool
     """True: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is
-    never created. False when absent: what does not exist is a 404.
+    never created. False when absent: one that does not exist answers 404.
     """
 
 
@@ -521,7 +526,7 @@ class PermissionToGive(TypedDict, total=False):
     """The slug of the permission, 1 to 512 characters."""
     create: bool
     """True: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is
-    never created. False when absent: what does not exist is a 404.
+    never created. False when absent: one that does not exist answers 404.
     """
 
 
@@ -538,26 +543,26 @@ class _RequiredSharedRatelimit(TypedDict):
     name: str
     """The name of the limit, 1 to 128 characters, once in the list. A verification names the limit by it."""
     limit: int
-    """How many requests may pass in a window, by their cost. At least 1."""
+    """How many requests may pass in a window, each counted with its cost. At least 1."""
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC. From 1000 (a second) to 31622400000 (366 days).
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute. From 1000 (a second) to 31622400000 (366 days).
     """
 
 
 class SharedRatelimit(_OptionalKeywordsSharedRatelimit, _RequiredSharedRatelimit, total=False):
-    """A rate limit that all keys of an identity share. `async`: True: the limit is local, counted in the memory of
+    """A rate limit that all keys of a customer share. `async`: True: the limit is local, counted in the memory of
     each node, and never waits. False: the limit is strict, counted in the database, and never exceeded anywhere.
-    When absent, a limit that exists keeps its mode, and a new one is local.
+    When absent, an existing limit keeps its mode, and a new one is local.
     """
 
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
-    long. When absent, a limit that exists stays as it is, and a new one has False.
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
+    long. When absent, an existing limit stays as it is, and a new one has False.
     """
     autoApply: bool
-    """True: the limit applies to every verification of a key of the identity. False: only to verifications that
-    name it. When absent, a limit that exists stays as it is, and a new one has True.
+    """True: the limit applies to every verification of a key of the customer. False: only to verifications that
+    name it. When absent, an existing limit stays as it is, and a new one has True.
     """
 
 
@@ -567,38 +572,40 @@ class _RequiredGrant(TypedDict):
 
 
 class Grant(_RequiredGrant, total=False):
-    """Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not
-    after all others. Refills leave them alone.
+    """Granted credits. Those that expire are spent before all other credits, soonest expiry first. Those that do
+    not expire are spent last. Refills leave granted credits as they are.
     """
 
     expiresAt: int
-    """When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits."""
+    """When they expire, in unix milliseconds. Absent when they do not expire; they are then spent after all other
+    credits.
+    """
 
 
 class _RequiredRefillState(TypedDict):
     interval: Literal["hourly", "daily", "weekly", "monthly"]
     """`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`.
-    `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.
+    `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.
     """
     amount: int
-    """How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number."""
+    """How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number."""
     refillDay: int | None
     """The day of the month, from 1 to 31. None: the first day, or no monthly refill."""
     timezone: str
-    """The IANA time zone whose clock counts."""
+    """The IANA time zone of the refill."""
     mode: Literal["restore", "add"]
-    """`restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`,
-    up to `max`.
+    """`restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds
+    `amount`, up to `max`.
     """
 
 
 class RefillState(_RequiredRefillState, total=False):
-    """The refill of a counter, with the times of the last and the next refill."""
+    """A refill of credits, with the times of the last and the next one."""
 
     refillWeekday: int
     """The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday)."""
     max: int
-    """The most that the mode `add` fills the counter to. Absent when there is no ceiling."""
+    """The most credits that the mode `add` fills up to. Absent when there is no maximum."""
     lastRefillAt: int
     """The time of the last refill, in unix milliseconds. Absent before the first one."""
     nextRefillAt: int
@@ -616,14 +623,14 @@ _KeywordsUsedDefaultRatelimit = TypedDict(
 
 class _RequiredUsedDefaultRatelimit(TypedDict):
     limit: int
-    """How many requests may pass in a window, by their cost."""
+    """How many requests may pass in a window, each counted with its cost."""
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC.
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute.
     """
     used: int
-    """How much has passed in the running window. The count of a local limit is saved behind the requests, and lags
-    by some seconds.
+    """How much has passed in the running window. The count of a local limit is saved in the background and lags by
+    some seconds.
     """
     reset: int
     """When the running window ends, in unix milliseconds."""
@@ -636,7 +643,7 @@ class UsedDefaultRatelimit(_KeywordsUsedDefaultRatelimit, _RequiredUsedDefaultRa
     """
 
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
     long. Absent otherwise.
     """
 
@@ -654,14 +661,14 @@ class _RequiredUsedNamedRatelimit(TypedDict):
     name: str
     """The name of the limit."""
     limit: int
-    """How many requests may pass in a window, by their cost."""
+    """How many requests may pass in a window, each counted with its cost."""
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC.
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute.
     """
     used: int
-    """How much has passed in the running window. The count of a local limit is saved behind the requests, and lags
-    by some seconds.
+    """How much has passed in the running window. The count of a local limit is saved in the background and lags by
+    some seconds.
     """
     reset: int
     """When the running window ends, in unix milliseconds."""
@@ -674,64 +681,66 @@ class UsedNamedRatelimit(_KeywordsUsedNamedRatelimit, _RequiredUsedNamedRatelimi
     """
 
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
     long. Absent otherwise.
     """
 
 
 class PlanMove(TypedDict):
-    """A move to another plan that was put off until the next refill."""
+    """A move to another plan that waits for the next refill."""
 
     planId: str | None
-    """The plan that it moves to. None: it leaves its plan."""
+    """The plan that the customer or key moves to. None: it leaves its plan."""
     at: int
     """When it moves, in unix milliseconds: at the next refill."""
     balance: Literal["keep", "upgrade", "reset"]
-    """What becomes of the balance, as `plans.assign` was asked."""
+    """What becomes of the credits, as the call of `plans.assign` said."""
 
 
 class Alerts(TypedDict, total=False):
-    """When an event tells that something is about to end. A field that is absent is that of the identity or the
-    plan.
+    """When an event warns that a key is about to expire or that credits run low. A field that is absent is taken
+    from the customer or the plan.
     """
 
     expiresWithinMs: int
-    """How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366
-    days. It comes once for each key and expiry.
+    """How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days.
+    It is sent once for each key and expiry.
     """
     creditsBelow: int
-    """The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches
-    the number again.
+    """The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits
+    reach this number again.
     """
 
 
 class IdentityReference(TypedDict):
-    """The identity that a key belongs to."""
+    """The customer that a key belongs to."""
 
     id: str
-    """The id of an identity, as `identities.createIdentity` answers it."""
+    """The id of a customer, as returned by `identities.createIdentity`."""
     externalId: str
-    """Your own id of the owner."""
+    """Your own id of the customer."""
     meta: Mapping[str, object]
-    """Metadata of the identity. `{}` when none is set."""
+    """Metadata of the customer. `{}` when none is set."""
 
 
 class _RequiredHeldPlan(TypedDict):
     id: str
-    """The id of a plan, as `plans.createPlan` answers it."""
+    """The id of a plan, as returned by `plans.createPlan`."""
     name: str
     """The name of the plan."""
     ratelimits: Sequence[UsedRatelimit]
-    """The limits of the plan that apply to the holder, with what it has used of them."""
+    """The limits of the plan that apply to this customer or key, and what it has used of them."""
 
 
 class HeldPlan(_RequiredHeldPlan, total=False):
-    """A plan as it is for one of its holders. A field that the holder has itself takes precedence."""
+    """The plan of one customer or key, with what it has used. What the customer or key sets itself takes
+    precedence.
+    """
 
     refill: RefillState
-    """The refill of the plan. Absent when there is none, or the holder has its own."""
+    """The refill of the plan. Absent when there is none, or when the customer or key has its own."""
     maxKeys: int
-    """How many keys the plan allows an identity. Absent when any number is allowed, and for a key."""
+    """How many keys the plan allows a customer. Absent when any number is allowed, and for a key."""
 
 
 _KeywordsUsedRatelimit = TypedDict(
@@ -747,30 +756,30 @@ class _RequiredUsedRatelimit(TypedDict):
     name: str
     """The name of the limit."""
     limit: int
-    """How many requests may pass in a window, by their cost."""
+    """How many requests may pass in a window, each counted with its cost."""
     duration: int
-    """The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at
-    every full minute UTC.
+    """The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every
+    full minute.
     """
     autoApply: bool
-    """True: the limit applies to every verification of a key of the identity. False: only to verifications that
+    """True: the limit applies to every verification of a key of the customer. False: only to verifications that
     name it.
     """
     used: int
-    """How much has passed in the running window. The count of a local limit is saved behind the requests, and lags
-    by some seconds.
+    """How much has passed in the running window. The count of a local limit is saved in the background and lags by
+    some seconds.
     """
     reset: int
     """When the running window ends, in unix milliseconds."""
 
 
 class UsedRatelimit(_KeywordsUsedRatelimit, _RequiredUsedRatelimit, total=False):
-    """A rate limit that all keys of an identity share, and what was used of it. `async`: True: the limit is local,
+    """A rate limit that all keys of a customer share, and what was used of it. `async`: True: the limit is local,
     counted in the memory of each node, and never waits. False: the limit is strict, counted in the database, and
     never exceeded anywhere.
     """
 
     notify: bool
-    """True: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000
+    """True: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000
     long. Absent otherwise.
     """

@@ -21,11 +21,11 @@ import {
 /** The refill of credits, as a request sets it and as an answer shows it. */
 
 const INTERVAL_WORDS =
-  '`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. The clock is that of `timezone`.';
+  '`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.';
 const AMOUNT_WORDS =
-  'How many credits. `restore` raises the counter to this number and never lowers it; `add` adds this number.';
+  'How many credits. `restore` raises the credits to this number and never lowers them; `add` adds this number.';
 const MODE_WORDS =
-  '`restore`: each refill raises the counter to `amount` and never lowers it. `add`: each refill adds `amount`, up to `max`.';
+  '`restore`: each refill raises the credits to `amount` and never lowers them. `add`: each refill adds `amount`, up to `max`.';
 
 const Interval = Type.Enum([...REFILL_INTERVALS]);
 const Mode = Type.Enum(['restore', 'add']);
@@ -37,27 +37,27 @@ export const Refill = component(
     amount: field(Positive, `${AMOUNT_WORDS} At least 1.`, 1000),
     refillDay: optional(
       orNull(Type.Integer({ minimum: 1, maximum: 31 })),
-      'The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when null or absent.',
+      'The day of the month, from 1 to 31, only with the interval `monthly`. A shorter month uses its last day. The first day when absent (or null).',
       15,
     ),
     refillWeekday: optional(
       orNull(Type.Integer({ minimum: 1, maximum: 7 })),
-      'The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when null or absent.',
+      'The day of the week, from 1 (Monday) to 7 (Sunday), only with the interval `weekly`. Monday when absent (or null).',
       5,
     ),
     timezone: optional(
       words(1, 64, 'time-zone'),
-      'The IANA time zone whose clock counts. The setting KEYSTILE_TIMEZONE (UTC) when absent.',
+      'The IANA time zone of the refill. The setting KEYSTILE_TIMEZONE (UTC) when absent.',
       'Europe/Berlin',
     ),
     mode: optional(Mode, `${MODE_WORDS} \`restore\` when absent.`, 'restore'),
     max: optional(
       Positive,
-      'The most that the mode `add` fills the counter to, at least 1. Allowed only with `add`. No ceiling when absent.',
+      'The most credits that the mode `add` fills up to, at least 1. Allowed only with `add`. No maximum when absent.',
       5000,
     ),
   }),
-  'When credits are refilled, and with how many. A refill needs a counter, so `remaining` must be set.',
+  'When credits are refilled, and with how many. A refill needs credits, so `remaining` must be set.',
   { interval: 'monthly', amount: 1000 },
 );
 
@@ -72,9 +72,9 @@ export const RefillObject = component(
       15,
     ),
     refillWeekday: optional(Whole, 'The day of the week of a weekly refill, from 1 (Monday) to 7 (Sunday).', 5),
-    timezone: field(Text, 'The IANA time zone whose clock counts.', 'UTC'),
+    timezone: field(Text, 'The IANA time zone of the refill.', 'UTC'),
     mode: field(Mode, MODE_WORDS, 'restore'),
-    max: optional(Whole, 'The most that the mode `add` fills the counter to. Absent when there is no ceiling.', 5000),
+    max: optional(Whole, 'The most credits that the mode `add` fills up to. Absent when there is no maximum.', 5000),
     lastRefillAt: optional(
       Whole,
       'The time of the last refill, in unix milliseconds. Absent before the first one.',
@@ -82,7 +82,7 @@ export const RefillObject = component(
     ),
     nextRefillAt: optional(Whole, 'The time of the next refill, in unix milliseconds.', EXAMPLE.nextMidnight),
   }),
-  'The refill of a counter, with the times of the last and the next refill.',
+  'A refill of credits, with the times of the last and the next one.',
   {
     interval: 'daily',
     amount: 100,
@@ -94,17 +94,17 @@ export const RefillObject = component(
   },
 );
 
-const METERED = 'true: what is spent is counted exactly, without a balance (pay as you go)';
+const METERED = 'true: spent credits are counted exactly, without a balance (pay as you go)';
 
 export const SHOWN_METERED = optional(Flag, `${METERED}. Absent otherwise.`, true);
 
-/** Of a new key, identity or plan. */
+/** Of a new key, customer or plan. */
 export const NewMetered = optional(Flag, `${METERED}. Not together with \`remaining\`. false when absent.`, true);
 
 /** Of a change. */
 export const ChangedMetered = optional(
   Flag,
-  `${METERED}, and a balance ends. false: it is no longer counted. It stays as it is when absent.`,
+  `${METERED}. An existing balance ends. false: they are no longer counted. It stays as it is when absent.`,
   true,
 );
 
@@ -118,13 +118,13 @@ export const Reason = field(
 
 export const REPLAYED = optional(
   Flag,
-  'true: the call was made before under the same idempotency key, and nothing changed now. Absent otherwise.',
+  'true: the call was made before with the same idempotency key, and nothing changed now. Absent otherwise.',
   true,
 );
 
-/** What both calls answer besides their id. */
+/** What `credits.grant` and `credits.adjust` answer besides their id. */
 export const CALL_ANSWER = {
-  remaining: field(Whole, 'The balance after the call, without what reservations hold.', 1500),
+  remaining: field(Whole, 'The credits after the call, without those that reservations hold.', 1500),
   replayed: REPLAYED,
 };
 
@@ -134,11 +134,11 @@ const GrantObject = component(
     left: field(Whole, 'The credits of the grant that are left.', 500),
     expiresAt: optional(
       Whole,
-      'When they expire, in unix milliseconds. Absent: they do not, and are spent after all other credits.',
+      'When they expire, in unix milliseconds. Absent when they do not expire; they are then spent after all other credits.',
       EXAMPLE.nextMidnight,
     ),
   }),
-  'Granted credits. Those that expire are spent before all others, soonest expiry first, and those that do not after all others. Refills leave them alone.',
+  'Granted credits. Those that expire are spent before all other credits, soonest expiry first. Those that do not expire are spent last. Refills leave granted credits as they are.',
   { left: 500, expiresAt: EXAMPLE.nextMidnight },
 );
 
@@ -152,7 +152,7 @@ export const BALANCE_FIELDS = {
   grants: Type.Optional(
     listOf(
       GrantObject,
-      'The part of `remaining` that was granted, in the order in which it is spent; all that does not expire is one entry. Absent when there is none.',
+      'The part of `remaining` that was granted, in the order in which it is spent. All credits that do not expire are one entry. Absent when none were granted.',
     ),
   ),
 };
@@ -174,24 +174,24 @@ export function toBalance({ remaining, held, grants, lasting }: CreditsView): ob
 
 const ALERTS_EXAMPLE = { expiresWithinMs: 604_800_000, creditsBelow: 100 };
 const WITHIN_WORDS =
-  'How long before its expiry the event `key.expiring` tells of a key, in milliseconds, from a minute to 366 days. It comes once for each key and expiry.';
+  'How long before a key expires the event `key.expiring` is sent, in milliseconds, from a minute to 366 days. It is sent once for each key and expiry.';
 const BELOW_WORDS =
-  'The event `credits.low` tells that the balance is below this number. It comes once until the balance reaches the number again.';
-const INHERITED = 'A field that is absent is that of the identity or the plan.';
+  'The event `credits.low` is sent when fewer credits than this are left. It is sent once, until the credits reach this number again.';
+const INHERITED = 'A field that is absent is taken from the customer or the plan.';
 const Within = Type.Integer({ minimum: MIN_ALERT_MS, maximum: MAX_ALERT_MS });
 
-/** What an event tells of in advance, as a request sets it. */
+/** The alerts, as a request sets them. */
 export const AlertsInput = component(
   'AlertsInput',
   strict({
     expiresWithinMs: optional(orNull(Within), `${WITHIN_WORDS} null removes it.`, ALERTS_EXAMPLE.expiresWithinMs),
     creditsBelow: optional(
       orNull(Positive),
-      `${BELOW_WORDS} At least 1 and at most the present balance. Needs credits. null removes it.`,
+      `${BELOW_WORDS} At least 1, and at most the credits that are left. Needs credits. null removes it.`,
       ALERTS_EXAMPLE.creditsBelow,
     ),
   }),
-  'When an event tells that something is about to end. A field that is absent stays as it is.',
+  'When an event warns that a key is about to expire or that credits run low. A field that is absent stays as it is.',
   ALERTS_EXAMPLE,
 );
 
@@ -201,7 +201,7 @@ export const AlertsObject = component(
     expiresWithinMs: optional(Within, WITHIN_WORDS, ALERTS_EXAMPLE.expiresWithinMs),
     creditsBelow: optional(Positive, BELOW_WORDS, ALERTS_EXAMPLE.creditsBelow),
   }),
-  `When an event tells that something is about to end. ${INHERITED}`,
+  `When an event warns that a key is about to expire or that credits run low. ${INHERITED}`,
   ALERTS_EXAMPLE,
 );
 

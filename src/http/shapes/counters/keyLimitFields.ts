@@ -7,19 +7,19 @@ import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../.
 
 /** Rate limits, as requests set them and as answers show them. */
 
-export const LIMIT_WORDS = 'How many requests may pass in a window, by their cost.';
+export const LIMIT_WORDS = 'How many requests may pass in a window, each counted with its cost.';
 export const DURATION_WORDS =
-  'The length of a window in milliseconds. Windows are fixed and aligned to the epoch: with 60000 they begin at every full minute UTC.';
+  'The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute.';
 export const DURATION_BOUNDS = 'From 1000 (a second) to 31622400000 (366 days).';
 export const ASYNC_WORDS =
   'true: the limit is local, counted in the memory of each node, and never waits. false: the limit is strict, counted in the database, and never exceeded anywhere.';
-const KEPT_MODE = 'When absent, a limit that exists keeps its mode, and a new one is local.';
+const KEPT_MODE = 'When absent, an existing limit keeps its mode, and a new one is local.';
 
 const NOTIFY_WORDS =
-  'true: the event `limit.reached` tells of the first refusal in each window. The window must be at least 60000 long.';
+  'true: the first refusal in each window sends the event `limit.reached`. The window must be at least 60000 long.';
 const NotifyOfRequest = optional(
   Flag,
-  `${NOTIFY_WORDS} When absent, a limit that exists stays as it is, and a new one has false.`,
+  `${NOTIFY_WORDS} When absent, an existing limit stays as it is, and a new one has false.`,
   true,
 );
 const ShownNotify = optional(Flag, `${NOTIFY_WORDS} Absent otherwise.`, true);
@@ -71,20 +71,20 @@ const NamedRatelimit = component(
 export const NamedRatelimits = Type.Array(NamedRatelimit, { maxItems: MAX_LIMITS_PER_KEY });
 
 const AUTO_APPLY_WORDS =
-  'true: the limit applies to every verification of a key of the identity. false: only to verifications that name it.';
+  'true: the limit applies to every verification of a key of the customer. false: only to verifications that name it.';
 
-/** A limit that the keys of an identity share. */
+/** A limit that the keys of a customer share. */
 const SharedRatelimit = component(
   'SharedRatelimit',
   strict({
     ...NamedRatelimit.properties,
     autoApply: optional(
       Flag,
-      `${AUTO_APPLY_WORDS} When absent, a limit that exists stays as it is, and a new one has true.`,
+      `${AUTO_APPLY_WORDS} When absent, an existing limit stays as it is, and a new one has true.`,
       true,
     ),
   }),
-  'A rate limit that all keys of an identity share.',
+  'A rate limit that all keys of a customer share.',
   { name: 'requests', limit: 100, duration: 60000 },
 );
 
@@ -98,7 +98,7 @@ export const DefaultRatelimit = component(
     duration: DurationOfRequest,
     async: optional(Flag, `${ASYNC_WORDS} true when absent.`, true),
   }),
-  'The rate limit that a new key of the api gets when it brings none of its own.',
+  'The rate limit of new keys of the api that are created without one.',
   { limit: 100, duration: 60000 },
 );
 
@@ -109,7 +109,7 @@ const ShownMode = field(Flag, ASYNC_WORDS, true);
 export const DefaultRatelimitObject = component(
   'DefaultRatelimitState',
   strict({ limit: ShownLimit, duration: ShownDuration, async: ShownMode }),
-  'The rate limit that a new key of the api gets when it brings none of its own.',
+  'The rate limit of new keys of the api that are created without one.',
   { limit: 100, duration: 60000, async: true },
 );
 
@@ -136,7 +136,7 @@ const NamedRatelimitObject = component(
     async: ShownMode,
     notify: ShownNotify,
   }),
-  'A rate limit of a key or an identity, by its name.',
+  'A rate limit of a key or a customer, by its name.',
   { name: 'requests', limit: 100, duration: 60000, async: true },
 );
 
@@ -145,7 +145,7 @@ const SHOWN_SHARED = { ...NamedRatelimitObject.properties, autoApply: field(Flag
 export const SharedRatelimitObject = component(
   'SharedRatelimitState',
   strict(SHOWN_SHARED),
-  'A rate limit that all keys of an identity share.',
+  'A rate limit that all keys of a customer share.',
   { name: 'requests', limit: 100, duration: 60000, async: true, autoApply: true },
 );
 
@@ -163,7 +163,7 @@ export const USED_EXAMPLE = {
 const USED_FIELDS = {
   used: field(
     Whole,
-    'How much has passed in the running window. The count of a local limit is saved behind the requests, and lags by some seconds.',
+    'How much has passed in the running window. The count of a local limit is saved in the background and lags by some seconds.',
     7,
   ),
   reset: field(Whole, 'When the running window ends, in unix milliseconds.', EXAMPLE.midnight + 60000),
@@ -172,7 +172,7 @@ const USED_FIELDS = {
 export const UsedRatelimitObject = component(
   'UsedRatelimit',
   strict({ ...SHOWN_SHARED, ...USED_FIELDS }),
-  'A rate limit that all keys of an identity share, and what was used of it.',
+  'A rate limit that all keys of a customer share, and what was used of it.',
   USED_EXAMPLE,
 );
 
@@ -224,7 +224,7 @@ export const NamedRatelimitResult = component(
     exceeded: field(Flag, 'true: this limit refused the verification.', false),
     shared: optional(
       Flag,
-      'true: all keys of the identity count in this limit together. Absent for a limit of the key itself.',
+      'true: all keys of the customer share this limit. Absent for a limit of the key itself.',
       true,
     ),
   }),

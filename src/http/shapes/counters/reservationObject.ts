@@ -16,7 +16,7 @@ export const OnExpiryName = component(
 export const ReservationStateName = component(
   'ReservationState',
   Type.Enum(['held', 'settled', 'released', 'expired']),
-  '`held`: it can be settled or released. `settled`: it was charged with its real cost. `released`: all came back. `expired`: its time was over first.',
+  '`held`: it can be settled or released. `settled`: its real cost was charged. `released`: all credits came back. `expired`: it was neither settled nor released in time.',
   'held',
 );
 
@@ -34,12 +34,12 @@ export const RESERVATION_EXAMPLE = {
 
 const Charged = field(
   Whole,
-  'The credits that were charged. Fewer than `settledCost` when the balance did not suffice, or the key had no credits.',
+  'The credits that were charged. Fewer than `settledCost` when too few were left, or the key had no credits.',
   2750,
 );
 const Returned = field(
   Whole,
-  'The credits that came back to the balance. What came from a grant that has expired meanwhile does not come back.',
+  'The credits that came back. Those from a grant that has expired in the meantime do not come back.',
   1250,
 );
 
@@ -51,7 +51,7 @@ export const ReservationObject = component(
     apiId: ApiId,
     identityId: optional(
       IdentityId,
-      'The identity whose credits are held beside those of the key. Absent when there are none.',
+      'The customer whose credits are held too. Absent when none of a customer are held.',
     ),
     cost: field(Whole, 'The credits that it holds or held.', 4000),
     state: ReservationStateName,
@@ -93,7 +93,7 @@ export const EndedReservation = component(
     returned: Returned,
     remaining: optional(
       Whole,
-      'The credits that were left then: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
+      'The credits that were left then: those of the key or of its customer, whichever are fewer. Absent when neither has credits.',
       96250,
     ),
   }),

@@ -23,41 +23,41 @@ export const ROW_EXAMPLE = {
 export const StatementRowObject = component(
   'StatementRow',
   strict({
-    keyId: optional(Text, 'The key whose credits these are. Absent for an identity.', EXAMPLE.keyId),
-    identityId: optional(Text, 'The identity whose credits these are. Absent for a key.', ROW_EXAMPLE.identityId),
+    keyId: optional(Text, 'The key whose credits these are. Absent for a customer.', EXAMPLE.keyId),
+    identityId: optional(Text, 'The customer whose credits these are. Absent for a key.', ROW_EXAMPLE.identityId),
     externalId: optional(
       Text,
-      'Your own id of this identity. Absent for a key, and when the identity was deleted.',
+      'Your own id of this customer. Absent for a key, and when the customer was deleted.',
       ROW_EXAMPLE.externalId,
     ),
     start: field(
       Whole,
-      'When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins with the credits.',
+      'When the day (UTC) or the refill period begins, in unix milliseconds. The first period begins when credits are first counted.',
       ROW_EXAMPLE.start,
     ),
     end: optional(
       Whole,
-      'When the day or period ends, in unix milliseconds. For the period that runs: the next refill. Absent when there is none.',
+      'When the day or period ends, in unix milliseconds. For the running period: the time of the next refill. Absent when there is none.',
       ROW_EXAMPLE.end,
     ),
-    opening: field(Whole, 'The balance at the beginning, with what reservations hold.', ROW_EXAMPLE.opening),
+    opening: field(Whole, 'The credits at the beginning, including those that reservations hold.', ROW_EXAMPLE.opening),
     granted: field(Whole, 'Credits that were granted.', ROW_EXAMPLE.granted),
-    refilled: field(Whole, 'Credits that refills brought.', ROW_EXAMPLE.refilled),
+    refilled: field(Whole, 'Credits that refills added.', ROW_EXAMPLE.refilled),
     adjusted: field(
       Type.Integer(),
-      'Credits that other calls set or added; negative where they took some.',
+      'Credits that other calls added. Negative where they took credits away.',
       ROW_EXAMPLE.adjusted,
     ),
-    spent: field(Whole, 'Credits that verifications and settled reservations have spent.', ROW_EXAMPLE.spent),
-    expired: field(Whole, 'Credits of grants that nobody used in time.', ROW_EXAMPLE.expired),
+    spent: field(Whole, 'Credits that verifications and settled reservations took.', ROW_EXAMPLE.spent),
+    expired: field(Whole, 'Granted credits that expired unused.', ROW_EXAMPLE.expired),
     closing: field(
       Whole,
-      'The balance at the end, with what reservations hold: opening + granted + refilled + adjusted - spent - expired.',
+      'The credits at the end, including those that reservations hold: opening + granted + refilled + adjusted - spent - expired.',
       ROW_EXAMPLE.closing,
     ),
     held: field(Whole, 'The part of `closing` that reservations hold.', ROW_EXAMPLE.held),
   }),
-  'What happened to the credits of one key or identity, in one day or one refill period.',
+  'What happened to the credits of one key or customer, in one day or one refill period.',
   ROW_EXAMPLE,
 );
 

@@ -27,16 +27,19 @@ export const HeldPlanObject = component(
     name: field(Text, 'The name of the plan.', 'pro'),
     ratelimits: listOf(
       UsedRatelimitObject,
-      'The limits of the plan that apply to the holder, with what it has used of them.',
+      'The limits of the plan that apply to this customer or key, and what it has used of them.',
     ),
-    refill: optional(RefillObject, 'The refill of the plan. Absent when there is none, or the holder has its own.'),
+    refill: optional(
+      RefillObject,
+      'The refill of the plan. Absent when there is none, or when the customer or key has its own.',
+    ),
     maxKeys: optional(
       Whole,
-      'How many keys the plan allows an identity. Absent when any number is allowed, and for a key.',
+      'How many keys the plan allows a customer. Absent when any number is allowed, and for a key.',
       5,
     ),
   }),
-  'A plan as it is for one of its holders. A field that the holder has itself takes precedence.',
+  'The plan of one customer or key, with what it has used. What the customer or key sets itself takes precedence.',
   { id: EXAMPLE.planId, name: 'pro', ratelimits: [] },
 );
 
@@ -102,7 +105,7 @@ export const KeyDetailsObject = component(
     ),
     plan: optional(
       HeldPlanObject,
-      'What the key gets from its plan. Absent when it is on none. A key that belongs to an identity uses the plan of the identity.',
+      'What the key gets from its plan. Absent when it is on none. A key of a customer uses the plan of its customer.',
     ),
   }),
   'A key, without its secret. Fields that are not set are absent.',

@@ -35,41 +35,41 @@ import { ExternalId, strict, Whole } from '../../../model/schema/schemas.ts';
 
 /** An identity is named by one of these two. */
 export const IDENTITY_REFERENCE = {
-  identityId: optional(IdentityId, 'The id of the identity. Give either `identityId` or `externalId`.'),
+  identityId: optional(IdentityId, 'The id of the customer. Give either `identityId` or `externalId`.'),
   externalId: optional(
     ExternalId,
-    'Your own id of the owner, 1 to 256 characters. Give either `identityId` or `externalId`.',
+    'Your own id of the customer, 1 to 256 characters. Give either `identityId` or `externalId`.',
     EXAMPLE.externalId,
   ),
 };
 
-const SHOWN_LIMITS = 'The rate limits that the keys of the identity share. `[]` when there are none.';
+const SHOWN_LIMITS = 'The rate limits that all keys of the customer share. `[]` when there are none.';
 
 const SHOWN_FIELDS = {
   id: IdentityId,
   externalId: ExternalIdObject,
   ...part(IDENTITY_PLAIN, 'shown'),
-  maxKeys: optional(Whole, 'How many keys the identity may have. Absent when any number is allowed.', 5),
+  maxKeys: optional(Whole, 'How many keys the customer may have. Absent when any number is allowed.', 5),
   ...SHOWN_PLAN_FIELDS,
   alerts: optional(
     AlertsObject,
-    'When an event tells that the credits of the identity run low, or that a key of it is about to expire. Absent when none is set.',
+    'When an event warns that the credits of the customer run low, or that one of its keys is about to expire. Absent when none is set.',
   ),
   remaining: optional(
     Whole,
-    'The credits that the keys of the identity share, as many as are left. Absent when the identity has no counter.',
+    'The credits that are left for all keys of the customer. Absent when its credits are not counted.',
     1000,
   ),
   ...BALANCE_FIELDS,
   metered: SHOWN_METERED,
   refill: optional(
     RefillObject,
-    'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
+    'The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.',
   ),
 };
 
 const WHAT_IT_IS =
-  'An identity: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent.';
+  'A customer: one of your users or organisations, with limits and credits that all its keys share. Fields that are not set are absent.';
 
 /** An identity as it is shown. Fields that are not set are left out. */
 export const FullIdentityObject = component(
@@ -79,14 +79,14 @@ export const FullIdentityObject = component(
   { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, ratelimits: [] },
 );
 
-/** With what is counted. */
+/** An identity by itself: with its number of keys and what it has used of its limits. */
 export const IdentityDetailsObject = component(
   'IdentityDetails',
   strict({
     ...SHOWN_FIELDS,
-    keys: field(Whole, 'How many keys the identity has, in all apis. Deleted keys do not count.', 2),
+    keys: field(Whole, 'How many keys the customer has, in all apis. Deleted keys do not count.', 2),
     ratelimits: listOf(UsedRatelimitObject, SHOWN_LIMITS),
-    plan: optional(HeldPlanObject, 'What the identity gets from its plan. Absent when it is on none.'),
+    plan: optional(HeldPlanObject, 'What the customer gets from its plan. Absent when it is on none.'),
   }),
   WHAT_IT_IS,
   { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: {}, enabled: true, keys: 2, ratelimits: [] },
@@ -169,8 +169,8 @@ const ONE_OF = 'Give one of `keyId`, `identityId` and `externalId`.';
 /** A key or an identity is named by one of these. */
 export const HOLDER_REFERENCE = {
   keyId: optional(KeyId, `The id of a key. ${ONE_OF}`),
-  identityId: optional(IdentityId, `The id of an identity. ${ONE_OF}`),
-  externalId: optional(ExternalId, `Your own id of an identity, 1 to 256 characters. ${ONE_OF}`, EXAMPLE.externalId),
+  identityId: optional(IdentityId, `The id of a customer. ${ONE_OF}`),
+  externalId: optional(ExternalId, `Your own id of a customer, 1 to 256 characters. ${ONE_OF}`, EXAMPLE.externalId),
 };
 
 export function toHolderReference(body: { keyId?: string; identityId?: string; externalId?: string }): HolderReference {

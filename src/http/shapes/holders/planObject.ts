@@ -29,26 +29,30 @@ export const PlanObject = component(
     id: PlanId,
     name: field(Text, 'The name of the plan. It is unique.', 'pro'),
     ...part(PLAN_PLAIN, 'shown'),
-    remaining: optional(Whole, 'The credits of a new holder. Absent when the plan has no credits.', 1000),
-    metered: SHOWN_METERED,
-    refill: optional(RefillObject, 'The refill of its holders. Absent when there is none.'),
-    ratelimits: listOf(SharedRatelimitObject, 'The limits that apply to each holder. `[]` when there are none.'),
-    roles: listOf(
-      RoleId,
-      'The ids of the roles that keys of a holder, or a key that is one, have. `[]` when there are none.',
+    remaining: optional(
+      Whole,
+      'The credits that a customer or key starts with on this plan. Absent when the plan has no credits.',
+      1000,
     ),
+    metered: SHOWN_METERED,
+    refill: optional(RefillObject, 'The refill of the credits. Absent when there is none.'),
+    ratelimits: listOf(
+      SharedRatelimitObject,
+      'The limits of each customer or key on the plan. `[]` when there are none.',
+    ),
+    roles: listOf(RoleId, 'The ids of the roles that the plan gives to keys. `[]` when it gives none.'),
     permissions: listOf(
       PermissionId,
-      'The ids of the permissions that keys of a holder, or a key that is one, have. `[]` when there are none.',
+      'The ids of the permissions that the plan gives to keys. `[]` when it gives none.',
     ),
-    maxKeys: optional(Whole, 'How many keys an identity on the plan may have. Absent when any number is allowed.', 5),
+    maxKeys: optional(Whole, 'How many keys a customer on the plan may have. Absent when any number is allowed.', 5),
     alerts: optional(
       AlertsObject,
-      'When an event tells that the credits of a holder run low, or that a key of it is about to expire. Absent when none is set.',
+      'When an event warns that credits run low or that a key is about to expire. Absent when none is set.',
     ),
-    holders: field(Whole, 'How many identities, and keys without one, are on the plan or move to it.', 3),
+    holders: field(Whole, 'How many customers, and keys without a customer, are on the plan or wait to move to it.', 3),
   }),
-  'A plan: what a customer buys. Its holders refer to it, so a change of the plan is a change for all of them.',
+  'A plan: what a customer buys. A change of the plan applies to all customers and keys on it.',
   { id: EXAMPLE.planId, name: 'pro', meta: {}, ratelimits: [], roles: [], permissions: [], holders: 3 },
 );
 
@@ -75,42 +79,42 @@ export function toPlanObject({ plan, holders }: PlanView): object {
 export const PLAN_FIELDS = {
   remaining: optional(
     orNull(Count),
-    'The credits that a new holder begins with. Whether a plan has credits stays as it was when the plan was made. No credits when null or absent.',
+    'The credits that a customer or key starts with on this plan. Whether a plan has credits is decided when it is created, and cannot change. No credits when absent (or null).',
     1000,
   ),
   metered: optional(
     Flag,
-    'true: what each holder spends is counted exactly, without a balance. Not together with `remaining`. It stays as it was when the plan was made. false when absent.',
+    'true: the credits that each customer or key on the plan spends are counted exactly, without a balance. Not together with `remaining`. It is decided when the plan is created, and cannot change. false when absent.',
     true,
   ),
   refill: optional(
     orNull(Refill),
-    'The refill of the credits of all holders. A new one begins at its next boundary. Needs `remaining`. null: none.',
+    'The refill of the credits. A new one first happens at its next scheduled time. Needs `remaining`. null: none.',
     { interval: 'monthly', amount: 1000 },
   ),
   ratelimits: optional(
     orNull(SharedRatelimits),
-    'The rate limits of each holder, at most 50. A holder that has a limit of the same name uses its own.',
+    'The rate limits of each customer or key on the plan, at most 50. A customer or key that has a limit of the same name uses its own.',
     [{ name: 'requests', limit: 10, duration: 1000 }],
   ),
   roles: optional(
     orNull(RoleReferences),
-    'The roles that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 100.',
+    'The roles that the plan gives to keys in addition to their own, at most 100: to all keys of its customers, and to the keys on the plan itself.',
     [{ name: 'editor' }],
   ),
   permissions: optional(
     orNull(PermissionReferences),
-    'The permissions that all keys of a holder, or a key that is on the plan itself, have beside their own, at most 1000.',
+    'The permissions that the plan gives to keys in addition to their own, at most 1000: to all keys of its customers, and to the keys on the plan itself.',
     [{ name: 'documents.read' }],
   ),
   maxKeys: optional(
     orNull(Count),
-    'How many keys an identity on the plan may have. Any number when null or absent.',
+    'How many keys a customer on the plan may have. Any number when absent (or null).',
     5,
   ),
   alerts: optional(
     orNull(AlertsInput),
-    'When an event tells that the credits of a holder run low, or that a key of it is about to expire, for holders and keys that do not say so themselves. `creditsBelow` is at most `remaining` of the plan. null: none.',
+    'When an event warns that credits run low or that a key is about to expire. What a customer or key sets itself takes precedence. `creditsBelow` is at most `remaining` of the plan. null: none.',
     { creditsBelow: 100 },
   ),
 };

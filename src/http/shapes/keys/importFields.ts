@@ -84,7 +84,7 @@ export async function toImportedKeys(
 function toImportedKey(engine: Engine, item: Imported & { apiId: string }, issues: Issue[]): ImportedKey {
   const { apiId, plaintext, hash, prefix = null, start = null, roles, permissions, ratelimit, ...fields } = item;
   if (fields.refill !== undefined && fields.remaining === undefined) {
-    issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
+    issues.push({ path: 'refill', message: 'a refill needs credits: send remaining too' });
   }
   const patch = collected(issues, () =>
     toKeyPatch({

@@ -170,23 +170,23 @@ export const CHANGED_FIELDS = {
   ...part(KEY_PLAIN, 'changed'),
   externalId: optional(
     orNull(ExternalIdOrNone),
-    'The new owner, by your own id of at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. null or an empty text removes the owner. It stays when absent.',
+    'The customer that the key now belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. null or an empty text: no customer. It stays when absent.',
     EXAMPLE.externalId,
   ),
   mustExist: optional(
     Flag,
-    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    'true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
     true,
   ),
   ownerId: former(orNull(ExternalIdOrNone), 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
   roles: optional(
     orNull(RoleReferences),
-    'The roles that the key has from now on, at most 100. null or `[]` takes all away. They stay when absent.',
+    'The roles that the key has from now on, at most 100. null or `[]` removes all. They stay when absent.',
     [{ name: 'editor' }],
   ),
   permissions: optional(
     orNull(PermissionReferences),
-    'The permissions that the key has directly from now on, at most 1000. null or `[]` takes all away. They stay when absent.',
+    'The permissions that the key has directly from now on, at most 1000. null or `[]` removes all. They stay when absent.',
     [{ name: 'documents.read' }],
   ),
   expires: optional(
@@ -197,12 +197,12 @@ export const CHANGED_FIELDS = {
   metered: ChangedMetered,
   remaining: optional(
     orNull(Count),
-    'The new number of credits. null makes the key unlimited and removes its refill. The counter stays as it is when absent. `keys.updateRemaining` adds or subtracts.',
+    'The new number of credits. null makes the key unlimited and removes its refill. The credits stay as they are when absent. `keys.updateRemaining` adds or subtracts.',
     100,
   ),
   refill: optional(
     orNull(Refill),
-    'The new refill, which begins at its next boundary. It needs a counter. null removes it. It stays when absent.',
+    'The new refill. It first happens at its next scheduled time, and needs credits. null removes it. It stays when absent.',
     { interval: 'monthly', amount: 1000 },
   ),
   ratelimit: optional(
@@ -222,7 +222,7 @@ export const CHANGED_FIELDS = {
   ),
   alerts: optional(
     orNull(AlertsInput),
-    'When an event tells that the key is about to expire, or that its credits run low. null removes all of it: then its identity and the plan of its identity decide when an event tells that the key expires. It stays when absent.',
+    'When an event warns that the key is about to expire, or that its credits run low. null removes this; its customer, or the plan of its customer, then decides when to warn of the expiry. It stays when absent.',
     { expiresWithinMs: 604800000 },
   ),
 };
@@ -247,12 +247,12 @@ export const CREATION_FIELDS = {
   ...part(KEY_PLAIN, 'created'),
   externalId: optional(
     ExternalIdOrNone,
-    'The owner of the key, by your own id: at most 256 characters. An identity with this id is created if there is none and `mustExist` is not true. An empty text counts as absent.',
+    'The customer that the key belongs to, by your own id of at most 256 characters. A customer with this id is created if there is none and `mustExist` is not true. An empty text counts as absent.',
     EXAMPLE.externalId,
   ),
   mustExist: optional(
     Flag,
-    'true: the `externalId` must be that of an identity. Otherwise the answer is 404, and nothing is created. An identity is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
+    'true: there must be a customer with this `externalId`. Otherwise the answer is 404, and nothing is created. A missing customer is created when false or absent, unless KEYSTILE_IDENTITIES_MUST_EXIST is on.',
     true,
   ),
   ownerId: former(ExternalIdOrNone, 'Older name of `externalId`, which takes precedence.', EXAMPLE.externalId),
@@ -294,7 +294,7 @@ export const CREATION_FIELDS = {
   ),
   alerts: optional(
     AlertsInput,
-    'When an event tells that the key is about to expire, or that its credits run low. When absent, its identity and the plan of its identity decide when an event tells that the key expires.',
+    'When an event warns that the key is about to expire, or that its credits run low. When absent, its customer, or the plan of its customer, decides when to warn of the expiry.',
   ),
 };
 
@@ -318,10 +318,13 @@ export function toNewKey(item: NewKeyFields & { readonly apiId: string }, nowMs:
   refuseRecoverable(recoverable);
   const issues: Issue[] = prefix === null ? [] : reservedPrefix('prefix', prefix);
   if (fields.expires !== undefined && fields.expires <= nowMs) {
-    issues.push({ path: 'expires', message: 'expires is in the past; it must be a unix time in milliseconds' });
+    issues.push({
+      path: 'expires',
+      message: `expires must be in the future, in unix milliseconds, got ${fields.expires}`,
+    });
   }
   if (fields.refill !== undefined && fields.remaining === undefined) {
-    issues.push({ path: 'refill', message: 'a refill needs a counter: give remaining with it' });
+    issues.push({ path: 'refill', message: 'a refill needs credits: send remaining too' });
   }
   const named = {
     ...withoutEmpty(fields),
@@ -389,7 +392,7 @@ const {
 export const KeyDefaults = component(
   'KeyDefaults',
   strict(fields),
-  "What keys get that a customer creates on the customers' page: the fields of keys.createKey. Nothing when absent.",
+  'Fields of keys.createKey for the keys that the customer creates in the portal. None when absent.',
   { prefix: 'demo', ratelimit: { async: true, limit: 10, duration: 1000 } },
 );
 

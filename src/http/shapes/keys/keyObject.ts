@@ -22,16 +22,16 @@ import { Meta, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
 const Texts = Type.Array(Text);
 
-export const ExternalIdObject = field(Text, 'Your own id of the owner.', EXAMPLE.externalId);
+export const ExternalIdObject = field(Text, 'Your own id of the customer.', EXAMPLE.externalId);
 
 const IdentityObject = component(
   'IdentityReference',
   strict({
     id: IdentityId,
     externalId: ExternalIdObject,
-    meta: field(Meta, 'Metadata of the identity. `{}` when none is set.'),
+    meta: field(Meta, 'Metadata of the customer. `{}` when none is set.'),
   }),
-  'The identity that a key belongs to.',
+  'The customer that a key belongs to.',
   { id: EXAMPLE.identityId, externalId: EXAMPLE.externalId, meta: { plan: 'pro' } },
 );
 
@@ -42,7 +42,7 @@ export const SHOWN_KEY_FIELDS = {
   name: PLAIN.name,
   ownerId: optional(
     Text,
-    'The `externalId` of the identity that the key belongs to. Absent when the key has no owner.',
+    'Your own id of the customer that the key belongs to: its `externalId`. Absent when the key has no customer.',
     EXAMPLE.externalId,
   ),
   expires: optional(
@@ -52,12 +52,12 @@ export const SHOWN_KEY_FIELDS = {
   ),
   meta: PLAIN.meta,
   environment: PLAIN.environment,
-  identity: optional(IdentityObject, 'The identity that the key belongs to. Absent when the key has no owner.'),
+  identity: optional(IdentityObject, 'The customer that the key belongs to. Absent when the key has no customer.'),
 };
 
 const KeyStart = field(
   Text,
-  'The beginning of the secret: the prefix and four characters. A person recognises the key by it; nobody can use it as a key.',
+  'The beginning of the secret: the prefix and four characters. People recognise the key by it; nobody can use it as a key.',
   'demo_7Kq2',
 );
 
@@ -85,7 +85,7 @@ export const KEY_FIELDS = {
   metered: SHOWN_METERED,
   refill: optional(
     RefillObject,
-    'The refill of the credits. Absent when there is none. The refill of a plan stands with the plan.',
+    'The refill of the credits. Absent when there is none. A refill that comes from a plan is shown with the plan.',
   ),
   ratelimit: optional(RatelimitObject, 'The rate limit with the name `default`. Absent when there is none.'),
   ratelimits: optional(ShownRatelimits, 'The further rate limits of the key. Absent when there are none.'),
@@ -103,7 +103,7 @@ export const KEY_FIELDS = {
   ...SHOWN_PLAN_FIELDS,
   alerts: optional(
     AlertsObject,
-    'When an event tells that the key is about to expire, or that its credits run low. Absent when the key itself has none.',
+    'When an event warns that the key is about to expire, or that its credits run low. Absent when the key itself sets none.',
   ),
   lastUsedAt: optional(
     Whole,

@@ -59,7 +59,7 @@ export const HeldRoles = listOf(RoleReference, 'All roles of the key, sorted by 
 const FIRST_COUNTS = 'If a reference has several of `id`, `slug` and `name`, the first of these counts.';
 const Create = optional(
   Type.Boolean(),
-  'true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: what does not exist is a 404.',
+  'true: create it under this name if it does not exist, which needs a right of its own. An unknown `id` is never created. false when absent: one that does not exist answers 404.',
   true,
 );
 

@@ -14,7 +14,7 @@ export const OverlapMs = field(
   86400000,
 );
 
-const SECRET_WORDS = 'It is shown only in this answer: store it now, or hand it to its owner.';
+const SECRET_WORDS = 'It is shown only in this answer: store it now, or hand it to its user.';
 
 export const NewSecret = component(
   'NewSecret',

@@ -15,18 +15,18 @@ const Counter = component(
     name: field(Text, 'The name of a limit, or `credits`.', 'credits'),
     of: field(
       Type.Enum(['key', 'identity']),
-      'Whose counter it is: that of the key, or one that the keys of an identity share.',
+      '`key`: it belongs to the key. `identity`: it belongs to the customer, and all keys of the customer share it.',
       'key',
     ),
     taken: field(Whole, 'What this verification took of it.', 1),
-    remaining: optional(Whole, 'What is left after this verification. Absent when usage is only metered.', 2),
+    remaining: optional(Whole, 'What is left after this verification. Absent when credits are metered.', 2),
     reset: optional(
       Whole,
-      'When the window of a limit ends, in milliseconds since 1970. Absent for credits.',
+      'When the window of a limit ends, in unix milliseconds. Absent for credits.',
       EXAMPLE.midnight,
     ),
   }),
-  'A counter that a check looked at.',
+  'A limit, or credits, that a check looked at.',
   { name: 'credits', of: 'key', taken: 1, remaining: 2 },
 );
 
@@ -41,7 +41,7 @@ const ExplainedCheckObject = component(
       'passed',
     ),
     text: field(Text, 'What it found, in words.', 'Enough was left of the credits of the key.'),
-    counters: optional(Type.Array(Counter), 'The counters that it looked at. Absent when there are none.', [
+    counters: optional(Type.Array(Counter), 'The limits and credits that it looked at. Absent when there are none.', [
       { name: 'credits', of: 'key', taken: 1, remaining: 2 },
     ]),
   }),
@@ -82,7 +82,7 @@ export const VERDICT_FIELDS = {
   ownerId: SHOWN_KEY_FIELDS.ownerId,
   meta: SHOWN_KEY_FIELDS.meta,
   expires: SHOWN_KEY_FIELDS.expires,
-  enabled: optional(Flag, 'false: the key is not enabled. Absent with the code NOT_FOUND.', true),
+  enabled: optional(Flag, 'false: the key is disabled. Absent with the code NOT_FOUND.', true),
   environment: SHOWN_KEY_FIELDS.environment,
   permissions: optional(
     Texts,
@@ -93,12 +93,12 @@ export const VERDICT_FIELDS = {
   identity: SHOWN_KEY_FIELDS.identity,
   remaining: optional(
     Whole,
-    'The credits that are left after this verification: those of the key or of its identity, whichever are fewer. Absent when neither has a counter.',
+    'The credits that are left after this verification: those of the key or of its customer, whichever are fewer. Absent when neither has credits.',
     2,
   ),
   nextRefillAt: optional(
     Whole,
-    'When the credits that did not suffice are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill.',
+    'When the credits that were too few are refilled next, in unix milliseconds. Only with the code USAGE_EXCEEDED, and absent when they have no refill.',
     EXAMPLE.nextMidnight,
   ),
   ratelimit: optional(

@@ -16,7 +16,7 @@ export const ANSWER_HEADERS = {
   },
   'keystile-replayed': {
     name: 'Keystile-Replayed',
-    description: 'Present when the answer is the remembered one of an earlier request with the same idempotency key.',
+    description: 'Present when the answer repeats that of an earlier request with the same idempotency key.',
     example: 'true',
   },
   'ratelimit-policy': {
@@ -37,7 +37,7 @@ export const ANSWER_HEADERS = {
   'keystile-retryable': {
     name: 'Keystile-Retryable',
     description:
-      'Present when the request was refused. `true`: it can pass later, when nothing but time has changed. `false`: to repeat it does not help, also when the status is 429.',
+      'Present when the request was refused. `true`: it can pass later without any other change. `false`: repeating it does not help, even when the status is 429.',
     example: 'false',
   },
   'www-authenticate': {
@@ -47,7 +47,7 @@ export const ANSWER_HEADERS = {
   },
   allow: {
     name: 'Allow',
-    description: 'The methods that the path takes.',
+    description: 'The methods that the path accepts.',
     example: 'POST',
   },
   'cache-control': {
@@ -67,7 +67,7 @@ export const ANSWER_HEADERS = {
   },
   'keystile-external-id': {
     name: 'Keystile-External-Id',
-    description: 'The external id of the owner as percent-encoded UTF-8. Absent without an owner.',
+    description: 'Your own id of the customer, as percent-encoded UTF-8. Absent when the key has no customer.',
     example: 'user_1234',
   },
   'keystile-remaining': {

@@ -3,7 +3,7 @@ import { AppError, type Issue, repeatable } from '../../../core/errors.ts';
 import { isReservedPrefix, OWN_PREFIXES } from '../../../core/secret.ts';
 import type { RbacReference } from '../../../engine/admin/permissions.ts';
 
-/** Of a prefix for new keys. Keys and apis that have one already keep it. */
+/** The problem of a prefix for new keys that Keystile's own secrets have. Keys and apis that have it already keep it. */
 export function reservedPrefix(path: string, prefix: string): Issue[] {
   if (!isReservedPrefix(prefix)) return [];
   const own = Object.values(OWN_PREFIXES).join(', ');

@@ -9,32 +9,32 @@ import { Id, Text, Whole } from '../../../model/schema/schemas.ts';
 
 /** The ids of records, wherever a request or an answer has one. */
 
-export const ApiId = field(Id, 'The id of an api, as `apis.createApi` answers it.', EXAMPLE.apiId);
+export const ApiId = field(Id, 'The id of an api, as returned by `apis.createApi`.', EXAMPLE.apiId);
 export const KeyId = field(
   Id,
-  'The id of a key, as `keys.createKey` answers it. It is not the secret: it can be logged and shown.',
+  'The id of a key, as returned by `keys.createKey`. It is not the secret: it can be logged and shown.',
   EXAMPLE.keyId,
 );
 export const IdentityId = field(
   Id,
-  'The id of an identity, as `identities.createIdentity` answers it.',
+  'The id of a customer, as returned by `identities.createIdentity`.',
   EXAMPLE.identityId,
 );
 export const PermissionId = field(
   Id,
-  'The id of a permission, as `permissions.createPermission` answers it.',
+  'The id of a permission, as returned by `permissions.createPermission`.',
   EXAMPLE.permissionId,
 );
-export const RoleId = field(Id, 'The id of a role, as `permissions.createRole` answers it.', EXAMPLE.roleId);
-export const PlanId = field(Id, 'The id of a plan, as `plans.createPlan` answers it.', EXAMPLE.planId);
+export const RoleId = field(Id, 'The id of a role, as returned by `permissions.createRole`.', EXAMPLE.roleId);
+export const PlanId = field(Id, 'The id of a plan, as returned by `plans.createPlan`.', EXAMPLE.planId);
 export const RootKeyId = field(
   Id,
-  'The id of a root key, as `rootKeys.createRootKey` answers it. It is not the secret.',
+  'The id of a root key, as returned by `rootKeys.createRootKey`. It is not the secret.',
   EXAMPLE.rootKeyId,
 );
 export const NamespaceId = field(
   Id,
-  'The id of a namespace of standalone limits. `ratelimits.listOverrides` answers it for a name.',
+  'The id of a namespace of standalone limits. `ratelimits.listOverrides` returns it for a name.',
   EXAMPLE.namespaceId,
 );
 export const OverrideId = field(Id, 'The id of an override.', EXAMPLE.overrideId);
@@ -50,7 +50,7 @@ export const RequestId = field(
 );
 export const ReservationId = field(
   Id,
-  'The id of a reservation, as `reservations.create` answers it.',
+  'The id of a reservation, as returned by `reservations.create`.',
   EXAMPLE.reservationId,
 );
 export const MigrationId = field(
@@ -107,11 +107,11 @@ export const CHANGED_KEY_RIGHTS: readonly FieldRights[] = [
   { fields: ['permissions'], rights: ['rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'] },
 ];
 
-/** For plans: what a plan gives, it gives to keys. */
+/** For plans: their roles and permissions are given to keys, so they need the same rights. */
 export const NEW_PLAN_RIGHTS: readonly FieldRights[] = NEW_KEY_RIGHTS.slice(1);
 export const CHANGED_PLAN_RIGHTS: readonly FieldRights[] = CHANGED_KEY_RIGHTS.slice(1);
 
-/** For what is done to a key or to an identity, whichever the request names. */
+/** For what is done to a key or to a customer, whichever the request names. */
 export const HOLDER_RIGHTS: readonly FieldRights[] = [
   { fields: ['keyId'], rights: ['api.<apiId>.update_key'] },
   { fields: ['identityId', 'externalId'], rights: ['identity.<identityId>.update_identity'] },

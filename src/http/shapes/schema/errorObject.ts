@@ -49,7 +49,12 @@ export const ErrorObject = component(
           '/docs/errors#NOT_FOUND',
         ),
         requestId: RequestId,
-        issues: optional(listOf(IssueObject, 'All problems of the request, up to 20. Only with the code BAD_REQUEST.')),
+        issues: optional(
+          listOf(
+            IssueObject,
+            'The problems of the request, each with its place. With the code BAD_REQUEST at most 10. Other codes have it when the problem is one field, or some keys of a list.',
+          ),
+        ),
       }),
       'What went wrong.',
       errorExample('NOT_FOUND').error,

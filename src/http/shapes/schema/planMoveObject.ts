@@ -7,11 +7,19 @@ import { orNull, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 const PlanMoveObject = component(
   'PlanMove',
   strict({
-    planId: field(orNull(Text), 'The plan that it moves to. null: it leaves its plan.', EXAMPLE.planId),
+    planId: field(
+      orNull(Text),
+      'The plan that the customer or key moves to. null: it leaves its plan.',
+      EXAMPLE.planId,
+    ),
     at: field(Whole, 'When it moves, in unix milliseconds: at the next refill.', EXAMPLE.nextMidnight),
-    balance: field(Type.Enum(PLAN_BALANCES), 'What becomes of the balance, as `plans.assign` was asked.', 'keep'),
+    balance: field(
+      Type.Enum(PLAN_BALANCES),
+      'What becomes of the credits, as the call of `plans.assign` said.',
+      'keep',
+    ),
   }),
-  'A move to another plan that was put off until the next refill.',
+  'A move to another plan that waits for the next refill.',
   { planId: EXAMPLE.planId, at: EXAMPLE.nextMidnight, balance: 'keep' },
 );
 
@@ -19,7 +27,7 @@ const PlanMoveObject = component(
 export const SHOWN_PLAN_FIELDS = {
   planId: optional(
     Text,
-    'The plan that the identity, or a key without one, is on. Absent when there is none.',
+    'The plan of the customer, or of a key without a customer. Absent when there is none.',
     EXAMPLE.planId,
   ),
   planMove: optional(

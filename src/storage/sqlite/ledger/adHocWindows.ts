@@ -49,7 +49,7 @@ export class AdHocWindows {
     const line = this.#lines.get(name) ?? { last: Promise.resolve(), waiting: 0 };
     if (line.waiting >= MAX_WAITING) {
       throw new StorageUnavailable(
-        'Too many ad-hoc limits of one owner are waiting to be created; nothing was spent. Try again.',
+        'Too many ad-hoc limits of one key or customer are waiting to be created; nothing was spent. Try again.',
       );
     }
     this.#lines.set(name, line);

@@ -26,7 +26,7 @@ describePort('credits that keep changing', (setup) => {
   test('are settled some other time: whoever asks is told', async () => {
     const { engine, keyId } = await engineWith(setup(), { expireReservations: [] });
     setup().clock.advance(1_000);
-    const text = `The credits of ${keyId} keep changing; what is due to them is not applied yet.`;
+    const text = `The credits of ${keyId} keep changing, so what is due to them could not be applied. Try again.`;
     expect(engine.dueCredits.settle(keyId)).rejects.toThrow(text);
     expect(engine.dueCredits.endExpired()).rejects.toThrow(text);
     expect(engine.keys.updateRemaining(ACTOR, keyId, { op: 'set', value: 5 })).rejects.toThrow(text);
