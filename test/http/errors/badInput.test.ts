@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
-import { ENDPOINTS } from '../docs/endpoints.ts';
+import { TestService, type Answer } from '../../support/service.ts';
+import { ENDPOINTS, OPEN } from '../docs/endpoints.ts';
 import { storedIn } from './stored.ts';
 import { makeRecords, realRequest, type Records } from './records.ts';
 import { type Node, wrongValues } from './wrongValues.ts';
+import { liveness, readiness } from '../../../src/http/routes/health.ts';
+import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 
 let service: TestService;
+
 let records: Records;
 
+let apiId = '';
+
 beforeAll(async () => {
-  // More calls than one root key may make in a second, and the clock stands still.
-  service = await TestService.start({ settings: { KEYSTILE_MAX_MANAGEMENT_CALLS_PER_SECOND: '1000000' } });
+  service = await TestService.start();
   records = await makeRecords(service);
+  ({ apiId } = records);
 });
 
 afterAll(async () => {
@@ -130,4 +135,140 @@ describe.each(ENDPOINTS.map((endpoint) => [endpoint.path, endpoint] as const))('
 test('more than 10 problems are cut to 10', async () => {
   const fields = Array.from({ length: 30 }, (_, i) => `"unknown${i}":1`);
   expect((await refused('/v1/apis.createApi', `{${fields.join(',')}}`)).issues?.length).toBe(10);
+});
+
+/** Where much may be sent in one call. */
+const LARGE = ['/v1/migrations.createKeys', '/v1/migrations.enqueueKeys', '/v1/ratelimits.multiLimit'];
+
+const SMALL: readonly string[] = ['/v1/keys.verifyKey', '/v1/reservations.create'];
+
+const maxBytesOf = (path: string): number => {
+  if (path === '/v1/keys.verifyKeys') return 256 * 1024;
+  if (path === '/v1/keys.createKeys') return 1024 * 1024;
+  return LARGE.includes(path) ? 4 * 1024 * 1024 : SMALL.includes(path) ? 8 * 1024 : 64 * 1024;
+};
+
+const GETS = ROUTES.filter(({ method }) => method === 'GET');
+
+describe.each(ENDPOINTS.map(({ path }) => [path] as const))('%s', (path) => {
+  test.each([['text/plain'], ['application/x-www-form-urlencoded'], ['application/jsonx'], ['text/json'], ['']])(
+    'a body of type %p is a 415 that says which header to add',
+    async (type) => {
+      const before = storedIn(service.folder);
+      const answer = await service.call(path, undefined, { raw: '{}', headers: { 'content-type': type } });
+      expect([answer.status, answer.body.error.code, answer.body.error.message]).toEqual([
+        415,
+        'UNSUPPORTED_MEDIA_TYPE',
+        'The body must be JSON: add the header "Content-Type: application/json".',
+      ]);
+      expect(storedIn(service.folder)).toEqual(before);
+    },
+  );
+
+  test.each([['application/json; charset=utf-8'], ['APPLICATION/JSON'], ['application/vnd.api+json']])(
+    'a body of type %p is read',
+    async (type) => {
+      const answer = await service.call(path, undefined, { raw: '{"x":1}', headers: { 'content-type': type } });
+      expect(answer.status).toBe(400);
+    },
+  );
+
+  const maxBytes = maxBytesOf(path);
+  const body = (bytes: number): string => `{"x":"${'a'.repeat(bytes - 8)}"}`;
+
+  test.each([
+    ['declared', (raw: string) => service.call(path, undefined, { raw })],
+    ['not declared', (raw: string) => sendChunks(path, raw)],
+  ])('a body of %s length may have so many bytes and not one more', async (_name, send) => {
+    const before = storedIn(service.folder);
+    const over = await send(body(maxBytes + 1));
+    expect([over.status, over.body.error.code, over.headers.get('connection')]).toEqual([
+      413,
+      'PAYLOAD_TOO_LARGE',
+      'close',
+    ]);
+    expect(over.body.error.message).toBe(`The body is too large. This route accepts at most ${maxBytes} bytes.`);
+    expect((await send(body(maxBytes))).status).toBe(400);
+    expect(storedIn(service.folder)).toEqual(before);
+  });
+});
+
+/** Sends a body in two chunks, without a length. */
+function sendChunks(path: string, text: string): Promise<Answer> {
+  const half = Math.floor(text.length / 2);
+  return service.call(path, undefined, { chunks: [text.slice(0, half), text.slice(half)] });
+}
+
+describe('methods', () => {
+  const endpoints = [
+    ...ROUTES.map(({ path, method }) => [path, method === 'GET' ? ['GET', 'POST'] : ['POST']] as const),
+    ...OPEN.map(({ path }) => [path, ['POST']] as const),
+    [liveness.path, ['GET', 'POST']] as const,
+    [readiness.path, ['GET', 'POST']] as const,
+    ['/openapi.json', ['GET']] as const,
+    ['/docs', ['GET']] as const,
+    ['/docs/errors', ['GET']] as const,
+    ['/', ['GET']] as const,
+  ];
+
+  test.each(endpoints)('%s takes %p and no other method', async (path, methods) => {
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((name) => !methods.includes(name as never))) {
+      const answer = await service.call(path, undefined, { method });
+      expect([method, answer.status, answer.body.error.code]).toEqual([method, 405, 'METHOD_NOT_ALLOWED']);
+      const allow = methods.join(', ').replace('GET', 'GET, HEAD');
+      expect(answer.headers.get('allow')).toBe(allow);
+      expect(answer.body.error.message).toBe(`${path} takes ${allow}, not ${method}.`);
+    }
+  });
+});
+
+describe('routes', () => {
+  test.each([['/'], ['//'], ['////']])('a base URL that ends in %p finds every route', async (slashes) => {
+    for (const { path } of ENDPOINTS) {
+      const answer = await service.call(`${slashes}${path.slice(1)}`, { x: 1 });
+      expect([path, answer.status]).toEqual([path, 400]);
+    }
+    const answer = await service.call(`${slashes}v1/liveness`, undefined, { method: 'GET' });
+    expect([answer.status, answer.body.status]).toEqual([200, 'ok']);
+  });
+});
+
+describe('query parameters', () => {
+  const get = (path: string) => service.call(path, undefined, { method: 'GET' });
+
+  /** Fields as a query: of a list each item by itself. */
+  const queryOf = (fields: Record<string, unknown>): string =>
+    new URLSearchParams(
+      Object.entries(fields).flatMap(([name, value]) =>
+        (Array.isArray(value) ? value : [value]).map((each): [string, string] => [name, String(each)]),
+      ),
+    ).toString();
+
+  test.each(GETS.map((route) => [route.path, route] as const))('%s answers GET and POST alike', async (path, route) => {
+    const fields = realRequest(route, records) as Record<string, unknown>;
+    const [got, posted] = [await get(`${path}?${queryOf(fields)}`), await service.call(path, fields)];
+    expect([got.status, got.body]).toEqual([200, posted.body]);
+  });
+
+  test.each(GETS.map((route) => [route.path, route] as const))(
+    '%s refuses a wrong parameter by its name',
+    async (path, route) => {
+      const fields = realRequest(route, records) as Record<string, unknown>;
+      for (const [name, { type }] of Object.entries((route.request as Node).properties ?? {})) {
+        const wrong = { integer: '1.5', boolean: 'yes', string: '' }[type ?? ''];
+        if (wrong === undefined) continue;
+        const answer = await get(`${path}?${queryOf({ ...fields, [name]: wrong })}`);
+        expect([name, answer.status, answer.body.error.issues[0].path]).toEqual([name, 400, name]);
+        const twice = await get(`${path}?${queryOf({ ...fields, [name]: ['1', '1'] })}`);
+        expect([name, twice.status, twice.body.error.issues[0].path]).toEqual([name, 400, name]);
+      }
+      const unknown = await get(`${path}?${queryOf({ ...fields, nonsense: 1 })}`);
+      expect([unknown.status, unknown.body.error.message]).toEqual([400, 'unknown field `nonsense`']);
+    },
+  );
+
+  test('true and false are words, limit is a number, pretty is no field', async () => {
+    const answer = await get(`/v1/apis.listKeys?apiId=${apiId}&limit=1&decrypt=false&revalidateKeysCache=true&pretty`);
+    expect([answer.status, answer.body.total]).toEqual([200, 1]);
+  });
 });

@@ -29,10 +29,10 @@ const OUT_OF_REACH = [
   'The namespace could not be created; nothing was counted. Try again.', // Only when others make and remove it at the same time.
   'Too many namespaces are being looked up in the database. Try again.', // A lookup here ends before the next one can come.
   'This node has no memory left for another request. Try again later.', // Connections have to hold 128 MiB; test/http/front/connection.test.ts.
-  'The credits of ${} keep changing while they are read. Try again.', // Held by test/engine/usage/openHolders.test.ts.
-  'The credits of the reservation ${} keep changing; it is still held. Try again.', // test/postgres/conformance/ledger/keepsChanging.test.ts
+  'The credits of ${} keep changing while they are read. Try again.', // Held by test/engine/admin/statements.test.ts.
+  'The credits of the reservation ${} keep changing; it is still held. Try again.', // test/postgres/conformance/ledger/reservations.test.ts
   'The credits of ${} keep changing, so what is due to them could not be applied. Try again.', // The same file.
-  'The client has left before it was the turn of its request.', // Nobody reads it. Held by test/engine/turns.test.ts.
+  'The client has left before it was the turn of its request.', // Nobody reads it. Held by test/engine/fairTurns.test.ts.
   'The database has failed.', // Only for what waited in the queue while a commit failed.
 ];
 

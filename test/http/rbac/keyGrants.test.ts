@@ -1,14 +1,19 @@
-import { beforeEach, describe, expect, test } from 'bun:test';
+import { beforeEach, describe, expect, test, afterAll, beforeAll, afterEach, spyOn } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
-import type { TestService } from '../../support/service.ts';
-import { accessCalls, KINDS, namesOf } from '../rootKeys/rightsCalls.ts';
+import { TestService } from '../../support/service.ts';
+import { accessCalls, KINDS, namesOf, type How } from '../rootKeys/rightsCalls.ts';
 import { entriesAbout } from '../audit/entries.ts';
 import { storedIn } from '../errors/stored.ts';
+import { refusedBy, rootKeyWith } from '../errors/refusal.ts';
+import { MAX_EFFECTIVE_PERMISSIONS } from '../../../src/core/bounds.ts';
+import { permission, role } from '../../postgres/conformance/samples.ts';
+import { tablesOf } from '../imports/imported.ts';
 
 let service: TestService;
 
 const started = reuseService();
+
 beforeEach(() => {
   service = started();
 });
@@ -201,4 +206,348 @@ test('permissions through roles are shown by verification, and are not the keys 
   expect(await service.ok('/v1/keys.setPermissions', { keyId, permissions: [] })).toEqual([]);
   await service.ok('/v1/keys.removePermissions', { keyId, permissions: [{ name: 'd.read' }] });
   expect(await service.verify(key)).toMatchObject({ roles: ['editor'], permissions: ['d.read'] });
+});
+
+const ABSENT_KEY = 'key_1Jm8ZtYh4mRr6GjK8uTx3S';
+
+describe.each(KINDS)('$field of keys: refused, with nothing changed', (kind) => {
+  const { field, one, max } = kind;
+  const { pathTo, call, make } = accessCalls(() => service, kind);
+
+  test.each(['add', 'set', 'remove'] as const)('%s for a key that does not exist, or is deleted', async (how) => {
+    await make('a');
+    const { keyId } = await service.createKey();
+    await service.ok('/v1/keys.deleteKey', { keyId });
+    for (const asked of [ABSENT_KEY, keyId]) {
+      expect(await refusedBy(service, pathTo(how), { keyId: asked, [field]: [{ name: 'a' }] })).toEqual({
+        status: 404,
+        code: 'NOT_FOUND',
+        message: `There is no key "${asked}", or this root key may not see it.`,
+      });
+    }
+  });
+
+  test.each(['add', 'set', 'remove'] as const)('%s of what does not exist', async (how) => {
+    await make('a');
+    const { keyId } = await service.createKey({ [field]: ['a'] });
+    const hint = how === 'remove' ? '' : ' Send create: true with its name to create it.';
+    const ask = async (references: object[]) => {
+      const { status, message } = await refusedBy(service, pathTo(how), { keyId, [field]: references });
+      return [status, message];
+    };
+    expect(await ask([{ name: 'a' }, { name: 'none' }])).toEqual([404, `There is no ${one} "none".${hint}`]);
+    expect(await ask([{ id: 'gone' }])).toEqual([404, `There is no ${one} "gone".`]);
+  });
+
+  test.each(['add', 'set', 'remove'] as const)('%s with references that name nothing, all told', async (how) => {
+    const { keyId } = await service.createKey();
+    const answer = await refusedBy(service, pathTo(how), { keyId, [field]: [{}, { name: 'a' }, {}] });
+    expect([answer.status, answer.issues]).toEqual([
+      400,
+      [0, 2].map((i) => ({ path: `${field}[${i}]`, message: `${field}[${i}] needs an id or a name` })),
+    ]);
+  });
+
+  test.each(['add', 'set', 'remove'] as const)('%s of one more than can be named at once', async (how) => {
+    const { keyId } = await service.createKey();
+    const references = Array.from({ length: max + 1 }, (_, i) => ({ id: `x${i}` }));
+    const answer = await refusedBy(service, pathTo(how), { keyId, [field]: references });
+    expect([answer.status, answer.code]).toEqual([400, 'BAD_REQUEST']);
+  });
+
+  test.each([
+    ['no list', {}],
+    ['null', { [field]: null }],
+    ['a list of names', { [field]: ['a'] }],
+    ['an empty name', { [field]: [{ name: '' }] }],
+    ['a name of 513 characters', { [field]: [{ name: 'n'.repeat(513) }] }],
+    ['an unknown field', { [field]: [{ name: 'a', creat: true }] }],
+  ])('%s', async (_what, fields) => {
+    const { keyId } = await service.createKey();
+    for (const how of ['add', 'set', 'remove'] as const) {
+      const answer = await refusedBy(service, pathTo(how), { keyId, ...fields });
+      expect([answer.status, answer.code]).toEqual([400, 'BAD_REQUEST']);
+    }
+  });
+
+  test('to make something while taking away', async () => {
+    const { keyId } = await service.createKey();
+    const answer = await refusedBy(service, pathTo('remove'), { keyId, [field]: [{ name: 'a', create: true }] });
+    expect(answer.message).toContain('unknown field');
+  });
+
+  test(`a key with more than ${max}`, async () => {
+    const { keyId } = await service.createKey();
+    const names = Array.from({ length: max }, (_, i) => ({ name: `n${i}`, create: true }));
+    await call('add', keyId, names);
+    expect(await refusedBy(service, pathTo('add'), { keyId, [field]: [{ name: 'more', create: true }] })).toEqual({
+      status: 412,
+      code: 'PRECONDITION_FAILED',
+      message: `A key can have at most ${max} ${field}; this would make it ${max + 1}.`,
+    });
+    expect(await call('add', keyId, names.slice(0, 3))).toHaveLength(max);
+  });
+});
+
+describe.each(KINDS)('rights that $field of keys need', (kind) => {
+  const { field, one } = kind;
+  const { pathTo, call, make } = accessCalls(() => service, kind);
+  const NEEDED: Readonly<Record<How, readonly string[]>> = {
+    add: [`rbac.*.add_${one}_to_key`],
+    set: [`rbac.*.add_${one}_to_key`, `rbac.*.remove_${one}_from_key`],
+    remove: [`rbac.*.remove_${one}_from_key`],
+  };
+  const others = ['api.*.update_key', 'rbac.*.create_permission', 'rbac.*.create_role', 'rbac.*.read_role'];
+  const onKeys = 'api.*.update_key';
+
+  test.each(['add', 'set', 'remove'] as const)('%s needs them all, on all keys, and no others', async (how) => {
+    await make('a');
+    const { keyId } = await service.createKey();
+    for (const lacking of NEEDED[how]) {
+      const rest = NEEDED.set.filter((right) => right !== lacking);
+      const rootKey = await rootKeyWith(service, ...others, ...rest);
+      for (const asked of [keyId, ABSENT_KEY]) {
+        expect(await refusedBy(service, pathTo(how), { keyId: asked, [field]: [{ name: 'a' }] }, { rootKey })).toEqual({
+          status: 403,
+          code: 'INSUFFICIENT_PERMISSIONS',
+          message: `This root key lacks the right ${lacking}.`,
+        });
+      }
+    }
+    const rootKey = await rootKeyWith(service, onKeys, ...NEEDED[how]);
+    await call(how, keyId, [{ name: 'a' }], { rootKey });
+  });
+
+  test.each(['add', 'set', 'remove'] as const)(
+    '%s of a key in an api that the root key has no right on: 404',
+    async (how) => {
+      await make('a');
+      const [mine, other] = [await service.createKey(), await service.createKey({ [field]: ['a'] })];
+      const rootKey = await rootKeyWith(service, `api.${mine.apiId}.update_key`, ...NEEDED[how]);
+      await call(how, mine.keyId, [{ name: 'a' }], { rootKey });
+      const asked = { keyId: other.keyId, [field]: [{ name: 'a' }] };
+      expect(await refusedBy(service, pathTo(how), asked, { rootKey })).toEqual({
+        status: 404,
+        code: 'NOT_FOUND',
+        message: `There is no key "${other.keyId}", or this root key may not see it.`,
+      });
+    },
+  );
+
+  test.each(['add', 'set'] as const)('%s that makes something needs the right to make it', async (how) => {
+    const { keyId } = await service.createKey();
+    const references = [{ name: 'new', create: true }];
+    const rootKey = await rootKeyWith(service, onKeys, ...NEEDED[how]);
+    expect(await refusedBy(service, pathTo(how), { keyId, [field]: references }, { rootKey })).toEqual({
+      status: 403,
+      code: 'INSUFFICIENT_PERMISSIONS',
+      message: `This root key lacks the right rbac.*.create_${one}.`,
+    });
+    const able = await rootKeyWith(service, onKeys, ...NEEDED[how], `rbac.*.create_${one}`);
+    expect(namesOf(await call(how, keyId, references, { rootKey: able }))).toEqual(['new']);
+    expect(namesOf(await call(how, keyId, references, { rootKey }))).toEqual(['new']);
+  });
+});
+
+describe('the permissions of a key, its own and those of its roles', () => {
+  let filled: TestService;
+
+  let apiId = '';
+
+  const names = (from: number, until: number): string[] =>
+    Array.from({ length: until - from }, (_, i) => `p${String(from + i).padStart(4, '0')}`);
+
+  const idsOf = (some: readonly string[]): string[] => some.map((name) => `id of ${name}`);
+
+  /** Roles with 1,000 permissions each: `a` and `b` are 2,000 together, `c` is half of each, `d` is one more. */
+  beforeAll(async () => {
+    filled = await TestService.start();
+    apiId = await filled.createApi();
+    const roles = { a: names(0, 1000), b: names(1000, 2000), c: names(500, 1500), d: names(2000, 2001) };
+    await filled.storage.ledger.apply({
+      writes: [
+        ...names(0, 2001).map((name) => ({
+          kind: 'insertPermission' as const,
+          permission: permission(`id of ${name}`, name),
+        })),
+        ...Object.entries(roles).map(([name, held]) => ({
+          kind: 'insertRole' as const,
+          role: role(`role_${name}`, name, { permissionIds: idsOf(held) }),
+        })),
+      ],
+      accounts: [],
+    });
+  });
+
+  afterAll(async () => {
+    await filled.close();
+  });
+
+  const byName = (...all: string[]) => all.map((name) => ({ name }));
+
+  const heldBy = async (keyId: string): Promise<string[]> =>
+    (await filled.ok('/v1/keys.getKey', { keyId })).permissions as string[];
+
+  const tooMany = (count: number) => ({
+    status: 412,
+    code: 'PRECONDITION_FAILED',
+    message: `A key can have at most 2000 permissions, its own and those of its roles together; this would make it ${count}.`,
+  });
+
+  test('are at most 2,000, each counted once', async () => {
+    expect(MAX_EFFECTIVE_PERMISSIONS).toBe(2000);
+    const { key, keyId } = await filled.createKey({ apiId, roles: ['a', 'b', 'c'], permissions: ['p0000', 'p1999'] });
+    expect(await heldBy(keyId)).toHaveLength(2000);
+    expect((await filled.verify(key)).permissions).toHaveLength(2000);
+  });
+
+  test.each([
+    ['keys.addRoles', { roles: byName('d') }],
+    ['keys.setRoles', { roles: byName('a', 'b', 'd') }],
+    ['keys.addPermissions', { permissions: byName('p2000') }],
+    ['keys.setPermissions', { permissions: byName('p2000') }],
+    ['keys.addPermissions', { permissions: [{ name: 'new', create: true }] }],
+    ['keys.updateKey', { roles: byName('a', 'b', 'd') }],
+    ['keys.updateKey', { permissions: byName('p2000') }],
+    ['keys.updateKey', { roles: byName('a', 'b'), permissions: [{ name: 'new', create: true }] }],
+  ])('%s refuses one more: %j', async (path, fields) => {
+    const { keyId } = await filled.createKey({ apiId, roles: ['a', 'b'] });
+    expect(await refusedBy(filled, `/v1/${path}`, { keyId, ...fields })).toEqual(tooMany(2001));
+  });
+
+  test.each([
+    ['a role', { roles: ['a', 'b', 'd'] }],
+    ['a permission', { roles: ['a', 'b'], permissions: ['p2000'] }],
+    ['a permission that is made', { roles: ['a', 'b'], permissions: ['new'] }],
+  ])('createKey refuses one more by %s', async (_name, fields) => {
+    expect(await refusedBy(filled, '/v1/keys.createKey', { apiId, ...fields })).toEqual(tooMany(2001));
+  });
+
+  test('an import refuses one more, by its place, and counts each key for itself', async () => {
+    const items = [['a', 'b'], ['a', 'b', 'd'], ['d']].map((roles, i) => ({
+      apiId,
+      plaintext: `imported-from-elsewhere-${i}`,
+      roles,
+    }));
+    const before = tablesOf(filled);
+    const { status, body } = await filled.call('/v1/migrations.createKeys', items);
+    const { message } = tooMany(2001);
+    expect([status, body.error.issues]).toEqual([412, [{ path: '[1]', message }]]);
+    expect(tablesOf(filled)).toEqual(before);
+    await filled.ok('/v1/migrations.createKeys', [items[0], items[2]]);
+  });
+
+  test('can become more when a role grows: the key verifies with all of them, is changed in other ways and loses roles', async () => {
+    const { key, keyId } = await filled.createKey({ apiId, roles: ['a', 'b', 'grows', 'empty'] });
+    await filled.ok('/v1/permissions.setRolePermissions', { name: 'grows', permissions: byName('p2000') });
+    expect((await filled.verify(key)).permissions).toEqual(names(0, 2001));
+    await filled.ok('/v1/keys.updateKey', { keyId, name: 'renamed' });
+    await filled.ok('/v1/keys.removeRoles', { keyId, roles: byName('empty') });
+    expect(await heldBy(keyId)).toHaveLength(2001);
+    expect(await refusedBy(filled, '/v1/keys.addRoles', { keyId, roles: byName('c') })).toEqual(tooMany(2001));
+    await filled.ok('/v1/keys.removeRoles', { keyId, roles: byName('b') });
+    expect(await heldBy(keyId)).toHaveLength(1001);
+  });
+
+  test('that were deleted do not count', async () => {
+    const { keyId } = await filled.createKey({ apiId, roles: ['a', 'b'], permissions: ['p0000'] });
+    await filled.ok('/v1/permissions.deletePermission', { permissionId: 'id of p0000' });
+    await filled.ok('/v1/keys.addRoles', { keyId, roles: byName('d') });
+    expect(await heldBy(keyId)).toHaveLength(2000);
+    const items = [{ apiId, plaintext: 'imported-from-elsewhere', roles: ['a', 'b', 'd'] }];
+    await filled.ok('/v1/migrations.createKeys', items);
+  });
+});
+
+describe('who names roles and permissions reads those, not all that there are', () => {
+  let counted: TestService;
+
+  let apiId = '';
+
+  /** How often each read was asked for, and for how many at most. */
+  let reads: Record<string, number> = {};
+
+  let spies: { mockRestore(): void }[] = [];
+
+  const READS = [
+    'listPermissions',
+    'listRoles',
+    'findPermissions',
+    'findRoles',
+    'countPermissions',
+    'countRoles',
+  ] as const;
+
+  beforeEach(async () => {
+    counted = await TestService.start();
+    apiId = await counted.createApi();
+    await counted.storage.ledger.apply({
+      writes: [
+        ...Array.from({ length: 3000 }, (_, i) => ({
+          kind: 'insertPermission' as const,
+          permission: permission(`perm_${i}`, `p${i}`),
+        })),
+        { kind: 'insertRole', role: role('role_1', 'editor', { permissionIds: ['perm_1', 'perm_2'] }) },
+        { kind: 'insertRole', role: role('role_2', 'reader', { permissionIds: ['perm_1'] }) },
+      ],
+      accounts: [],
+    });
+  });
+
+  afterEach(async () => {
+    for (const spy of spies) spy.mockRestore();
+    await counted.close();
+  });
+
+  function watch(): void {
+    const { records } = counted.storage;
+    reads = {};
+    spies = READS.map((name) => {
+      const original = (records[name] as (argument: never) => Promise<unknown>).bind(records);
+      return spyOn(records, name).mockImplementation((async (argument: never) => {
+        reads[name] = (reads[name] ?? 0) + 1;
+        return original(argument);
+      }) as never);
+    });
+  }
+
+  test.each([
+    ['permissions.createPermission', { name: 'new' }, { findPermissions: 1, countPermissions: 1 }],
+    ['permissions.createRole', { name: 'new' }, { findRoles: 1, countRoles: 1 }],
+    ['permissions.getPermission', { permissionId: 'perm_7' }, { findPermissions: 1 }],
+    ['permissions.getRole', { roleId: 'role_1' }, { findPermissions: 1, findRoles: 1 }],
+    ['permissions.deletePermission', { permissionId: 'perm_7' }, { findPermissions: 1 }],
+    ['permissions.deleteRole', { roleId: 'role_1' }, { findRoles: 1 }],
+    [
+      'permissions.setRolePermissions',
+      { name: 'editor', permissions: [{ name: 'p7' }, { name: 'new', create: true }] },
+      { findRoles: 1, findPermissions: 2, countPermissions: 1 },
+    ],
+  ])('%s %j', async (path, body, expected) => {
+    watch();
+    await counted.ok(`/v1/${path}`, body);
+    expect(reads).toEqual(expected);
+  });
+
+  test('createKey reads them once, and counts only when something is made', async () => {
+    watch();
+    await counted.createKey({ apiId, roles: ['editor', 'reader'], permissions: ['p1', 'p2'] });
+    expect(reads).toEqual({ findRoles: 1, findPermissions: 1 });
+    await counted.createKey({ apiId, roles: ['made'], permissions: ['made'] });
+    expect(reads).toEqual({ findRoles: 2, findPermissions: 2, countRoles: 1, countPermissions: 1 });
+  });
+
+  test('an import of 100 keys reads them once for all of its keys', async () => {
+    const items = Array.from({ length: 100 }, (_, i) => ({
+      apiId,
+      plaintext: `imported-from-elsewhere-${i}`,
+      roles: ['editor', 'reader'],
+      permissions: [`p${i}`, `p${i + 1000}`],
+    }));
+    watch();
+    const { keyIds } = await counted.ok('/v1/migrations.createKeys', items);
+    expect(reads).toEqual({ findRoles: 1, findPermissions: 1 });
+    const last = await counted.ok('/v1/keys.getKey', { keyId: keyIds[99] });
+    expect(last).toMatchObject({ roles: ['editor', 'reader'], permissions: ['p1', 'p1099', 'p2', 'p99'] });
+  });
 });

@@ -1,13 +1,18 @@
 import { describe, expect, test } from 'bun:test';
-import { Type } from 'typebox';
+
+import { Type, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import * as fc from 'fast-check';
 
 import { makeSecret } from '../../../src/core/secret.ts';
-import { explain, isValid } from '../../../src/http/request/explain.ts';
+import { explain, isValid, explainInSteps } from '../../../src/http/request/explain.ts';
 import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/model/schema/schemas.ts';
 import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
 import { NamedRatelimits } from '../../../src/http/shapes/counters/keyLimitFields.ts';
-import { VerifyBody } from '../../../src/http/verify/verifyBody.ts';
+import { VerifyBody, ReserveBody } from '../../../src/http/verify/verifyBody.ts';
+import { MAX_ISSUES } from '../../../src/core/bounds.ts';
+import { ROUTES } from '../../../src/http/routes/routeTable.ts';
+import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';
 
 const schema = strict({
   name: Name,
@@ -18,6 +23,7 @@ const schema = strict({
   ratelimits: Type.Optional(NamedRatelimits),
   window: Type.Optional(DurationMs),
 });
+
 const compiled = Compile(schema);
 
 const messages = (value: unknown) => explain(schema, value).map(({ message }) => message);
@@ -248,4 +254,106 @@ describe('explain', () => {
     expect(told(`${'\ud800'.repeat(200)}${'\udc00'.repeat(200)}`)).toBe('399');
     expect(messages({ name: '😀'.repeat(256) })).toEqual([]);
   });
+});
+
+interface Node {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly anyOf?: readonly Node[];
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly items?: Node;
+  readonly format?: string;
+}
+
+const SCHEMAS: readonly (readonly [name: string, schema: TSchema])[] = [
+  ...ROUTES.map(({ path, request }) => [path, request] as const),
+  ['/v1/keys.verifyKey', VerifyBody],
+  ['/v1/reservations.create', ReserveBody],
+  [verifyKeys.path, verifyKeys.request],
+  [
+    'inherited names',
+    Type.Object({ constructor: Type.Integer(), 'a/b~c': Type.Optional(Type.Null()) }, { additionalProperties: false }),
+  ],
+];
+
+const anything = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.constantFrom<unknown>(
+      null,
+      true,
+      '',
+      'a',
+      'daily',
+      5,
+      -1,
+      1.5,
+      2 ** 53,
+      [],
+      {},
+      '\0',
+      '😀'.repeat(300),
+    ),
+  },
+  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 2 }) },
+);
+
+const LIKELY: Readonly<Record<string, readonly unknown[]>> = {
+  integer: [0, 1, 5, 1000, 60_000],
+  string: ['a', 'abc', 'x'.repeat(16), 'api_1Jm8ZtYh4mRr6GjK8uTx3S', 'order-0001'],
+  boolean: [true, false],
+  null: [null],
+};
+
+/**
+ * Values that mostly fit, and differ from what fits in a few places at any depth. Formats are left right: the validator does not know them.
+ */
+function nearly(node: Node): fc.Arbitrary<unknown> {
+  if (node.format !== undefined) return fc.constantFrom(node.format === 'time-zone' ? 'UTC' : '10.0.0.1');
+  return fc.oneof({ weight: 12, arbitrary: fitting(node) }, { weight: 1, arbitrary: anything });
+}
+
+function fitting(node: Node): fc.Arbitrary<unknown> {
+  if (node.const !== undefined) return fc.constant(node.const);
+  if (node.anyOf !== undefined) return fc.oneof(...node.anyOf.map(nearly));
+  if (node.type === 'array') return fc.array(nearly(node.items ?? {}), { maxLength: 3 });
+  if (node.type === 'object') return members(node.properties ?? {});
+  const likely = LIKELY[node.type ?? ''];
+  return likely === undefined ? anything : fc.constantFrom(...likely);
+}
+
+function members(properties: Readonly<Record<string, Node>>): fc.Arbitrary<object> {
+  const known = fc.record(Object.fromEntries(Object.entries(properties).map(([name, node]) => [name, nearly(node)])), {
+    requiredKeys: [],
+  });
+  const names = fc.constantFrom('unknown', '__proto__', 'constructor', 'a/b~c', 'toString', '');
+  const others = fc.array(fc.tuple(names, anything), { maxLength: 1 });
+  const few = { weight: 1, arbitrary: others };
+  return fc
+    .tuple(known, fc.oneof({ weight: 8, arbitrary: fc.constant([]) }, few))
+    .map(([fields, added]) => Object.fromEntries([...Object.entries(fields), ...added]));
+}
+
+test.each(SCHEMAS)('%s: a body has problems exactly when the validator refuses it', (_name, each) => {
+  const validator = Compile(each);
+  fc.assert(
+    fc.property(nearly(each as Node), (body) => {
+      const issues = explain(each, body);
+      expect([issues.length > 0, issues.length <= MAX_ISSUES]).toEqual([!validator.Check(body), true]);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test.each(SCHEMAS)('%s: what is checked in steps has the same problems', async (_name, each) => {
+  const validator = Compile(each);
+  await fc.assert(
+    fc.asyncProperty(nearly(each as Node), async (body) => {
+      let pauses = 0;
+      const issues = await explainInSteps(each, body, () => (++pauses % 2 === 0 ? null : Promise.resolve()));
+      expect(issues).toEqual(explain(each, body));
+      expect(isValid(each, body)).toBe(validator.Check(body));
+    }),
+    { numRuns: 50 },
+  );
 });

@@ -1,32 +1,35 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { until } from '../../../tools/cluster/wait.ts';
-import { Setup } from '../../support/cluster/clusterSetup.ts';
-
-/** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
-const BOUND_MS = 1000;
-/** So long that no test meets the end of its window. */
-const YEAR_MS = 366 * 86_400_000;
-const MAX_LIMITS = 100;
-
-let setup: Setup;
-
-beforeAll(async () => {
-  const settings = { KEYSTILE_MAX_LIMITS_PER_NAMESPACE: String(MAX_LIMITS) };
-  setup = await Setup.start({ locations: ['eu', 'us'], settings });
-});
-
-afterAll(async () => {
-  await setup[Symbol.asyncDispose]();
-});
-
-const limit = (node: number, fields: Record<string, unknown>) =>
-  setup.ok(node, '/v1/ratelimits.limit', { duration: YEAR_MS, ...fields });
-
-const times = <T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> =>
-  Promise.all(Array.from({ length: count }, (_, i) => make(i)));
+import { Setup, sharedSetup } from '../../support/cluster/clusterSetup.ts';
+import { hammer } from '../../support/cluster/clients.ts';
 
 describe('two nodes on one PostgreSQL', () => {
+  /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
+  const BOUND_MS = 1000;
+
+  /** So long that no test meets the end of its window. */
+  const YEAR_MS = 366 * 86_400_000;
+
+  const MAX_LIMITS = 100;
+
+  let setup: Setup;
+
+  beforeAll(async () => {
+    const settings = { KEYSTILE_MAX_LIMITS_PER_NAMESPACE: String(MAX_LIMITS) };
+    setup = await Setup.start({ locations: ['eu', 'us'], settings });
+  });
+
+  afterAll(async () => {
+    await setup[Symbol.asyncDispose]();
+  });
+
+  const limit = (node: number, fields: Record<string, unknown>) =>
+    setup.ok(node, '/v1/ratelimits.limit', { duration: YEAR_MS, ...fields });
+
+  const times = <T>(count: number, make: (i: number) => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: count }, (_, i) => make(i)));
+
   test('200 strict calls at both, which make the namespace on the way: exactly as many succeed as the limit says', async () => {
     const answers = await times(200, (i) => limit(i % 2, { namespace: 'strict', identifier: 'user', limit: 60 }));
     expect(answers.filter(({ success }) => success).length).toBe(60);
@@ -108,4 +111,62 @@ describe('two nodes on one PostgreSQL', () => {
     const rows = await setup.postgres.query("SELECT after_json FROM audit_entries WHERE action = 'ratelimit.limit'");
     expect(rows).toEqual([{ after_json: JSON.stringify({ identifier: 'user', success: true, resources }) }]);
   });
+});
+
+const CLIENTS = 64;
+
+const LIMIT = 50;
+
+const WINDOW_MS = 1000;
+
+/** Every client asks for each of them in turn. Their windows begin and end together. */
+const KEYS = 4;
+
+/** Windows in which every key was asked for more often than its limit admits: 20 in all. */
+const FULL_WINDOWS_OF_A_KEY = 5;
+
+/** What was asked in one window, and what of it was valid, by the place of the key. */
+class Window {
+  readonly asked = Array.from({ length: KEYS }, () => 0);
+  readonly valid = Array.from({ length: KEYS }, () => 0);
+
+  add(place: number, isValid: boolean): void {
+    this.asked[place] = (this.asked[place] ?? 0) + 1;
+    if (isValid) this.valid[place] = (this.valid[place] ?? 0) + 1;
+  }
+
+  get isFull(): boolean {
+    return Math.min(...this.asked) >= LIMIT;
+  }
+}
+
+test('a strict limit of 50 a second, 64 clients at three nodes: never more than 50 in any window, and exactly 50 in each of 20 in which more asked', async () => {
+  const setup = await sharedSetup();
+  const ratelimit = { async: false, limit: LIMIT, duration: WINDOW_MS };
+  const keys = await Promise.all(Array.from({ length: KEYS }, () => setup.createKey({ ratelimit })));
+  const turns = Array.from({ length: CLIENTS }, (_, client) => client);
+  const placeOf = (client: number): number => (turns[client] ?? 0) % KEYS;
+  /** By their end, as the ledger named it. */
+  const windows = new Map<number, Window>();
+  const others: unknown[] = [];
+  const fullWindows = (): Window[] => [...windows.values()].filter(({ isFull }) => isFull);
+  await hammer(
+    setup,
+    CLIENTS,
+    (client) =>
+      fullWindows().length < FULL_WINDOWS_OF_A_KEY && others.length === 0 ? { key: keys[placeOf(client)]?.key } : null,
+    async (reply, client) => {
+      const reset = reply.kind === 'verdict' ? reply.verdict.ratelimit?.reset : undefined;
+      if (reply.kind !== 'verdict' || reset === undefined) return void others.push(reply);
+      const window = windows.get(reset) ?? new Window();
+      windows.set(reset, window);
+      window.add(placeOf(client), reply.verdict.valid);
+      turns[client] = (turns[client] ?? 0) + 1;
+    },
+  );
+  expect(others).toEqual([]);
+  for (const { valid } of windows.values()) expect(Math.max(...valid)).toBeLessThanOrEqual(LIMIT);
+  const full = fullWindows();
+  expect(full.length).toBeGreaterThanOrEqual(FULL_WINDOWS_OF_A_KEY);
+  for (const { valid } of full) expect(valid).toEqual(keys.map(() => LIMIT));
 });

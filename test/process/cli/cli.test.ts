@@ -332,3 +332,220 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
     });
   });
 }
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+interface Entry {
+  readonly id: string;
+  readonly time: number;
+  readonly actor: string;
+  readonly action: string;
+  readonly target: string;
+}
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let apiId: string;
+    let keyId: string;
+    beforeAll(async () => {
+      here = await make();
+      apiId = (await here.json('api', 'create', 'audited'))['apiId'] as string;
+      keyId = (await here.json('key', 'create', '--api', apiId, '--name', 'first'))['keyId'] as string;
+      await here.ok('key', 'update', keyId, '--disable');
+    });
+    afterAll(() => here[Symbol.asyncDispose]());
+
+    const entries = async (...words: string[]): Promise<Entry[]> =>
+      (await here.json('audit', ...words))['entries'] as Entry[];
+    const actions = async (...words: string[]): Promise<string[]> =>
+      (await entries(...words)).map(({ action }) => action);
+
+    test('changes are listed newest first, with who, what and from where', async () => {
+      const shown = await here.ok('audit', '--target', keyId);
+      const lines = shown.split('\n');
+      expect(lines[0]).toMatch(/^TIME +ACTOR +ACTION +TARGET +FROM +CHANGE$/);
+      expect(lines[1]).toMatch(
+        new RegExp(`^2.* UTC +rk_\\w+ +key\\.update +${keyId} +127\\.0\\.0\\.1 +enabled: true -> false$`),
+      );
+      expect(lines[2]).toMatch(
+        new RegExp(` +key\\.create +${keyId} +127\\.0\\.0\\.1 +api id: "${apiId}", .*\\.\\.\\.$`),
+      );
+      expect(lines.length).toBe(4);
+    });
+
+    test('changes by the command line have the actor cli', async () => {
+      const { rootKeyId } = await here.json('root-key', 'create', '--name', 'ci', '--right', 'api.*.read_api');
+      await here.ok('root-key', 'revoke', rootKeyId as string, '--yes');
+      const found = await entries('--target', rootKeyId as string);
+      expect(found.map(({ actor, action }) => [actor, action])).toEqual([
+        ['cli', 'rootKey.revoke'],
+        ['cli', 'rootKey.create'],
+      ]);
+      expect(await here.ok('audit', '--target', rootKeyId as string)).toMatch(
+        / cli +rootKey\.create +rk_\w+ +- +name: "ci"/,
+      );
+    });
+
+    test('filters and pages reach the service; --json has the words of the API', async () => {
+      expect(await actions('--action', 'api.create')).toEqual(['api.create']);
+      const [created] = await entries('--action', 'api.create');
+      expect(created).toMatchObject({
+        id: expect.stringMatching(/^\d+$/),
+        target: apiId,
+        after: { name: 'audited' },
+        origin: '127.0.0.1',
+        requestId: expect.stringMatching(/^req_/),
+      });
+      const { time = 0, actor = '' } = created ?? {};
+      expect(await actions('--actor', actor, '--until', String(time))).toEqual([]);
+      expect((await actions('--actor', actor, '--since', String(time))).at(-1)).toBe('api.create');
+      expect(await actions('--since', '2100-01-01')).toEqual([]);
+      const first = (await here.json('audit', '--limit', '1', '--target', keyId)) as { cursor: string };
+      expect(await actions('--limit', '1', '--target', keyId, '--cursor', first.cursor)).toEqual(['key.create']);
+      expect(await here.ok('audit', '--limit', '1', '--target', keyId)).toEndWith(
+        `\nNext page: --cursor ${first.cursor}. All pages: --all.\n`,
+      );
+      expect(await actions('--limit', '1', '--target', keyId, '--all')).toEqual(['key.update', 'key.create']);
+    });
+
+    test('an export has all entries of a filter, a line for each, as JSON or CSV; what was too long is a digest', async () => {
+      const meta = { text: 'x'.repeat(2000) };
+      await here.ok('key', 'update', keyId, '--meta', JSON.stringify(meta));
+      const listed = await entries('--target', keyId, '--all');
+      expect(
+        (await here.ok('audit', 'export', '--target', keyId))
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as Entry),
+      ).toEqual(listed);
+      const rows = (await here.ok('audit', 'export', '--target', keyId, '--csv')).trimEnd().split('\r\n');
+      expect(rows[0]).toBe('id,time,actor,action,target,before,after,origin,requestId,via');
+      expect(rows.length).toBe(listed.length + 1);
+      const [newest] = listed;
+      const after = {
+        meta: { sha256: new Bun.CryptoHasher('sha256').update(JSON.stringify(meta)).digest('hex'), bytes: 2011 },
+      };
+      expect(newest).toMatchObject({ after });
+      const cell = `"${JSON.stringify(after).replaceAll('"', '""')}"`;
+      expect(rows[1]).toBe(
+        `${newest?.id},${newest?.time},${newest?.actor},key.update,${keyId},"{""meta"":{}}",${cell},127.0.0.1,${(newest as Entry & { requestId: string }).requestId},`,
+      );
+      expect(await here.ok('audit', '--target', keyId, '--limit', '1')).toContain(
+        `meta: {} -> (not kept: 2011 bytes, SHA-256 ${after.meta.sha256.slice(0, 8)}...)`,
+      );
+      expect(await here.ok('audit', 'export', '--since', '2100-01-01')).toBe('');
+      expect(await here.run(['audit', 'export', '--csv', '--json'])).toMatchObject({
+        code: 2,
+        out: '',
+      });
+    });
+
+    test('a name cannot write to the terminal', async () => {
+      await here.ok('key', 'update', keyId, '--name', 'a\u001b[2Jb\u202ec');
+      const shown = await here.ok('audit', '--target', keyId, '--limit', '1');
+      expect(shown).toContain('name: "first" -> "a\\u001b[2Jb\\u202ec"');
+    });
+
+    test('an error names the right that is missing', async () => {
+      const { key } = await here.json('root-key', 'create', '--right', 'api.*.read_api');
+      const environment = { KEYSTILE_ROOT_KEY: key as string };
+      expect(await here.run(['audit'], { environment })).toEqual({
+        code: 1,
+        out: '',
+        err: 'This root key lacks the right root.*.read_audit.\n',
+      });
+    });
+
+    test('a wrong filter is an error that names it', async () => {
+      expect((await here.run(['audit', '--since', 'yesterday'])).code).toBe(2);
+      expect((await here.run(['audit', '--limit', '101'])).err).toBe(
+        '--limit must be a whole number from 1 to 100, got 101.\n',
+      );
+    });
+  });
+}
+
+// Each command opens the database, which waits for the disk of a busy machine.
+setDefaultTimeout(20_000);
+
+for (const [title, make] of Object.entries(SITUATIONS)) {
+  describe(title, () => {
+    let here: Situation;
+    let keyId: string;
+    beforeAll(async () => {
+      here = await make();
+      const apiId = (await here.json('api', 'create', 'used'))['apiId'] as string;
+      const made = await here.json('key', 'create', '--api', apiId, '--credits', '100');
+      keyId = made['keyId'] as string;
+      await here.ok('key', 'verify', made['key'] as string);
+      await here.ok('key', 'create', '--api', apiId, '--credits', '5');
+    });
+    afterAll(() => here[Symbol.asyncDispose]());
+
+    test('one holder by day, also the days on which nothing happened, and the sum', async () => {
+      const lines = (await here.ok('usage', '--key', keyId)).split('\n');
+      expect(lines[0]).toMatch(/^DAY +SPENT$/);
+      // The time a week ago is in the first of eight days.
+      expect(lines.slice(1, -2).every((line) => /^\d{4}-\d\d-\d\d {2} {4}[01]$/.test(line))).toBe(true);
+      expect(lines.length - 3).toBe(8);
+      expect(lines.at(-2)).toBe('Sum: spent 1, granted 0, refilled 0, adjusted 100, expired 0. Balance: 99.');
+    });
+
+    test('only the days that begin before --until, and without --since the week before it', async () => {
+      const days = async (...words: string[]): Promise<string[]> => {
+        const lines = (await here.ok('usage', '--key', keyId, ...words)).split('\n');
+        return lines.slice(1, -2).map((line) => line.slice(0, 10));
+      };
+      expect(await days('--until', '2026-01-03', '--since', '2026-01-01')).toEqual(['2026-01-01', '2026-01-02']);
+      const week = await days('--until', '2026-01-03');
+      expect([week.length, week[0], week.at(-1)]).toEqual([7, '2025-12-27', '2026-01-02']);
+      const { rows } = (await here.json('usage', '--key', keyId, '--until', '2026-01-03')) as { rows: unknown[] };
+      expect(rows).toEqual([]);
+      expect((await days('--until', '2999-01-01', '--since', '1d')).length).toBe(2);
+      // A later time is no longer ago: the week ends now.
+      expect((await days('--until', '2999-01-01')).length).toBe(8);
+    });
+
+    test('those who spent the most, and all rows as JSON and CSV', async () => {
+      const shown = await here.ok('usage', '--top', '1', '--since', '1d');
+      expect(shown).toBe(`WHO${' '.repeat(keyId.length - 3)}  SPENT\n${keyId}      1\nSum of all 1: spent 1.\n`);
+      const { rows } = (await here.json('usage', '--key', keyId)) as { rows: Record<string, unknown>[] };
+      expect(rows.at(-1)).toMatchObject({ keyId, closing: 99 });
+      const [heading, first] = (await here.ok('usage', '--key', keyId, '--csv')).split('\r\n');
+      expect(heading).toBe(
+        'keyId,identityId,externalId,start,end,opening,granted,refilled,adjusted,spent,expired,closing,held',
+      );
+      expect(first).toMatch(new RegExp(`^${keyId},,,\\d+,\\d+,0,0,0,100,[01],0,\\d+,0$`));
+      expect(await here.ok('usage', '--since', '2020-01-01', '--csv')).toContain(keyId);
+    });
+
+    test('a wrong flag is named', async () => {
+      const wrong = async (...words: string[]) => {
+        const { code, err } = await here.run(['usage', ...words]);
+        return [code, err.split('\n')[0]];
+      };
+      expect(await wrong('--since', 'yesterday')).toEqual([
+        2,
+        '--since must be a time span such as 30d or 24h, unix milliseconds or a date such as 2030-12-31 (midnight UTC) or 2030-12-31T18:00:00Z, got "yesterday".',
+      ]);
+      expect(await wrong('--since', '2999-01-01')).toEqual([2, '--since must be in the past, got "2999-01-01".']);
+      expect(await wrong('--since', '2026-01-02', '--until', '2026-01-02')).toEqual([
+        2,
+        '--until must be after --since, got "2026-01-02".',
+      ]);
+      expect(await wrong('--top', '0')).toEqual([2, '--top must be at least 1, got "0".']);
+      expect(await wrong('--top', '3', '--key', keyId)).toEqual([
+        2,
+        '--top is for many customers and keys. Leave out --top or --key.',
+      ]);
+      expect(await wrong('--plan', 'a', '--customer', 'b')).toEqual([2, 'Give only one of --customer and --plan.']);
+      expect(await wrong('--csv', '--json')).toEqual([2, expect.stringContaining('Give --csv or --json, not both.')]);
+      expect(await wrong('--customer', 'nobody')).toEqual([
+        1,
+        'There is no customer with this external id, or this root key may not see it.',
+      ]);
+    });
+  });
+}

@@ -6,7 +6,7 @@ import { projectRoot } from '../project.mjs';
 
 /** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
 export const FOLDERS =
-  'process postgres http browser sdk engine core basics tools storage project serve cli config doctor telemetry faults pages alone'.split(
+  'process postgres http browser sdk engine core model basics tools storage outgoing project serve cli config doctor telemetry faults pages alone'.split(
     ' ',
   );
 /** Files that run every combination, or long random sequences. They stand beside the tests of the same thing. */

@@ -10,7 +10,13 @@ import { timesAsMany } from '../../../support/runs.ts';
 import { describePort } from '../adapters.ts';
 import { engineOn } from '../engineOn.ts';
 import { ACTOR, verify } from '../events/toldEvents.ts';
-import { CreditModel, HOUR_MS, type ModelHolder, type ModelReservation, type Rule } from '../../../../tools/sim/creditModel.ts';
+import {
+  CreditModel,
+  HOUR_MS,
+  type ModelHolder,
+  type ModelReservation,
+  type Rule,
+} from '../../../../tools/sim/creditModel.ts';
 
 /** Customers whose calls are made at the same time. */
 const CASES = 40;

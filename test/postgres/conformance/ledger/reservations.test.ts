@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test';
+import { expect, test, afterAll, beforeAll, describe } from 'bun:test';
 
 import type { AccountMark } from '../../../../src/core/account.ts';
 import { recordFence } from '../../../../src/core/fence.ts';
@@ -10,8 +10,8 @@ import type {
   UserEnding,
 } from '../../../../src/core/reservation.ts';
 import type { Charge } from '../../../../src/core/spend.ts';
-import type { Storage } from '../../../../src/storage/port/storage.ts';
-import { describePort } from '../adapters.ts';
+import { type Storage, type Ledger, StorageUnavailable } from '../../../../src/storage/port/storage.ts';
+import { describePort, Setup, ADAPTERS } from '../adapters.ts';
 import {
   balanceOf,
   change,
@@ -23,15 +23,23 @@ import {
   spendOf,
   strict,
   write,
+  api,
+  newReservation as wanted,
 } from '../samples.ts';
+import type { Engine } from '../../../../src/engine/engine.ts';
+import type { RefillInput } from '../../../../src/core/counterPatch.ts';
+import { engineOn } from '../engineOn.ts';
+import { ACTOR, verify, makeKey } from '../events/toldEvents.ts';
 
 const MINUTE_MS = 60_000;
+
 const RELEASE: UserEnding = { kind: 'release' };
+
 const settling = (cost: number, allowOverage = false): UserEnding => ({ kind: 'settle', cost, allowOverage });
 
 let made = 0;
 
-function wanted(cost: number, fields: Partial<NewReservation> = {}): NewReservation {
+function wantedReservation(cost: number, fields: Partial<NewReservation> = {}): NewReservation {
   return newReservation(`rsv_${String(++made).padStart(6, '0')}`, { cost, ...fields });
 }
 
@@ -40,7 +48,7 @@ function reserve(
   charges: readonly Charge[],
   fields: Partial<NewReservation> & { readonly cost: number },
 ): Promise<ReserveOutcome> {
-  return ledger.reserve(spendOf(...charges), wanted(fields.cost, fields));
+  return ledger.reserve(spendOf(...charges), wantedReservation(fields.cost, fields));
 }
 
 /** A reservation that is made. */
@@ -336,7 +344,7 @@ describePort('reservations', (setup) => {
     const account = await openCredits(storage, 100);
     await write(storage, { kind: 'insertKey', key: key('key_1') });
     const fences = [recordFence('key', 'key_1', 1)];
-    const asked = wanted(10, { idempotency: { id: 'call-4711', requestDigest: 'a' } });
+    const asked = wantedReservation(10, { idempotency: { id: 'call-4711', requestDigest: 'a' } });
     const spend = { ...spendOf(credits(account, 10)), fences };
     expect(await storage.ledger.reserve(spend, asked)).toMatchObject({ spend: { status: 'taken' } });
     await write(storage, { kind: 'updateKey', key: key('key_1', { revision: 2 }), expect: 1 });
@@ -386,5 +394,284 @@ describePort('reservations', (setup) => {
     expect([await list({ state: 'held' }), await list({ state: 'expired' })]).toEqual([[], [second.id, third.id]]);
     expect(await storage.reservations.prune(clock.nowMs(), 0)).toBe(true);
     expect(await list({})).toEqual([second.id, third.id]);
+  });
+});
+
+const HOUR_MS = 3_600_000;
+
+const every = (interval: 'daily' | 'hourly'): RefillInput => ({
+  interval,
+  amount: 10,
+  mode: 'restore',
+  max: null,
+  refillDay: null,
+  refillWeekday: null,
+  timezone: null,
+});
+
+async function reserveByVerifying(
+  engine: Engine,
+  secret: string,
+  terms: { ttlMs: number; cost: number },
+): Promise<string> {
+  const reservation = engine.reservations.terms(terms.ttlMs, 'charge');
+  const { code } = await verify(engine, secret, { creditCost: terms.cost, reservation });
+  expect(code).toBe('VALID');
+  return reservation.id;
+}
+
+async function makeKeyIn(
+  engine: Engine,
+  fields: object = {},
+): Promise<{ keyId: string; secret: string; apiId: string }> {
+  const { id: apiId } = await engine.apis.create(ACTOR, crypto.randomUUID());
+  return { ...(await engine.keys.create(ACTOR, { apiId, prefix: null, byteLength: null, ...fields })), apiId };
+}
+
+describePort('a reservation that has expired', (setup) => {
+  test.each([
+    ['a deleted key, whose api is deleted then', true],
+    ['a key whose api is deleted', false],
+  ])('of %s ends: the customer goes on', async (_, isDeletedFirst) => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const identityId = await engine.identities.create(ACTOR, 'customer', { remaining: 20 });
+    const owned = await makeKeyIn(engine, { externalId: 'customer', remaining: 10 });
+    const other = await makeKeyIn(engine, { externalId: 'customer' });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 1000, cost: 4 });
+    if (isDeletedFirst) await engine.deleteKey.delete(ACTOR, owned.keyId, false);
+    else clock.advance(2000);
+    await engine.apis.delete(ACTOR, owned.apiId);
+    clock.advance(2000);
+    expect(await verify(engine, other.secret, { creditCost: 1 })).toMatchObject({ code: 'VALID', remaining: 15 });
+    expect(await engine.identities.get(ACTOR, { id: identityId })).toMatchObject({ remaining: 15 });
+    await engine.dueCredits.endExpired();
+    expect(await storage.reservations.listExpired(storage.ledger.nowMs(), null, 10)).toEqual([]);
+    expect(await storage.records.findAnyKey(owned.keyId)).toBeNull();
+  });
+
+  test('of a key whose row cannot be read ends, too', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    await engine.identities.create(ACTOR, 'customer', { remaining: 20 });
+    const owned = await makeKeyIn(engine, { externalId: 'customer', remaining: 10 });
+    const other = await makeKeyIn(engine, { externalId: 'customer' });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 1000, cost: 4 });
+    const found = await storage.records.findAnyKey(owned.keyId);
+    if (found === null || 'poisoned' in found) throw new Error('there is no key');
+    const { revision } = found.key;
+    await write(storage, {
+      kind: 'updateKey',
+      key: { ...found.key, meta: '[]', revision: revision + 1 },
+      expect: revision,
+    });
+    expect(await storage.records.findAnyKey(owned.keyId)).toMatchObject({ poisoned: owned.keyId });
+    clock.advance(2000);
+    expect(await verify(engine, other.secret, { creditCost: 1 })).toMatchObject({ code: 'VALID', remaining: 15 });
+    await engine.dueCredits.endExpired();
+    expect(await storage.reservations.listExpired(storage.ledger.nowMs(), null, 10)).toEqual([]);
+  });
+});
+
+describePort('the end of a reservation', (setup) => {
+  test('comes after the refill of a rule that its plan has got meanwhile', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const planId = await engine.plans.create(ACTOR, 'starter', { remaining: 10, refill: every('daily') });
+    const owned = await makeKeyIn(engine);
+    await engine.assignPlan.assign(ACTOR, { holder: { keyId: owned.keyId }, planId, when: 'now', balance: 'reset' });
+    const id = await reserveByVerifying(engine, owned.secret, { ttlMs: 10 * HOUR_MS, cost: 4 });
+    await engine.plans.update(ACTOR, planId, { refill: every('hourly') });
+    clock.advance(HOUR_MS);
+    // What is held counts as not spent, so the refill brings nothing.
+    expect(await engine.reservations.settle(ACTOR, id, 4, false)).toMatchObject({ remaining: 6 });
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 6 });
+  });
+
+  test('is not taken together with one behind a refill that another rule of the plan brings', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const planId = await engine.plans.create(ACTOR, 'starter', { remaining: 10, refill: every('daily') });
+    const owned = await makeKeyIn(engine);
+    await engine.assignPlan.assign(ACTOR, { holder: { keyId: owned.keyId }, planId, when: 'now', balance: 'reset' });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 1000, cost: 4 });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 2.5 * HOUR_MS, cost: 4 });
+    clock.advance(2000);
+    await engine.plans.update(ACTOR, planId, { refill: every('hourly') });
+    clock.advance(2.75 * HOUR_MS - 2000);
+    await engine.dueCredits.endExpired();
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 6 });
+  });
+
+  test('is not taken together with one behind a midnight', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const owned = await makeKeyIn(engine, { remaining: 10, refill: every('daily') });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 11 * HOUR_MS, cost: 4 });
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 13 * HOUR_MS, cost: 4 });
+    clock.advance(14 * HOUR_MS);
+    await engine.dueCredits.endExpired();
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 6 });
+  });
+
+  test('comes after a move to another plan at the same instant', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const refill = every('daily');
+    const [from, to] = [
+      await engine.plans.create(ACTOR, 'from', { remaining: 10, refill }),
+      await engine.plans.create(ACTOR, 'to', { remaining: 10, refill }),
+    ];
+    const owned = await makeKeyIn(engine);
+    const assign = (planId: string, when: 'now' | 'nextRefill') =>
+      engine.assignPlan.assign(ACTOR, { holder: { keyId: owned.keyId }, planId, when, balance: 'keep' });
+    await assign(from, 'now');
+    await reserveByVerifying(engine, owned.secret, { ttlMs: 12 * HOUR_MS, cost: 4 });
+    await assign(to, 'nextRefill');
+    clock.advance(13 * HOUR_MS);
+    await engine.dueCredits.endExpired();
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 6 });
+  });
+
+  test('gives back to a lasting grant what it has taken from it: no refill takes it', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const owned = await makeKeyIn(engine, { remaining: 0, refill: every('daily') });
+    await engine.credits.grant(
+      ACTOR,
+      { keyId: owned.keyId },
+      { amount: 5, expiresAtMs: null, reason: 'bought', idempotencyId: 'payment' },
+    );
+    const id = await reserveByVerifying(engine, owned.secret, { ttlMs: HOUR_MS, cost: 3 });
+    expect(await engine.reservations.release(ACTOR, id)).toMatchObject({ returned: 3, remaining: 5 });
+    clock.advance(12 * HOUR_MS);
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 15 });
+  });
+});
+
+describePort('a deleted key with a grant that does not expire', (setup) => {
+  test('is looked at by no sweep, and is refilled when it is restored', async () => {
+    const { storage, clock } = setup();
+    const engine = engineOn(storage);
+    const owned = await makeKeyIn(engine, { remaining: 3, refill: every('hourly') });
+    const grant = { amount: 5, expiresAtMs: null, reason: 'bought', idempotencyId: 'payment' };
+    await engine.credits.grant(ACTOR, { keyId: owned.keyId }, grant);
+    await engine.deleteKey.delete(ACTOR, owned.keyId, false);
+    clock.advance(3 * HOUR_MS);
+    expect(await engine.dueCredits.sweep()).toBe(0);
+    await engine.deleteKey.restore(ACTOR, owned.keyId);
+    expect(await engine.keys.get(ACTOR, owned.keyId)).toMatchObject({ remaining: 15 });
+  });
+});
+
+const HOLDS = 150;
+
+describePort('many reservations that expire at the same time', (setup) => {
+  test('every verification that comes then is answered, and all credits are back; they are ended in few commits', async () => {
+    const { storage, clock } = setup();
+    const [account = 0] = await storage.ledger.reserveAccounts(1);
+    await storage.ledger.apply({
+      writes: [
+        { kind: 'insertApi', api: api('api_1') },
+        { kind: 'insertKey', key: key('key_1', { credits: { account, refill: null } }) },
+      ],
+      accounts: [{ account, expect: 0, open: 'credits', refill: null, set: HOLDS + 20, revision: 1 }],
+    });
+    for (let i = 0; i < HOLDS; i++)
+      await storage.ledger.reserve(spendOf(credits(account, 1)), newReservation(`rsv_${i}`));
+    clock.advance(60_000);
+    const calls: number[] = [];
+    const ledger = new Proxy(storage.ledger, {
+      get(target, name) {
+        const value = Reflect.get(target, name) as unknown;
+        if (typeof value !== 'function') return value;
+        if (name !== 'expireReservations') return value.bind(target) as unknown;
+        return (expired: Parameters<Ledger['expireReservations']>[0]) => {
+          calls.push(expired.length);
+          return target.expireReservations(expired);
+        };
+      },
+    });
+    const engine = engineOn({ ...storage, ledger, close: () => storage.close() });
+    const verdicts = await Promise.all(Array.from({ length: 20 }, () => verify(engine, 'digest of key_1')));
+    expect(verdicts.map(({ code }) => code)).toEqual(verdicts.map(() => 'VALID'));
+    expect(calls).toEqual([100, 50]);
+    const [state] = await storage.ledger.read([account]);
+    expect(state).toMatchObject({ value: HOLDS, dueAtMs: 0 });
+    expect(state?.pockets).toBeUndefined();
+    expect(await storage.events.list({ after: 0, types: ['reservation.expired'], limit: 1_000 })).toHaveLength(HOLDS);
+  });
+});
+
+/** An engine whose ledger answers one of its calls always in the same way, and a key with 4 of its 10 credits reserved. */
+async function engineWith({ storage }: Setup, answers: Partial<Record<keyof Ledger, unknown>>) {
+  const maker = engineOn(storage);
+  const { keyId, secret } = await makeKey(maker, { remaining: 10 });
+  const reservation = maker.reservations.terms(1_000, 'release');
+  await verify(maker, secret, { creditCost: 4, reservation });
+  const ledger = new Proxy(storage.ledger, {
+    get(target, name) {
+      if (Object.hasOwn(answers, name)) return async () => answers[name as keyof Ledger];
+      const value = Reflect.get(target, name) as unknown;
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const engine = engineOn({ ...storage, ledger, close: () => storage.close() });
+  return { engine, keyId, reservationId: reservation.id };
+}
+
+describePort('credits that keep changing', (setup) => {
+  test('are settled some other time: whoever asks is told', async () => {
+    const { engine, keyId } = await engineWith(setup(), { expireReservations: [] });
+    setup().clock.advance(1_000);
+    const text = `The credits of ${keyId} keep changing, so what is due to them could not be applied. Try again.`;
+    expect(engine.dueCredits.settle(keyId)).rejects.toThrow(text);
+    expect(engine.dueCredits.endExpired()).rejects.toThrow(text);
+    expect(engine.keys.updateRemaining(ACTOR, keyId, { op: 'set', value: 5 })).rejects.toThrow(text);
+    await engine.dueCredits.settle(keyId).catch(() => false);
+  });
+
+  test('leave a reservation held that somebody wants to end', async () => {
+    const { engine, reservationId } = await engineWith(setup(), { endReservation: { status: 'settleFirst' } });
+    expect(engine.reservations.release(ACTOR, reservationId)).rejects.toThrow(
+      `The credits of the reservation ${reservationId} keep changing; it is still held. Try again.`,
+    );
+    expect((await engine.reservations.get(ACTOR, reservationId)).state).toBe('held');
+  });
+});
+
+describe('the event of a reservation', () => {
+  let setup: Setup;
+
+  beforeAll(async () => {
+    const postgres = ADAPTERS.find(({ name }) => name === 'postgres');
+    if (postgres === undefined) throw new Error('there is no adapter for PostgreSQL');
+    setup = await Setup.make(postgres);
+  });
+
+  afterAll(() => setup.close());
+
+  test('postgres: a reservation does not end without its event: both are one commit', async () => {
+    const { storage, clock } = setup;
+    const account = await openCredits(storage, 100);
+    const { reservation } = await storage.ledger.reserve(
+      spendOf(credits(account, 40)),
+      wanted('rsv_1', { cost: 40, ttlMs: 1_000, onExpiry: 'charge' }),
+    );
+    if (reservation === null) throw new Error('nothing was reserved');
+    clock.advance(1_000);
+    const ending = (id: string) => ({
+      reservation,
+      marks: [{ account, markMs: 0 }],
+      event: { id, type: 'reservation.expired', data: '{}' } as const,
+    });
+    // The database takes no text with this character.
+    expect(storage.ledger.expireReservations([ending('evt_\0')])).rejects.toBeInstanceOf(StorageUnavailable);
+    await storage.ledger.expireReservations([ending('evt_\0')]).catch(() => []);
+    expect((await storage.reservations.find('rsv_1'))?.state).toBe('held');
+    expect((await storage.ledger.read([account]))[0]?.pockets).toMatchObject({ held: 40 });
+    expect(await storage.ledger.expireReservations([ending('evt_1')])).toMatchObject([{ charged: 40 }]);
+    expect((await storage.events.list({ after: 0, types: null, limit: 10 })).map(({ id }) => id)).toEqual(['evt_1']);
+    expect(await balanceOf(storage, account)).toBe(60);
   });
 });
