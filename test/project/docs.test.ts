@@ -299,10 +299,11 @@ describe('the documentation', () => {
   });
 
   test('docs/promises.md has a test for every promise of the README, in its order', () => {
+    const withoutEnd = (title = ''): string => title.replace(/\.$/, '');
     const promises = [...read('README.md').matchAll(/^- \*\*(.*?)\*\*/gm)].map((match) => match[1]);
     const tested = [...read('docs/promises.md').matchAll(/^\| \*\*(.*?)\*\*.*`npm /gm)].map((match) => match[1]);
     expect(promises.length).toBe(10);
-    expect(tested).toEqual(promises);
+    expect(tested.map(withoutEnd)).toEqual(promises.map(withoutEnd));
   });
 
   test('docs/root-keys.md lists every right', () => {

@@ -135,8 +135,9 @@ export class VirtualTime {
     Object.assign(globalThis, { setTimeout: set, clearTimeout: clear });
   }
 
+  /** Clocks show whole milliseconds. */
   after(inMs: number, work: () => void): Event {
-    const event: Event = { atMs: this.nowMs + inMs, order: this.#orders++, work, isCancelled: false };
+    const event: Event = { atMs: this.nowMs + Math.ceil(inMs), order: this.#orders++, work, isCancelled: false };
     this.#push(event);
     return event;
   }

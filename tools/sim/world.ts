@@ -66,6 +66,10 @@ class StrictWindow {
     return this.#count - free.length;
   }
 
+  describe(): string {
+    return `${this.limit} in ${this.durationMs} ms: ${this.#count} until ${this.#endMs}`;
+  }
+
   /** One more may be taken, if everything that is due has been done. */
   get mayFit(): boolean {
     return this.#used(true) < this.limit;
@@ -437,7 +441,7 @@ export class World {
       ...(strict === null ? [] : [{ ...strict, name: 'strict', async: false }]),
       ...(local === null ? [] : [{ ...local, name: 'local', async: true }]),
     ];
-    const fields = { apiId, prefix: null, byteLength: null, ...owner, ...counter, limits };
+    const fields = { apiId, prefix: null, byteLength: null, ...owner, ...counter, otherLimits: limits };
     const { keyId: id, secret } = await this.#auditor.keys.create(ACTOR, fields);
     return {
       id,
@@ -519,7 +523,7 @@ export class World {
       if (isEnough) this.#fail(of, `${key.id} was refused although it has enough for ${cost}`);
       return { code: 'USAGE_EXCEEDED', remaining: this.#shownOf(holders) };
     }
-    if (strict?.mayFit === false) this.#fail(of, `${key.id} exceeded its strict limit of ${strict.limit}`);
+    if (strict?.mayFit === false) this.#fail(of, `${key.id} exceeded its strict limit of ${strict.describe()}`);
     if (!take()) this.#fail(of, `${key.id} was charged ${cost} although it has not enough`);
     strict?.take(reservationId === null ? undefined : this.#model.reservations.get(reservationId));
     return { code: 'VALID', remaining: this.#shownOf(holders) };
