@@ -37,7 +37,7 @@ describe('a plain field', () => {
     expect(words('changed')).toEqual([
       'A label, at most 8 characters. It is shown. null or an empty text removes it. It stays when absent.',
       'A title, 1 to 9 characters. null removes it. It stays when absent.',
-      'Metadata. It replaces the old as a whole. null removes it. It stays when absent.',
+      'Metadata. It replaces the old metadata as a whole. null removes it. It stays when absent.',
       'false: it is off. It stays when absent.',
     ]);
     expect(words('shown')).toEqual([
