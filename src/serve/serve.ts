@@ -96,7 +96,8 @@ export async function serve(config: Config, output: ServeOutput, isDemo = false)
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => fail('there is a bug in Keystile', EXIT.FAILED, error));
   const code = await stop.followed(() => running.leave());
-  // After a disk failure nothing more is saved, nor to a database that this program does not know. All answered spends are on disk, and a second flush could wrongly report success.
+  // Nothing more is saved after a disk failure, or to a database that this program does not know. All answered spends are on disk, and a
+  // second flush could wrongly report success.
   if (code === EXIT.OK) await running.stop();
   log.close();
   if (code === EXIT.OK) note('the service has stopped', { exitCode: code });

@@ -4,10 +4,10 @@ import { MOVED_NOTE } from '../../sql/move/importedNote.ts';
 /**
  * A moved database takes no spend and no change from any node, not even from one that was paused during the move:
  *
- *   spends    each needs the row of its committer. The move removes all of them, and a new one is not made while the note is there. The lock
- *             of the table makes the two wait for each other.
- *   changes   each has MOVE_LOCK in common with the others and looks for the note. The move takes the lock alone. So does other work that
- *             nobody may do twice, such as to claim deliveries of webhooks (writer.ts).
+ *   spends    each needs the row of its committer. The move removes all rows, and no new one is made while the note exists. The lock of
+ *             the table makes the two wait for each other.
+ *   changes   each shares MOVE_LOCK with the others and looks for the note. So does other work that must not be done twice, such as
+ *             claiming deliveries of webhooks (changeGroups.ts). The move takes the lock exclusively.
  */
 
 /** Key of the advisory lock: any number, the same for all nodes. */

@@ -244,7 +244,7 @@ async function inMigrationTransaction(
   }
 }
 
-/** Whether a database with a version was made by the first release or a later one. */
+/** Whether a database that has a version was made by 0.1.0 or a later program. */
 export function isOfFirstRelease(known: ReadonlyMap<string, string>): boolean {
   return known.get(SERIES.name) === SERIES.value;
 }

@@ -177,7 +177,7 @@ export const CREDIT_TABLES = `
   );
   CREATE INDEX told_limits_ended ON told_limits (reset_at_ms);
 
-  -- Of accounts that have grants that expire, or reservations (core/pockets.ts).
+  -- For accounts with grants that expire, or with reservations (core/expiringCredits.ts).
   CREATE TABLE pockets (account bigint PRIMARY KEY, held bigint NOT NULL, state text NOT NULL);
 
   CREATE TABLE reservations (

@@ -43,8 +43,8 @@ export const FORMER_CODES: readonly string[] = [
 ];
 
 /**
- * The member of a slice that counts this code. Former nodes know only the names. A newer code has its number, so that a node that does not know
- * it keeps its counts.
+ * The member of a slice that counts this code. Older nodes know only the names. A newer code uses its number, so that a node that does not
+ * know it keeps its counts.
  */
 export function memberOf(code: number): string {
   return FORMER_CODES[code] ?? String(code);

@@ -43,7 +43,7 @@ const CREDIT_TABLES = `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX told_limits_ended ON told_limits (reset_at_ms);
 
-  -- Of accounts that have grants that expire, or reservations (core/pockets.ts).
+  -- For accounts with grants that expire, or with reservations (core/expiringCredits.ts).
   CREATE TABLE pockets (account INTEGER PRIMARY KEY, held INTEGER NOT NULL, state TEXT NOT NULL) STRICT;
 
   CREATE TABLE reservations (
@@ -251,7 +251,7 @@ ${columnsText(OVERRIDES, DIALECT)},
   ) STRICT;
   CREATE INDEX accounts_due ON accounts (due_at_ms, id) WHERE due_at_ms > 0;
 
-  -- One row a commit: the accounts it changed, as they were after it (logBytes.ts). Read at the start, removed when applied.
+  -- One row for each commit: the new state of the accounts it changed (loggedBytes.ts). Read at the start, removed when applied.
   CREATE TABLE ledger_log (number INTEGER PRIMARY KEY, entries BLOB NOT NULL) STRICT;
 
   CREATE TABLE adhoc_windows (
