@@ -6,7 +6,6 @@ import { isOneEditAway } from '../../src/basics/nearestName.ts';
 import { makeSecret } from '../../src/core/secret.ts';
 
 const NAMES = new Set(ALL_COMMANDS.map(({ name }) => name));
-
 const DESTRUCTIVE = new Set(ALL_COMMANDS.filter(({ isDestructive }) => isDestructive === true).map(({ name }) => name));
 
 function suggestionFor(words: string): string | null {

@@ -11,9 +11,7 @@ function warned(settings: Record<string, string>): string[] {
 }
 
 const PUBLIC = { KEYSTILE_HOST: '0.0.0.0' };
-
 const TLS = { KEYSTILE_TLS_CERT: 'cert.pem', KEYSTILE_TLS_KEY: 'key.pem' };
-
 const REQUIRED = { KEYSTILE_VERIFY_AUTH: 'required' };
 
 describe('a start warns', () => {

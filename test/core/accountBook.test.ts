@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import type { RefillSchedule } from '../../src/core/account.ts';
@@ -14,13 +13,9 @@ import { decideSpend, type Spend } from '../../src/core/spend.ts';
 import { CreditsView } from './creditsView.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-
 const START_MS = Date.parse('2026-01-30T12:00:00Z');
-
 const HOUR_MS = DAY_MS / 24;
-
 const ACCOUNT = 1;
-
 const RULE = {
   interval: 'daily',
   refillDay: null,
@@ -33,7 +28,6 @@ const RULE = {
 } as const;
 
 const amount = fc.nat({ max: 30 });
-
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ spend: amount }) },
   {
@@ -46,7 +40,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ adjust: fc.oneof(fc.integer({ min: -40, max: 40 }), fc.constant(MAX_COUNT)) }) },
   { weight: 2, arbitrary: fc.record({ passHours: fc.integer({ min: 1, max: 30 }) }) },
 );
-
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
 /** One account of credits with a daily refill, as the ledger and the sweep treat it. */

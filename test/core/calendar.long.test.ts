@@ -22,7 +22,6 @@ import {
 
 /** One run walks every sixth zone, chosen by the seed. KEYSTILE_TEST_RUNS=10 walks all of them. */
 const SHARE = Math.max(1, Math.ceil(6 / timesAsMany(1)));
-
 const walkedZones = zones.filter((_, i) => i % SHARE === seed % SHARE);
 
 const isSame = (a: Epoch, b: Epoch) => a.number === b.number && a.startMs === b.startMs && a.nextMs === b.nextMs;

@@ -117,9 +117,7 @@ const RUNS = { seed: Number(process.env['KEYSTILE_TEST_SEED'] ?? 1), numRuns: 5_
 
 /** Few words, so that permissions meet; some with a star that is no wildcard. */
 const word = fc.constantFrom('a', 'b', 'c', '*', '', 'a*', '**');
-
 const permission = fc.array(word, { minLength: 1, maxLength: 4 }).map((words) => words.join('.'));
-
 const held = fc.array(permission, { maxLength: 5 });
 
 const { query } = fc.letrec<{ query: PermissionQuery }>((tie) => ({

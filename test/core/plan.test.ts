@@ -13,11 +13,8 @@ import { timesAsMany } from '../support/runs.ts';
 import { credits, isCharge, refilled, View } from './ledgerView.ts';
 
 const DAY_MS = 86_400_000;
-
 const add = (amount: number): RefillRule => ({ ...daily('UTC'), mode: 'add', amount, max: null, sinceMs: 0 });
-
 const step = (amount: number, times: number) => ({ mode: 'add', amount, max: null, times }) as const;
-
 /** One a day from day 2 on, none from noon of day 4 on, three a day from the beginning of day 6 on. */
 const VERSIONS: readonly RefillVersion[] = [
   { fromMs: 2 * DAY_MS, rule: add(1) },
@@ -55,7 +52,6 @@ test('up to an instant, and at one', () => {
 });
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-
 const RUNS = { seed, numRuns: timesAsMany(250) };
 
 const START_MS = Date.parse('2026-01-30T12:00:00Z');

@@ -1,14 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { decideSpend, type Spend, type SpendOutcome } from '../../src/core/spend.ts';
 import { emptyWindow, credits, isCharge, View } from './ledgerView.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-
 const RUNS = { seed, numRuns: 1_000 };
-
 const START_MS = Date.parse('2026-01-30T12:00:00Z');
 
 const charge = fc.record({

@@ -11,7 +11,6 @@ import { BROKEN, VARIANTS } from './brokenFacts.ts';
 import { BACKUPS, configOf, FILE, TOP, WELL } from './facts.ts';
 
 const problemsOf = (facts: Partial<Facts>) => toStatus(examine({ ...WELL, ...facts })).problems;
-
 const namesOf = (found: readonly { readonly name: string }[]): string[] => found.map(({ name }) => name);
 
 describe('checks', () => {

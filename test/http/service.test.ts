@@ -12,7 +12,6 @@ const trusted = ['10.0.0.0/8', '::1'].map((text) => {
 
 const caller = (peer: string | null, forwardedFor: string | null) =>
   callerAddress(peer, forwardedFor, trusted)?.toHex() ?? null;
-
 const hex = (text: string) => parseAddress(text)?.toHex() ?? '';
 
 describe('callerAddress', () => {

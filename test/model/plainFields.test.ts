@@ -18,9 +18,7 @@ const FIELDS = {
   meta: metadata({ words: 'Metadata', example: { a: 1 } }),
   enabled: onUnlessSaid('enabled', { off: 'it is off' }),
 };
-
 const TABLE = recordTable('things', { id: key('id'), ...part(FIELDS, 'stored') });
-
 const THING = { id: 'a', label: null, title: 'Sir', meta: '{"a":1}', enabled: false };
 
 const words = (place: 'created' | 'changed' | 'shown'): unknown =>

@@ -50,13 +50,10 @@ describe('documentation', () => {
 
 /** A page, by the reader's measure. */
 const MAX_WORDS = 500;
-
 const ADR = 'docs/adr';
 
 const read = (path: string): string => readFileSync(path, 'utf8');
-
 const wordsIn = (text: string): number => text.split(/\s+/).filter((word) => word !== '').length;
-
 const foldersIn = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -122,22 +119,16 @@ const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name));
 
 const FOLDERS = ['src', 'test', 'tools', 'docs', 'examples', 'bin', '.ci'];
-
 const FILES = FOLDERS.filter((folder) => existsSync(folder)).flatMap(filesIn);
-
 const BASENAMES = new Set(FILES.map((path) => basename(path)));
-
 const READMES = ['README.md', 'sdk/README.md', 'clients/python/README.md', 'clients/go/README.md'];
-
 const PAGES = [
   ...READMES,
   'CONTRIBUTING.md',
   'CHANGELOG.md',
   ...FILES.filter((path) => /^(docs|examples)\/.*\.md$/.test(path) && !path.includes('/node_modules/')),
 ];
-
 const SCRIPTS = new Set(Object.keys((JSON.parse(read('package.json')) as { scripts: object }).scripts));
-
 const TEST_GROUPS = new Set(['check', 'long', ...readdirSync('test')]);
 
 const KEYSTILE_COMMANDS = new Set(ALL_COMMANDS.map(({ name }) => name));

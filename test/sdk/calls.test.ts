@@ -14,9 +14,7 @@ import { answer, error, type Move, patience, ScriptedServer, VALID } from './scr
 import { FakeKeystile } from '../../sdk/src/testing/index.ts';
 
 const KEY = 'demo_secretsecretsecret';
-
 const ROOT_KEY = 'root_secretsecretsecret';
-
 const PATIENT: KeystileOptions = { rootKey: ROOT_KEY, retries: 0, ...patience([]) };
 
 async function verified(moves: readonly Move[], options: KeystileOptions = {}): Promise<Verdict> {
@@ -30,7 +28,6 @@ function causeOf(verdict: Verdict): KeystileError {
 }
 
 const NOT_JSON = answer(200, '<html>Welcome to nginx</html>');
-
 const CUT_OFF = 'HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"valid":tr';
 
 /** Every fault: what the server does, the code of the error, and whether the request was certainly not carried out. */
@@ -186,11 +183,9 @@ test.each<[string, Record<string, string>]>([
 
 /** Far from the clock of any machine that runs this test. */
 const SERVICE_TIME = 'Fri, 01 Jan 2100 00:00:00 GMT';
-
 const RATELIMITS = [
   { name: 'default', limit: 1, remaining: 0, reset: Date.parse(SERVICE_TIME) + 30_000, async: false, exceeded: true },
 ];
-
 const REFUSED = {
   valid: false,
   code: 'RATE_LIMITED',
@@ -199,7 +194,6 @@ const REFUSED = {
   meta: {},
   ratelimits: RATELIMITS,
 };
-
 const WAIT = { ratelimit: '"default";r=0;t=30', 'retry-after': '30' };
 
 test('a wait is counted from the time of the service, whatever the clock of this machine says', async () => {
@@ -251,7 +245,6 @@ function warnings(clients: readonly object[], environment: Record<string, string
 
 const SENT =
   'Keystile: the root key is sent to http://keys.internal:7878 over plain HTTP, and everyone on the way can read it. Use an https:// address. In a network that you trust, set KEYSTILE_NETWORK=private.';
-
 const rootKey = 'root_secretsecret';
 
 test('a root key over plain HTTP to another machine is warned of, once, without the root key', () => {

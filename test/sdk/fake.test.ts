@@ -14,14 +14,11 @@ import { SCRIPTS } from './shownScripts.ts';
 interface CaseStep {
   readonly [name: string]: unknown;
 }
-
 interface Cases {
   readonly cases: readonly { readonly name: string; readonly key: object; readonly steps: readonly CaseStep[] }[];
 }
-
 /** Runs in every runtime, so it is JavaScript. */
 const runner = '../../sdk/test/runCases.mjs';
-
 const { runCases } = (await import(runner)) as {
   runCases: (of: unknown, file: Cases, service: { url: string; rootKey: string }) => Promise<string[]>;
 };
@@ -122,7 +119,6 @@ test('a call that the fake does not have says so', async () => {
 
 describe('the fake beside the service', () => {
   let service: TestService;
-
   let made = 0;
 
   beforeAll(async () => {
@@ -157,7 +153,6 @@ describe('the fake beside the service', () => {
   }
 
   const MINUTE = 60_000;
-
   describe('the fake answers as the service does', () => {
     test.each(SCRIPTS)('%s', async (_title, script) => {
       const [real, fake] = await both(script);

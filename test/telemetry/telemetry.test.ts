@@ -89,9 +89,7 @@ test('without its packages, a start that only the standard variable asks for goe
 });
 
 const NONE = new Headers();
-
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
-
 const from = (traceparent: string): Headers => new Headers({ traceparent });
 
 function spansAt(ratio: number): { spans: Spans; exporter: InMemorySpanExporter } {

@@ -4,14 +4,12 @@ import { join } from 'node:path';
 
 /** The launcher runs in Node and is written in JavaScript. */
 const launcher = '../../tools/launch/test/selection.mjs';
-
 const { GROUPS, select } = (await import(launcher)) as {
   GROUPS: readonly string[];
   select: (words: readonly string[]) => { readonly checks: boolean; readonly files: string[] };
 };
 
 const LONG = 'test/postgres/nodes/revocation.long.test.ts';
-
 const filesOf = (...targets: string[]): string[] => select(targets).files;
 
 describe('npm test', () => {

@@ -10,7 +10,6 @@ const TABLE = endpoints as unknown as readonly Endpoint[];
 interface Row {
   readonly properties: object;
 }
-
 interface Rows {
   readonly items?: Row;
   readonly properties: { readonly verifications: { readonly items: Row } };

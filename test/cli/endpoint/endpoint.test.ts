@@ -16,10 +16,8 @@ import { endpointTable } from '../../../tools/scripts/endpointTable.ts';
 import { keystile } from '../../process/cli/cliRun.ts';
 
 const TABLE = endpointTable();
-
 /** What commands are made from. */
 const COMMANDED = DESCRIBED.filter((route) => TABLE.some(({ path }) => route.path === `/v1/${path}`));
-
 const WITHOUT_COMMAND = ['keys.forwardAuth', 'keys.verifyKeys', 'liveness', 'readiness'];
 
 describe('the command line has every endpoint', () => {

@@ -8,9 +8,7 @@ import type { Storage, ReadAccount } from '../../../src/storage/port/storage.ts'
 import { BLANK_IDENTITY } from '../../../src/model/identities.ts';
 
 const HOUR_MS = 3_600_000;
-
 const DAY_MS = 24 * HOUR_MS;
-
 const ALL: RowQuery = { per: 'day', startMs: null, endMs: null };
 
 /** An account with a line for each hour, a new period every 5 hours, and one credit spent in each. It was closed. */
@@ -195,7 +193,6 @@ async function opened(reads: readonly Read[]) {
 }
 
 const SOUND: Read = { account: account(10, 7), lines: [line(100, { adjusted: 10, closing: 10 })] };
-
 const SEEN = [line(100, { adjusted: 10, spent: 3, closing: 7 })];
 
 test('an account that fits its lines is read once', async () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { VERDICT_CODES, type VerdictCode } from '../../../src/core/verdictCodes.ts';
@@ -28,12 +27,10 @@ type Step =
   | { readonly flush: readonly Fate[] };
 
 const numbers = fc.nat({ max: 2 * KEYS - 1 });
-
 const outcomes = fc.oneof(
   { weight: 5, arbitrary: fc.constant('VALID' as const) },
   { weight: 1, arbitrary: fc.constantFrom(...VERDICT_CODES) },
 );
-
 const steps: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 20,

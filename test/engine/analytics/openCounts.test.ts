@@ -283,11 +283,8 @@ describe('credits of verifications', () => {
 });
 
 const HOUR_MS = 3_600_000;
-
 const REFUSED_COLUMN = VERDICT_CODES.indexOf('RATE_LIMITED');
-
 const K3 = keyIdOf(3);
-
 /** Counted in an object; a valid one is counted in the row of its key. */
 const REFUSED: Asked = { code: 'RATE_LIMITED' };
 

@@ -188,7 +188,6 @@ test('a row is not released by more keys than refer to it: it would belong to tw
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
 const limit: LimitRecord = { name: 'own', limit: 3, durationMs: 60_000, async: true, account: null };
-
 const refill = {
   interval: 'daily',
   amount: 5,
@@ -244,9 +243,7 @@ type Steps = readonly (
   | { drop: number }
   | { turn: true }
 )[];
-
 const numbers = fc.nat({ max: 12 });
-
 const steps: fc.Arbitrary<Steps> = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: fc.record({ keep: numbers, fields }) },

@@ -382,16 +382,12 @@ test.each([
 
 /** Asks for nothing but the key. */
 const REQUEST = { mayVerify: null, apiId: null, permissions: null } as VerifyRequest;
-
 const LIMIT = { name: 'r', limit: 1, durationMs: 1_000, async: true };
-
 const onPlan = (planId: string): KeyWithIdentity =>
   found(key(`key of ${planId}`, { identityId: `id of ${planId}` }), {
     identity: identity(`id of ${planId}`, `owner of ${planId}`, { planId }),
   });
-
 const itselfOnPlan = (planId: string): KeyWithIdentity => found(key(`key_${planId.padEnd(22, '_')}`, { planId }));
-
 const KEYS = new Map([
   ['own a', itselfOnPlan('plan_a')],
   ['own b', found(key('key_b', { planId: 'plan_b', name: 'with a side' }))],

@@ -15,7 +15,6 @@ import { found, plan } from '../../postgres/conformance/samples.ts';
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 
 const digestOf = (number: number): string => Bun.SHA256.hash(String(number), 'base64');
-
 const idOf = (number: number): string => `key_${String(number).padStart(22, '0')}`;
 
 const BLANK: KeyRecord = { ...BLANK_KEY, id: idOf(0), apiId: 'api_1', revision: 1 };
@@ -30,7 +29,6 @@ const refill = {
   max: null,
   sinceMs: 0,
 } as const;
-
 const local = { name: 'default', limit: 10, durationMs: 1000, async: true, account: null };
 
 const strict = { ...local, name: 'strict', async: false };
@@ -48,9 +46,7 @@ const PLANS = [
     ].map(({ account: _account, ...limit }) => limit),
   }),
 ];
-
 const grants = [{ slug: 'read', permissionId: 'perm_1', role: null }];
-
 const plans = new Plans({
   findPlans: async ([id]) =>
     PLANS.filter((each) => each.id === id).map((each) => ({
@@ -58,9 +54,7 @@ const plans = new Plans({
       permissions: each.id === 'plan_1' ? null : { roles: [], direct: [], grants },
     })),
 });
-
 await Promise.all(PLANS.map(({ id }) => plans.read(plans.slot(id))));
-
 const sourcesOf = ({ planId }: KeyRecord) => ({
   identityRow: null,
   planSlot: planId === null ? null : plans.slot(planId),
@@ -140,9 +134,7 @@ type Step =
   | { readonly dropOldest: true };
 
 const numbers = fc.nat({ max: 60 });
-
 const fieldsOf = records.map(({ account, ...fields }) => withAccounts(account, fields));
-
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ add: numbers, fields: fieldsOf }) },
   { weight: 3, arbitrary: fc.record({ remove: numbers }) },

@@ -1,11 +1,9 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { DIGEST_WORDS, RowIndex } from '../../../src/engine/cache/packed.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-
 const MAX_ROWS = 3_000;
 
 /** Most begin at few places, so that they are in each other's way. */

@@ -157,14 +157,10 @@ describe('owners', () => {
 });
 
 const DURATION_MS = 2_000;
-
 const HOUR_MS = 3_600_000;
-
 const LIMIT = 50;
-
 /** In the middle of a window that ends at 11,000,000. */
 const NOW_MS = 10_999_000;
-
 const END_MS = 11_000_000;
 
 /** Counts as a database keeps them, and what it answers. */

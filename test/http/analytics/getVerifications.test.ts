@@ -6,9 +6,7 @@ import { AnalyticsApiSetup, DAY_MS, HOUR_MS, NOW, valid, ZERO, type Fields } fro
 import { StorageOutcomeUnknown, StorageUnavailable } from '../../../src/storage/port/storage.ts';
 
 let setup: AnalyticsApiSetup;
-
 const started = reuseService();
-
 beforeEach(async () => {
   setup = await AnalyticsApiSetup.on(started());
 });

@@ -12,11 +12,9 @@ import { reuseService } from '../../support/reusedService.ts';
 
 describe('what stays', () => {
   let setup: AnalyticsApiSetup;
-
   beforeEach(async () => {
     setup = await AnalyticsApiSetup.make();
   });
-
   afterEach(() => setup.service.close());
 
   test('everything after a clean stop', async () => {
@@ -93,11 +91,9 @@ describe('what stays', () => {
 
 describe('lastUsedAt', () => {
   let setup: AnalyticsApiSetup;
-
   beforeEach(async () => {
     setup = await AnalyticsApiSetup.make();
   });
-
   afterEach(() => setup.service.close());
 
   const AT = Date.parse(NOW);
@@ -158,11 +154,9 @@ describe('lastUsedAt', () => {
 
 describe('tags beyond the bound of an api', () => {
   let setup: AnalyticsApiSetup;
-
   beforeEach(async () => {
     setup = await AnalyticsApiSetup.make({ KEYSTILE_ANALYTICS_TAG_LISTS: '2' });
   });
-
   afterEach(() => setup.service.close());
 
   /** What other background work does in a running service. */

@@ -11,9 +11,7 @@ import { realRequest, recordsFor, spellings } from '../errors/records.ts';
 describe('a tour through all endpoints', () => {
   /** A tour of all endpoints: what is really answered fits what /openapi.json says of it. */
   let service: TestService;
-
   const document = openApi(null) as unknown as Document;
-
   const visited = new Set<string>();
 
   beforeAll(async () => {
@@ -126,7 +124,6 @@ describe('a tour through all endpoints', () => {
 });
 
 const CERTIFICATE = { KEYSTILE_TLS_CERT: '/cert.pem', KEYSTILE_TLS_KEY: '/key.pem' };
-
 const HEADER = 'max-age=31536000';
 
 test.each<[string, Record<string, string>, string | null]>([

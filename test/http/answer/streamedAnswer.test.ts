@@ -4,10 +4,8 @@ import { streamedAnswer } from '../../../src/http/answer/streamedAnswer.ts';
 import { BUDGET_BYTES, ConnectionSetup } from '../front/fakeConnection.ts';
 
 const CONTEXT = { requestId: 'req_1', isPretty: false, linkBase: '' };
-
 const HEAD =
   'HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\ncontent-type: text/csv\r\nkeystile-request-id: req_1\r\n';
-
 const GET = 'GET /rows HTTP/1.1\r\nHost: a\r\n\r\n';
 
 /** A body that notes how far it was made. */

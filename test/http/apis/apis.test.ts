@@ -3,7 +3,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { TestService } from '../../support/service.ts';
 
 let service: TestService;
-
 let apiId = '';
 
 beforeEach(async () => {

@@ -14,10 +14,8 @@ import { entriesAbout } from './entries.ts';
 
 describe('audit.listEntries', () => {
   let setup: AuditSetup;
-
   /** Apis that were made, one a second, the oldest first. */
   const apiIds: string[] = [];
-
   let firstAtMs = 0;
 
   beforeAll(async () => {
@@ -34,7 +32,6 @@ describe('audit.listEntries', () => {
   });
 
   const targets = (entries: readonly Entry[]): string[] => entries.map(({ target }) => target);
-
   const newestFirst = (): string[] => apiIds.toReversed();
 
   async function asked(body: object, rootKey?: string) {
@@ -139,7 +136,6 @@ describe('audit.listEntries', () => {
 
 describe('the entries of changes', () => {
   let setup: AuditSetup;
-
   let actorId = '';
 
   beforeAll(async () => {
@@ -242,7 +238,6 @@ const NO_ENTRY: AuditEntry = {
 };
 
 const DAY_MS = 86_400_000;
-
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex');
 
 /** One run of the task; answers after how many steps it ended. `goesOn` false: the process stops. */

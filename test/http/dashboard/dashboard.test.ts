@@ -4,7 +4,6 @@ import { TestService } from '../../support/service.ts';
 import { codeOf, DAY_MS, ENDED, HOUR_MS, ORIGIN, pageCalls } from './pageCalls.ts';
 
 let service: TestService;
-
 const { list, send, signIn } = pageCalls(() => service);
 
 beforeAll(async () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test';
-
 import { Value } from 'typebox/value';
 
 import { ERRORS } from '../../../src/core/errors.ts';
@@ -24,7 +23,6 @@ import { componentOf } from '../../../src/model/schema/described.ts';
 import { ANSWER_HEADERS } from '../../../src/http/shapes/schema/answerHeaders.ts';
 
 let service: TestService;
-
 let document: Document;
 
 beforeAll(async () => {
@@ -440,9 +438,7 @@ async function ask(of: TestService, path: string, body: object | undefined, opti
 }
 
 const WINDOW = { limit: 1, duration: 60_000, async: false };
-
 const VERIFY = '/v1/keys.verifyKey';
-
 const FORWARD = '/v1/keys.forwardAuth';
 
 test('every header of a verdict is in the document', async () => {

@@ -9,9 +9,7 @@ import { liveness, readiness } from '../../../src/http/routes/health.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 
 let service: TestService;
-
 let records: Records;
-
 let apiId = '';
 
 beforeAll(async () => {
@@ -139,9 +137,7 @@ test('more than 10 problems are cut to 10', async () => {
 
 /** Where much may be sent in one call. */
 const LARGE = ['/v1/migrations.createKeys', '/v1/migrations.enqueueKeys', '/v1/ratelimits.multiLimit'];
-
 const SMALL: readonly string[] = ['/v1/keys.verifyKey', '/v1/reservations.create'];
-
 const maxBytesOf = (path: string): number => {
   if (path === '/v1/keys.verifyKeys') return 256 * 1024;
   if (path === '/v1/keys.createKeys') return 1024 * 1024;

@@ -37,7 +37,6 @@ describe.each(GROUPS)('refused: %s', (_group, cases) => {
 
 describe('what is close to that is taken', () => {
   let service: TestService;
-
   let records: Records;
 
   beforeAll(async () => {

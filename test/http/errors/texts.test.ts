@@ -4,7 +4,6 @@ import { TestService } from '../../support/service.ts';
 import { storedIn } from './stored.ts';
 
 let service: TestService;
-
 let apiId = '';
 
 beforeAll(async () => {
@@ -113,7 +112,6 @@ describe('text', () => {
 });
 
 const read = (keyId: string) => service.ok('/v1/keys.getKey', { keyId });
-
 const EMPTY = { name: '', externalId: '', ownerId: '', environment: '' };
 
 describe('an empty text is none', () => {

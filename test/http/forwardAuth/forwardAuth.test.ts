@@ -11,7 +11,6 @@ import { answersIn, chunk, request, sendAndEnd, type Served, serve } from '../fr
 const service = reuseService();
 
 const WINDOW = { limit: 1, duration: 60_000 };
-
 const UNKNOWN = 'demo_7Kq2YvWc9XnTbR4sLmZp6D3fGh8J';
 
 test('the table has every verdict and "no verdict", and no status that a gateway would not understand', () => {
@@ -476,9 +475,7 @@ describe('over the wire', () => {
   const CLOSE = 'Connection: close';
 
   let served: Served;
-
   let key = '';
-
   let other = '';
 
   beforeAll(async () => {
@@ -490,9 +487,7 @@ describe('over the wire', () => {
   afterAll(() => served.close());
 
   const port = () => served.server.port;
-
   const bearer = () => `Authorization: Bearer ${key}`;
-
   const ask = (start: string, lines: readonly string[], body = '') =>
     exchange(port(), request(start, ['Host: localhost', CLOSE, ...lines], body));
 

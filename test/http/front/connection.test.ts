@@ -10,7 +10,6 @@ import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/reques
 import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 
 const GET = 'GET /any HTTP/1.1\r\nHost: a\r\n\r\n';
-
 const VERIFY = 'POST /v1/keys.verifyKey HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
 
 describe('requests that come together', () => {
@@ -408,7 +407,6 @@ const LINES = [
   '\n',
   '\0',
 ];
-
 const WHOLE = [
   'GET / HTTP/1.1\r\nHost: a\r\n\r\n',
   'POST /any HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n12345',

@@ -4,7 +4,6 @@ import { LOOPBACK, parseBlock } from '../../../src/core/address.ts';
 import { AddressLimit, ConnectionLimit, type Memory, MemoryBudget } from '../../../src/http/front/frontLimits.ts';
 
 const PROXY = ['10.0.0.0/8'].flatMap((text) => parseBlock(text) ?? []);
-
 const SIZE = { connections: 100, refusals: 5, firstReserved: Infinity };
 
 function limitOf(max: number, size = SIZE): { enter(address: string): string; leave(address: string): void } {

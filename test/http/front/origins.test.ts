@@ -14,9 +14,7 @@ const ACCEPTED = [
   '[::1]',
   '[::1]:7878',
 ];
-
 const PUBLIC = ['keys.example.com', 'KEYS.example.com:8443'];
-
 const REFUSED = [
   'evil.example',
   'evil.example:7878',
@@ -152,9 +150,7 @@ describe('CORS', () => {
       .sort(([a], [b]) => (a < b ? -1 : 1));
 
   const APP = 'https://app.example.com';
-
   const EXPOSED = 'Date, Keystile-Request-Id, Keystile-Replayed, RateLimit, RateLimit-Policy, Retry-After';
-
   const PATHS = ['/v1/keys.verifyKey', '//v1/keys.verifyKey', '/v1/keys.getKey', '/v1/nowhere'];
 
   test('off unless configured: no answer names an origin', async () => {

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import {

@@ -5,7 +5,6 @@ import { ResponseHeads } from '../../../src/http/front/responder.ts';
 import { parseHead } from '../../../src/http/front/requestHead.ts';
 
 const lines = (...all: string[]): string => all.join('\r\n');
-
 const START = 'POST /v1/keys.verifyKey HTTP/1.1';
 
 describe('a head of the usual shape', () => {

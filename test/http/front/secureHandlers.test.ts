@@ -13,21 +13,15 @@ import { SELF_SIGNED } from '../../support/selfSigned.ts';
 import { TestService } from '../../support/service.ts';
 
 const NOW_MS = Date.parse('2027-03-01T00:00:00Z');
-
 const PATHS = { certPath: 'cert.pem', keyPath: 'key.pem' };
-
 const FIRST = checkCertificate(PATHS, SELF_SIGNED, NOW_MS);
-
 const SECOND = checkCertificate(PATHS, ISSUED, NOW_MS);
 
 const GET = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\n\r\n';
-
 const LAST = 'GET /v1/liveness HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';
 
 let service: TestService;
-
 let server: ListeningApi;
-
 const certificates: { inUse: ServerCertificate } = { inUse: FIRST };
 
 beforeAll(async () => {

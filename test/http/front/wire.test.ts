@@ -257,13 +257,9 @@ describe('a second request, or the end of the client, comes before an answer tha
 
 describe('every request and answer', () => {
   let served: Served;
-
   let service: TestService;
-
   let server: Listening;
-
   let key = '';
-
   let keyId = '';
 
   beforeAll(async () => {
@@ -275,9 +271,7 @@ describe('every request and answer', () => {
   afterAll(() => served.close());
 
   const url = (path: string): string => `http://127.0.0.1:${server.port}${path}`;
-
   const JSON_TYPE = { 'content-type': 'application/json' };
-
   const post = (path: string, body: string, headers: Record<string, string> = {}) =>
     fetch(url(path), {
       method: 'POST',

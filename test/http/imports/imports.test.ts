@@ -418,9 +418,7 @@ describe('migrations.createKeys refuses and stores nothing', () => {
 
 describe('with a pepper', () => {
   const PEPPER = '1:a-pepper-of-many-characters';
-
   const NEXT = `2:the-next-pepper-of-some-length,${PEPPER}`;
-
   const SECRET = 'secret-made-elsewhere-and-long-enough';
 
   const services: TestService[] = [];

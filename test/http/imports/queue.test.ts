@@ -2,7 +2,6 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { TestService } from '../../support/service.ts';
 import { entriesAbout } from '../audit/entries.ts';
 import { sha256, tablesOf } from './imported.ts';

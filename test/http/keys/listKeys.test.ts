@@ -5,9 +5,7 @@ import { reuseService } from '../../support/reusedService.ts';
 
 describe('a search of keys', () => {
   let service: TestService;
-
   let apiId = '';
-
   const names = new Map<string, string>();
 
   beforeAll(async () => {
@@ -125,11 +123,9 @@ describe('a search of keys', () => {
 
 describe('filters of keys', () => {
   let service: TestService;
-
   let apiId: string;
 
   const started = reuseService();
-
   beforeEach(async () => {
     service = started();
     apiId = await service.createApi();

@@ -274,13 +274,10 @@ test.each(HOLDERS)('every step is in the audit log, of an %s', async (kind) => {
 });
 
 const { plan, update, assign, holder, read, change, refused } = planCalls(() => service, 'key');
-
 const ofIdentity = planCalls(() => service);
 
 const strict = (name: string, limit: number) => ({ name, limit, duration: 3_600_000, async: false });
-
 const local = (name: string, limit: number) => ({ name, limit, duration: 3_600_000, async: true });
-
 const holdersOf = async (planId: string) => (await service.ok('/v1/plans.getPlan', { planId })).holders;
 
 /** As the table shows it. */

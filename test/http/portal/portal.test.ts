@@ -8,11 +8,9 @@ import { TestService } from '../../support/service.ts';
 import { ALL, codeOf, ENDED, ORIGIN, portalCalls, SETTINGS, MINUTE_MS } from './portalCalls.ts';
 
 let service: TestService;
-
 let apiId: string;
 
 const started = reuseService({ settings: SETTINGS });
-
 beforeEach(async () => {
   service = started();
   apiId = (await service.ok('/v1/apis.createApi', { name: 'shop' })).apiId as string;

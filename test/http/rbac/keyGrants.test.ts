@@ -13,7 +13,6 @@ import { tablesOf } from '../imports/imported.ts';
 let service: TestService;
 
 const started = reuseService();
-
 beforeEach(() => {
   service = started();
 });
@@ -356,7 +355,6 @@ describe('the permissions of a key, its own and those of its roles', () => {
 
   const names = (from: number, until: number): string[] =>
     Array.from({ length: until - from }, (_, i) => `p${String(from + i).padStart(4, '0')}`);
-
   const idsOf = (some: readonly string[]): string[] => some.map((name) => `id of ${name}`);
 
   /** Roles with 1,000 permissions each: `a` and `b` are 2,000 together, `c` is half of each, `d` is one more. */
@@ -384,7 +382,6 @@ describe('the permissions of a key, its own and those of its roles', () => {
   });
 
   const byName = (...all: string[]) => all.map((name) => ({ name }));
-
   const heldBy = async (keyId: string): Promise<string[]> =>
     (await filled.ok('/v1/keys.getKey', { keyId })).permissions as string[];
 
@@ -466,7 +463,6 @@ describe('who names roles and permissions reads those, not all that there are', 
 
   /** How often each read was asked for, and for how many at most. */
   let reads: Record<string, number> = {};
-
   let spies: { mockRestore(): void }[] = [];
 
   const READS = [

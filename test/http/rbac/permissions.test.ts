@@ -10,7 +10,6 @@ import { storedIn } from '../errors/stored.ts';
 let service: TestService;
 
 const started = reuseService();
-
 beforeEach(() => {
   service = started();
 });

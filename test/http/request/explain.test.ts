@@ -23,7 +23,6 @@ const schema = strict({
   ratelimits: Type.Optional(NamedRatelimits),
   window: Type.Optional(DurationMs),
 });
-
 const compiled = Compile(schema);
 
 const messages = (value: unknown) => explain(schema, value).map(({ message }) => message);

@@ -197,7 +197,6 @@ describe('texts', () => {
 });
 
 const read = (text: string): unknown => readJson(new TextEncoder().encode(text), noise);
-
 const namesUpTo = (count: number): Record<string, number> =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => [`name${i}`, i]));
 

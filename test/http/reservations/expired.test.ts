@@ -4,7 +4,6 @@ import { TestService } from '../../support/service.ts';
 
 describe('a reservation that has expired', () => {
   let service: TestService;
-
   let plans = 0;
 
   beforeAll(async () => {
@@ -16,7 +15,6 @@ describe('a reservation that has expired', () => {
   beforeEach(() => service.clock.set('2026-03-15T22:59:00Z'));
 
   const DAY_MS = 86_400_000;
-
   const DAILY = { remaining: 10, refill: { interval: 'daily', amount: 10 } };
 
   interface Held {
@@ -51,30 +49,24 @@ describe('a reservation that has expired', () => {
     (by: number): Call =>
     ({ keyId }) =>
       service.ok('/v1/credits.adjust', { keyId, by, reason: 'a correction' });
-
   const remaining =
     (op: string, value: number): Call =>
     ({ keyId }) =>
       service.ok('/v1/keys.updateRemaining', { keyId, op, value });
-
   const update =
     (fields: object): Call =>
     ({ keyId }) =>
       service.ok('/v1/keys.updateKey', { keyId, ...fields });
-
   const grant: Call = ({ keyId }) =>
     service.ok('/v1/credits.grant', { keyId, amount: 1, reason: 'a payment', idempotencyKey: `pay-${keyId}` });
-
   const assign =
     (fields: object, balance: string): Call =>
     async ({ keyId }) =>
       service.ok('/v1/plans.assign', { keyId, planId: await planOf(fields), balance });
-
   const deleteAndRestore: Call = async ({ keyId }) => {
     await service.ok('/v1/keys.deleteKey', { keyId });
     await service.ok('/v1/keys.restoreKey', { keyId });
   };
-
   const rotate: Call = ({ keyId }) => service.ok('/v1/keys.rotateKey', { keyId, overlapMs: 0 });
 
   describe('a reservation that has expired ends before the first call that changes its credits', () => {
@@ -264,7 +256,6 @@ describe('a refill and a reservation', () => {
   beforeEach(() => service.clock.set('2026-03-15T23:59:00Z'));
 
   const MINUTE_MS = 60_000;
-
   const DAILY = { remaining: 100, refill: { interval: 'daily', amount: 100 } };
 
   async function reserve(fields: object, body: object): Promise<{ key: string; keyId: string; reservationId: string }> {

@@ -16,14 +16,10 @@ afterAll(async () => {
 
 const reserve = (fields: object, options?: CallOptions): Promise<Answer> =>
   service.call('/v1/reservations.create', fields, options);
-
 const reserved = (fields: object) => service.ok('/v1/reservations.create', fields);
-
 const settle = (reservationId: string, cost: number, more: object = {}): Promise<Answer> =>
   service.call('/v1/reservations.settle', { reservationId, cost, ...more });
-
 const release = (reservationId: string): Promise<Answer> => service.call('/v1/reservations.release', { reservationId });
-
 const get = (reservationId: string) => service.ok('/v1/reservations.get', { reservationId });
 
 const balance = async (keyId: string): Promise<object> => {
@@ -32,7 +28,6 @@ const balance = async (keyId: string): Promise<object> => {
 };
 
 const refusal = ({ status, body }: Answer): [number, string, string] => [status, body.error.code, body.error.message];
-
 const at = (offsetMs = 0): string => new Date(service.clock.nowMs() + offsetMs).toISOString();
 
 describe('a reservation', () => {
@@ -264,7 +259,6 @@ test('wrong numbers are refused with what was given', async () => {
 });
 
 const MINUTE = 60_000;
-
 const HOUR = 60 * MINUTE;
 
 const settled = (reservationId: string, cost: number) => service.ok('/v1/reservations.settle', { reservationId, cost });

@@ -126,7 +126,6 @@ describe('the address of a verification', () => {
   let service: TestService;
 
   const started = reuseService({ settings: { KEYSTILE_TRUSTED_PROXIES: '198.51.100.0/24' } });
-
   beforeEach(() => {
     service = started();
   });

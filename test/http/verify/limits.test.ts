@@ -12,10 +12,8 @@ let service: TestService;
 
 /** In the middle of a minute: 12:00:30 of a window from 12:00 to 12:01. */
 const started = reuseService({ startsAt: '2026-03-15T12:00:30Z' });
-
 /** 12:01 of the test's day. */
 let noonOne = 0;
-
 beforeEach(() => {
   service = started();
   noonOne = service.clock.nowMs() + 30_000;
@@ -230,7 +228,6 @@ test('strict counts survive a crash, local ones as far as they were saved', asyn
 });
 
 const ask = (key: string, ...ratelimits: object[]) => service.verify(key, { ratelimits });
-
 const refused = async (key: string, ...ratelimits: object[]): Promise<[number, string]> => {
   const answer = await service.call('/v1/keys.verifyKey', { key, ratelimits }, { rootKey: null });
   return [answer.status, answer.body.error?.message as string];
@@ -394,7 +391,6 @@ test('the older form ratelimit.cost on a key without a limit is a 400', async ()
 });
 
 const HOUR_MS = 3_600_000;
-
 const MINUTE_MS = 60_000;
 
 const limited = (async: boolean) => ({ ratelimit: { async, limit: 5, duration: MINUTE_MS } });

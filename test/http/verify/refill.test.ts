@@ -8,7 +8,6 @@ import { TestService } from '../../support/service.ts';
 let service: TestService;
 
 const started = reuseService();
-
 /** Calendar dates stand in the tests, so the clock is set back before each: a new key knows nothing of what was. */
 beforeEach(() => {
   service = started();
@@ -16,11 +15,9 @@ beforeEach(() => {
 });
 
 const DAY_MS = 86_400_000;
-
 const at = (time: string): number => Date.parse(time);
 
 const read = (keyId: string) => service.ok('/v1/keys.getKey', { keyId });
-
 const balance = async (keyId: string): Promise<number> => (await read(keyId)).remaining as number;
 
 /** A key made at `made` that has 1 of 10 left, and whose next boundary is `boundary`. */
@@ -447,7 +444,6 @@ describe('refills under load', () => {
 
   /** `count` values going down from `top` - 1: what a balance of `top` answers when it is taken one by one. */
   const countdown = (top: number, count: number): number[] => Array.from({ length: count }, (_, i) => top - 1 - i);
-
   const descending = (values: number[]): number[] => values.sort((a, b) => b - a);
 
   /** Begins 10,000 verifications in 100 portions, with midnight in the middle of them and none awaited before the end. */

@@ -45,7 +45,6 @@ describe('the customer in an answer', () => {
   const PLAIN = [3, 8, 36, 37, 41, 42, 43, 60, 186, 187, 188, 255].map(
     (length) => `${'abc 1! '.repeat(40).slice(0, length - 1)}x`,
   );
-
   const STRANGE = [
     '"quoted"',
     'back\\slash',

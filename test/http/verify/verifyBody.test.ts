@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { isSecretShaped } from '../../../src/core/secret.ts';

@@ -6,13 +6,11 @@ import { TestService } from '../../support/service.ts';
 let service: TestService;
 
 const started = reuseService();
-
 beforeEach(() => {
   service = started();
 });
 
 const update = (keyId: string, fields: object) => service.ok('/v1/keys.updateKey', { keyId, ...fields });
-
 const ask = (body: unknown) => service.call('/v1/keys.verifyKey', body, { rootKey: null });
 
 test('the first failing check names the code: each one is seen when those before it have been put right', async () => {

@@ -19,9 +19,7 @@ import { PROGRAM, runToEnd, TempFolder } from '../../process/process.ts';
 import { onDatabase } from './moved.ts';
 
 const NOTE = `{"exportId":"export_1","atMs":0}`;
-
 const CLAIM = { webhookId: 'wh_1', limit: 1, lease: 'lease', nowMs: 1, leaseMs: 1 };
-
 const failure = (error: unknown): string => String(error);
 
 /** A node, and the name of its database, in which no node is seen. */

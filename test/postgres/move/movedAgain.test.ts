@@ -15,10 +15,8 @@ import { TestService } from '../../support/service.ts';
 import { SCHEMA_VERSION } from '../../../src/storage/postgres/schema/schema.ts';
 
 const FIRST = { exportId: 'export_1', atMs: 0 };
-
 const ALREADY =
   'An earlier export with --move has already moved the service. Run keystile data release only if that export is not used.\n';
-
 const MAYBE =
   'The service may refuse to start. Run keystile data release before you start it, unless an earlier export with --move is used.\n';
 
@@ -180,7 +178,6 @@ test('the second move of a database says that there are two exports, of which on
 });
 
 const message = (error: unknown): string => (error as Error).message;
-
 const noteOf = (exportId: string) => ({ exportId, atMs: 0 });
 
 test('while a move from PostgreSQL runs, a second one and a release are refused, and its note stays', async () => {

@@ -18,7 +18,6 @@ import { installationIn, NEW, NEW_VERSION, OLD_VERSION, withOldDatabase } from '
 
 describe('an import', () => {
   let folder: TempFolder;
-
   let file: string;
 
   beforeAll(async () => {
@@ -33,7 +32,6 @@ describe('an import', () => {
   afterAll(() => folder[Symbol.dispose]());
 
   const nameOf = (url: string): string => new URL(url).pathname.slice(1);
-
   const imports = (url: string, from = file) =>
     keystile(['data', 'import', from, '--accept'], { environment: onDatabase(url) });
 

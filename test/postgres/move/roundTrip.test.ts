@@ -15,11 +15,8 @@ import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';
 
 describe('a move to PostgreSQL and back', () => {
   let folder: TempFolder;
-
   let service: TestService;
-
   let additions: Additions;
-
   let exported: Ran;
 
   beforeAll(async () => {
@@ -39,7 +36,6 @@ describe('a move to PostgreSQL and back', () => {
   const PEPPER = 'v1:pepper-of-the-test-of-moves-0123456789';
 
   const FORMER = { key_verdicts: 'key_counts', api_verdicts: 'api_counts', verdict_log: 'count_log' };
-
   const CODES = 'valid not_found forbidden disabled expired insufficient_permissions rate_limited usage_exceeded'.split(
     ' ',
   );

@@ -17,9 +17,7 @@ describe('one account', () => {
   const MANY = 200;
 
   let lab: FaultLab;
-
   let storage: PostgresStorage;
-
   /** Sizes of the batches that came back. */
   let batches: number[] = [];
 
@@ -41,13 +39,11 @@ describe('one account', () => {
 
   const ask = (account: number, cost: number): Promise<SpendOutcome> =>
     Promise.resolve(storage.ledger.spend(spendOf(credits(account, cost))));
-
   const keyed = (account: number, id: string): Spend => ({
     charges: [credits(account, 1)],
     fences: [],
     idempotency: idempotency(id),
   });
-
   const leftOf = (outcome: SpendOutcome): unknown => ('charges' in outcome ? outcome.charges[0]?.left : outcome);
 
   describe('very many spends of one account', () => {
@@ -245,7 +241,6 @@ describe('rows and batches on their way', () => {
   });
 
   const isTake = (bytes: Buffer): boolean => bytes.includes('take');
-
   const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
   describe('two batches on their way on one connection', () => {

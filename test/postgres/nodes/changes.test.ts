@@ -99,15 +99,11 @@ describe('changes', () => {
 describe('bounds', () => {
   /** As behind a load balancer: the browser knows one host, whichever node answers. */
   const ORIGIN = 'http://localhost';
-
   const PAGE = { host: 'localhost', origin: ORIGIN, 'keystile-page': 'person', 'content-type': 'application/json' };
-
   const MAX_KEYS = 40;
-
   const CALLS = 150;
 
   let setup: Setup;
-
   let apiId = '';
 
   beforeAll(async () => {
@@ -247,7 +243,6 @@ describe('reservations', () => {
 
   const reserve = (node: number, body: object): Promise<Record<string, unknown>> =>
     setup.ok(node, '/v1/reservations.create', body);
-
   const balance = async (node: number, keyId: string): Promise<object> => {
     const { remaining, held = 0 } = await setup.ok(node, '/v1/keys.getKey', { keyId });
     return { remaining, held };

@@ -7,10 +7,8 @@ import { hammer } from '../../support/cluster/clients.ts';
 describe('two nodes on one PostgreSQL', () => {
   /** KEYSTILE_STALE_MAX as it comes: no request that arrives later is decided on the old state. */
   const BOUND_MS = 1000;
-
   /** So long that no test meets the end of its window. */
   const YEAR_MS = 366 * 86_400_000;
-
   const MAX_LIMITS = 100;
 
   let setup: Setup;
@@ -114,14 +112,10 @@ describe('two nodes on one PostgreSQL', () => {
 });
 
 const CLIENTS = 64;
-
 const LIMIT = 50;
-
 const WINDOW_MS = 1000;
-
 /** Every client asks for each of them in turn. Their windows begin and end together. */
 const KEYS = 4;
-
 /** Windows in which every key was asked for more often than its limit admits: 20 in all. */
 const FULL_WINDOWS_OF_A_KEY = 5;
 

@@ -194,7 +194,6 @@ describe('a backup that fails', () => {
 
 describe('the place of a backup', () => {
   let original: Original;
-
   let folder: TempFolder;
 
   beforeAll(async () => {

@@ -164,7 +164,6 @@ describe('signatures and schemas', () => {
   const [KEY, OTHER] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
 
   let original: Original;
-
   let files: TempFolder;
 
   beforeAll(async () => {
@@ -204,7 +203,6 @@ describe('signatures and schemas', () => {
   }
 
   const signed = (): string => original.folder.join('signed.backup');
-
   const unsigned = (): string => original.folder.join('a.backup');
 
   const FORGED =
@@ -212,7 +210,6 @@ describe('signatures and schemas', () => {
 
   const UNSIGNED =
     'is not signed, and KEYSTILE_COPY_KEY is set: whoever could write the file can have changed it. If you know where it has been since it was made, add --accept-unsigned.';
-
   const changedSchema = (what: string): string =>
     `holds a schema that was changed by hand: ${what}. Use another backup, or undo the change in the data folder and make the backup again.`;
 

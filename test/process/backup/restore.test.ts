@@ -23,9 +23,7 @@ import { type KeyLoad, verifyUnderLoad } from '../load.ts';
 describe('backup and restore', () => {
   /** A data folder with a key of 10 credits and a webhook, and its backup. Three credits were spent and a key was revoked since. */
   let original: TempFolder;
-
   let made: { key: string; keyId: string };
-
   let madeAtMs = 0;
 
   beforeAll(async () => {
@@ -225,9 +223,7 @@ test('what docs/backup.md shows works while a service runs', async () => {
 });
 
 const CLIENTS = 16;
-
 const CREDITS = 100_000;
-
 const REQUESTS = 80;
 
 test('a backup under load has every spend that was answered before it began, on both paths of a commit', async () => {

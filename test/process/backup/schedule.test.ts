@@ -9,11 +9,9 @@ import { runToEnd, TempFolder } from '../process.ts';
 import { Server } from '../server.ts';
 
 const HOUR_MS = 3_600_000;
-
 const TURN: Turn = { rest: async () => true, until: (event) => event };
 
 let folder: TempFolder;
-
 let service: TestService;
 
 beforeEach(async () => {

@@ -17,13 +17,11 @@ describe('the doctor', () => {
   setDefaultTimeout(20_000);
 
   let made: TempFolder;
-
   beforeAll(async () => {
     made = new TempFolder();
     const environment = { ...CALM, KEYSTILE_DATA: made.join('data') };
     expect((await keystile(['root-key', 'create', '--name', 'first', '--right', '*'], { environment })).code).toBe(0);
   });
-
   afterAll(() => made[Symbol.dispose]());
 
   /** A copy of the folder with which all is well, and `keystile doctor` on it after `harm`. */

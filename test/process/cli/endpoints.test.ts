@@ -7,22 +7,16 @@ import { type Situation, withServer } from './cliRun.ts';
 setDefaultTimeout(20_000);
 
 let here: Situation;
-
 let apiId: string;
-
 beforeAll(async () => {
   here = await withServer({ KEYSTILE_WEBHOOK_ALLOW_PRIVATE: 'on' });
   apiId = (await here.json('api', 'create', 'endpoints'))['apiId'] as string;
 });
-
 afterAll(() => here[Symbol.asyncDispose]());
 
 const line = (text: string): Promise<string> => here.ok(...text.split(' '));
-
 const json = (text: string): Promise<Record<string, unknown>> => here.json(...text.split(' '));
-
 const run = (text: string, answered?: string) => here.run(text.split(' '), answered === undefined ? {} : { answered });
-
 const createKey = (...flags: string[]): Promise<Record<string, unknown>> =>
   here.json('key', 'create', '--api', apiId, ...flags);
 

@@ -222,7 +222,6 @@ describe('an import as a process', () => {
   setDefaultTimeout(60_000);
 
   let folder: TempFolder;
-
   let server: Server;
 
   beforeAll(async () => {

@@ -21,7 +21,6 @@ describe('copies', () => {
 
   /** The folder of a key with 10 credits in a backup, of which 3 were spent since. */
   let original: TempFolder;
-
   let made: { key: string; keyId: string };
 
   beforeAll(async () => {

@@ -37,12 +37,10 @@ describe('a service that was moved', () => {
   setDefaultTimeout(60_000);
 
   const ACCEPTED = { KEYSTILE_ACCEPT_LOST_COMMITS: 'true' };
-
   const NOT_MOVED = { code: 1, out: '', err: 'This database was not moved. Nothing was changed.\n' };
 
   /** The folder of a service that was stopped: a key with 9 credits, and others that make its export longer than a pipe. */
   let original: TempFolder;
-
   let made: { keyId: string; key: string };
 
   beforeAll(async () => {
@@ -69,7 +67,6 @@ describe('a service that was moved', () => {
 
   const moves = (folder: TempFolder, settings: Record<string, string> = {}): Promise<Ran> =>
     data(folder, ['export', folder.join('moved'), '--move'], settings);
-
   const releases = (folder: TempFolder): Promise<Ran> => data(folder, ['release', '--yes']);
 
   test('a service is stopped, exported and imported: the source does not start until it is released', async () => {
@@ -314,9 +311,7 @@ describe('signed exports', () => {
   const [KEY, OTHER] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64')) as [string, string];
 
   let folder: TempFolder;
-
   let signed: string;
-
   let unsigned: string;
 
   beforeAll(async () => {

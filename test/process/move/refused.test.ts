@@ -14,7 +14,6 @@ import { failingMove } from './failingMove.ts';
 
 describe('files and targets', () => {
   let folder: TempFolder;
-
   /** An export of a key with 10 credits, and of others that make it long. */
   let whole: string;
 
@@ -63,7 +62,6 @@ describe('files and targets', () => {
     'FILE is incomplete or was changed: its checksum does not match. Copy the file again from where it was made, or export the data again.';
 
   const FOREIGN = 'FILE is not an export of Keystile. Name a file that keystile data export has made.';
-
   const inLine = (line: number, problem: string): string =>
     `FILE cannot be imported: in line ${line}, ${problem}. Export the data again.`;
 

@@ -25,7 +25,6 @@ const NOTHING: RecordChange = {
 };
 
 const batch = { id: 'b_1', migrationId: 'mig_1', apiId: 'api_1', first: 0, count: 1, keys: '[]', actor: '{}' };
-
 const rotation = { kind: 'rotateRootKey', rootKeyId: 'rk_1', expect: 'a', secretDigest: 'b', start: 's' } as const;
 
 const session = {

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { fromLog, toLog } from '../../../src/storage/sqlite/loggedBytes.ts';
@@ -13,14 +12,12 @@ const count = fc.oneof(
   fc.nat().map((seconds) => seconds * 1000),
   fc.maxSafeNat(),
 );
-
 /** Often a little above the value. */
 const base = (value: number): fc.Arbitrary<number> =>
   fc.oneof(
     count,
     fc.nat({ max: 0x1_0001 }).map((more) => Math.min(value + more, Number.MAX_SAFE_INTEGER)),
   );
-
 const entry = fc
   .tuple(count, fc.constantFrom(-1, 0, 1), count, count, count, count, count)
   .chain(([id, kind, value, mark, dueAtMs, revision, segmentMs]) =>

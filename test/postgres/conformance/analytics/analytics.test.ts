@@ -9,9 +9,7 @@ import { MAX_COUNT } from '../../../../src/core/bounds.ts';
 import type { Storage } from '../../../../src/storage/port/storage.ts';
 
 const HOUR_MS = 3_600_000;
-
 const DAY_MS = 86_400_000;
-
 describePort('analytics', (setup) => {
   test('what is added is summed by minute, hour and day, and stays after a reopen', async () => {
     await setup().storage.analytics.add(

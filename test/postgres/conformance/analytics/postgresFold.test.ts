@@ -110,13 +110,10 @@ setDefaultTimeout(60_000);
  * PostgreSQL had a column for each code up to schema version 2. Nodes of that version go on beside newer ones: the statements here are theirs.
  */
 const HOUR_MS = Date.parse('2026-03-15T12:00:00Z');
-
 const CODES = FORMER_CODES.join(', ');
-
 const SUMS = [...FORMER_CODES, 'credits']
   .map((column) => `coalesce(sum(${column}), 0)::bigint AS ${column}`)
   .join(', ');
-
 const OLDER_READS = {
   ofApi: `SELECT ${SUMS} FROM (SELECT tags, ${CODES}, credits FROM api_counts WHERE span = 1 AND time_ms IN (${HOUR_MS}) AND api_id IN ('api_1')
     UNION ALL SELECT tags, ${CODES}, credits FROM count_log WHERE minute_ms - minute_ms % 3600000 >= 0 AND api_id IN ('api_1')) r`,
@@ -124,9 +121,7 @@ const OLDER_READS = {
     UNION ALL SELECT tags, ${CODES}, credits FROM count_log WHERE api_id = 'api_1' AND key_id IN ('key_1')) r`,
   tags: `SELECT tags FROM api_counts WHERE span = 1 AND time_ms = ${HOUR_MS} AND api_id = 'api_1' AND tags <> '' LIMIT 10`,
 };
-
 const KEY = 'span, time_ms, api_id, key_id, identity_id, tags';
-
 const API_KEY = 'span, time_ms, api_id, tags';
 
 async function withFormerDatabase(work: (url: string, older: Client) => Promise<void>): Promise<void> {

@@ -170,7 +170,6 @@ const DAILY = {
 } as const;
 
 const LOW = 'credits.low';
-
 const EXHAUSTED = 'credits.exhausted';
 
 function toldPort({ told }: Storage): Storage['told'] {

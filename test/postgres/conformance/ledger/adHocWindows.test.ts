@@ -274,7 +274,6 @@ async function ask(engine: Engine, secretDigest: string, limits: readonly LimitR
 }
 
 const named = (name: string, async: boolean): LimitRequest => ({ name, limit: 5, durationMs: MINUTE_MS, async });
-
 const many = (count: number, async: boolean, name = 'n'): LimitRequest[] =>
   Array.from({ length: count }, (_, i) => named(`${name}${i}`, async));
 

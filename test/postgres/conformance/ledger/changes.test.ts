@@ -207,13 +207,11 @@ const insertKey = (id: string, fields: Partial<ReturnType<typeof key>> = {}): Re
   key: key(id, fields),
   words: [id],
 });
-
 const updateKey = (id: string, expected: number, name: string): RecordWrite => ({
   kind: 'updateKey',
   key: key(id, { name, revision: 2 }),
   expect: expected,
 });
-
 const join = (identityId: string, expected: number, maxKeys: number | null = null): RecordWrite => ({
   kind: 'joinIdentity',
   identityId,

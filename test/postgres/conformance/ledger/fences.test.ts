@@ -36,7 +36,6 @@ import { engineOn } from '../engineOn.ts';
 import { verify } from '../events/toldEvents.ts';
 
 const EXACT = override('ovr_1', 'user-7');
-
 const WILD = override('ovr_2', 'user-*');
 
 /** What there is at the beginning. */
@@ -126,7 +125,6 @@ const BREAKS: readonly (readonly [string, Fence, RecordWrite, number])[] = [
 ];
 
 const fenced = (account: number, ...fences: readonly Fence[]) => ({ ...spendOf(credits(account, 1)), fences });
-
 const statuses = (outcomes: readonly SpendOutcome[]): string[] => outcomes.map(({ status }) => status);
 
 async function balance(storage: Storage, account: number): Promise<number | undefined> {
@@ -252,7 +250,6 @@ describePort('the fences of a spend', (setup) => {
 });
 
 const HOUR_MS = 3_600_000;
-
 const limitOf = (limit: number): PlanLimit => ({ name: 'requests', limit, durationMs: HOUR_MS, async: false });
 
 describePort('a plan that another node has changed', (setup) => {

@@ -32,9 +32,7 @@ import { engineOn } from '../engineOn.ts';
 import { ACTOR, verify, makeKey } from '../events/toldEvents.ts';
 
 const MINUTE_MS = 60_000;
-
 const RELEASE: UserEnding = { kind: 'release' };
-
 const settling = (cost: number, allowOverage = false): UserEnding => ({ kind: 'settle', cost, allowOverage });
 
 let made = 0;
@@ -398,7 +396,6 @@ describePort('reservations', (setup) => {
 });
 
 const HOUR_MS = 3_600_000;
-
 const every = (interval: 'daily' | 'hourly'): RefillInput => ({
   interval,
   amount: 10,

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import { describePort } from '../adapters.ts';
@@ -228,9 +227,7 @@ describePort('spends', (setup) => {
 });
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
-
 const ACCOUNTS = 60;
-
 const BATCHES = 60;
 
 /** Small numbers that meet each other, and the largest there are. */

@@ -1,5 +1,4 @@
 import { expect, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
 import type { StatementLine } from '../../../../src/core/statement.ts';
@@ -26,16 +25,12 @@ import type { VirtualClock } from '../../../support/clock.ts';
 import { engineOn } from '../engineOn.ts';
 
 const DAY_MS = 86_400_000;
-
 const HOUR_MS = 3_600_000;
-
 const BEGIN = Date.parse('2026-03-10T12:00:00Z');
-
 const DAY = Date.parse('2026-03-10T00:00:00Z');
 
 const add = (storage: Storage, account: number, by: number) =>
   storage.ledger.apply(change({ account, expect: 1, refill: null, add: by, revision: 1 }));
-
 const close = (storage: Storage, account: number, owner: string) =>
   storage.ledger.apply(change({ account, expect: 1, close: true, owner, refill: null, revision: 1 }));
 

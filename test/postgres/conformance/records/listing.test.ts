@@ -130,7 +130,6 @@ const EVERY_STATE: FilteredKeyQuery = { ...EVERY_KEY, state: null, planId: null,
 
 /** More identities on a plan are not looked up one by one. */
 const MANY_HOLDERS = 1_001;
-
 /** With a hundred words each, a search finds more than 20,000 entries. */
 const MANY_KEYS = 225;
 

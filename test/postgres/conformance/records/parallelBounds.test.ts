@@ -162,12 +162,11 @@ describePort('bounds, when calls come to two nodes at the same time', (setup) =>
     const nodes = nodesOn(storage);
     if (isPattern) {
       // Few enough others, so that the bound of the patterns is the one that is met.
-      for (let i = 0; i < most - FREE; i++) {
-        const made = override(`pat_${i}`, `p${i}*`);
-        expect((await write(storage, { kind: 'insertOverride', override: made, expectPatterns: i })).status).toBe(
-          'done',
-        );
-      }
+      await fill(storage, most, (i) => ({
+        kind: 'insertOverride',
+        override: override(`pat_${i}`, `p${i}*`),
+        expectPatterns: i,
+      }));
     }
     const outcomes = await outcomesOf(nodes, (engine, i) =>
       engine.ratelimits.overrides.set(

@@ -14,15 +14,10 @@ import type { OpenedStorage } from '../openAdapter.ts';
 import { PostgresInDatabase } from '../postgres.ts';
 
 const READ = permission('perm_1', 'documents.read', { name: 'Read documents' });
-
 const WRITE = permission('perm_2', 'documents.write', { name: 'A: write documents' });
-
 const PAY = permission('perm_3', 'billing.pay');
-
 const EDITOR = role('role_1', 'editor', { permissionIds: ['perm_1', 'perm_2'] });
-
 const CLERK = role('role_2', 'clerk', { permissionIds: ['perm_3', 'perm_1'] });
-
 /** As nothing here would write it. */
 const BROKEN = { ...EDITOR, permissionIds: [5] as never, revision: 2 };
 
@@ -58,7 +53,6 @@ async function permissionsOf(storage: Storage) {
 }
 
 const named = ({ id, name }: { id: string; name: string }) => ({ id, name });
-
 const whole = ({ id, name, slug }: typeof READ) => ({ id, name, slug });
 
 describePort('what a key may do', (setup) => {

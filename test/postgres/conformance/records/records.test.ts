@@ -189,9 +189,7 @@ describePort('records', (setup) => {
 });
 
 const EXACT = override('ovr_1', 'user-7', { limit: 0, durationMs: 1000, async: true, updatedAtMs: 9 });
-
 const WILD = override('ovr_2', 'user-*', { limit: Number.MAX_SAFE_INTEGER });
-
 const OTHER = override('ovr_3', 'user-7', { namespaceId: 'ns_2' });
 
 async function fill(storage: Storage): Promise<void> {

@@ -6,18 +6,13 @@ import { Connector } from '../../../../src/storage/postgres/connection/connector
 import { Pool } from '../../../../src/storage/postgres/connection/pool.ts';
 
 const SIZE = 2;
-
 const MAX_WAITING = 3;
-
 const MAX_WAIT_MS = 5_000;
-
 const TOO_MANY = 'Too many requests are waiting for the database.';
-
 const TOO_LATE = 'The database was too busy to begin this request in time; nothing was changed.';
 
 /** A database that takes connections and never says a word. */
 let silent: Bun.TCPSocketListener;
-
 let pool: Pool;
 
 beforeEach(() => {

@@ -10,9 +10,7 @@ import { VirtualClock } from '../../../support/clock.ts';
 
 /** A database that takes connections and ends each at once, as one does that starts or stops. */
 let database: Bun.TCPSocketListener;
-
 let attempts = 0;
-
 const clock = new VirtualClock(0);
 
 beforeEach(() => {

@@ -11,9 +11,7 @@ import { SeenChange } from '../../../../src/storage/postgres/freshness/changeNot
 import { VirtualClock } from '../../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;
-
 const STALE_MAX_MS = 1_000;
-
 /** Polls that one confirmation waits for. */
 const MAX_POLLS = 5;
 

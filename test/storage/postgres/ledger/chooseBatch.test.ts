@@ -41,17 +41,12 @@ const item = (id: string, fields: Partial<Item>): Item => ({
   queuedAtMs: NOW_MS,
   ...fields,
 });
-
 const plain = (id: string, account: number, amount = 1, fields: Partial<Item> = {}): Item =>
   item(id, { locks: [account], plainCharge: charge(account, amount), ...fields });
-
 const general = (id: string, locks: Lock[], fields: Partial<Item> = {}): Item => item(id, { locks, ...fields });
-
 const change = (id: string, locks: Lock[]): Item => item(id, { kind: 'change', locks });
-
 const many = (count: number, first = 1): Item[] =>
   Array.from({ length: count }, (_, i) => plain(`${first + i}`, first + i));
-
 const long = (items: readonly Item[]): Item[] => items.map((each) => ({ ...each, queuedAtMs: NOW_MS - 5 }));
 
 const ROLES = { a: 'plain', b: 'plain', general: 'general', contended: 'contended' } as const;
@@ -282,7 +277,6 @@ const generalArrival: fc.Arbitrary<Arrival> = fc
 const changeArrival: fc.Arbitrary<Arrival> = fc
   .array(account, { minLength: 1, maxLength: 2 })
   .map((locks) => ({ kind: 'change', locks, plainCharge: null, fences: 0 }));
-
 /** Far more than a batch takes, of few accounts or of many. */
 const flood: fc.Arbitrary<Arrival[]> = fc
   .tuple(fc.integer({ min: 20, max: 700 }), fc.constantFrom(1, 20, 10_000))

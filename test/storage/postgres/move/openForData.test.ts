@@ -14,13 +14,9 @@ function message(type: string, ...parts: readonly (string | readonly number[])[]
 }
 
 const INT4 = [0, 0, 0, 23];
-
 const READY = message('Z', [0x49]);
-
 const SIGNED_IN = Buffer.concat([message('R', [0, 0, 0, 0]), READY]);
-
 const UNKNOWN_SETTING = message('E', 'SFATAL', 'C42704', 'Munrecognized configuration parameter', [0]);
-
 const VERSION_13 = Buffer.concat([
   message('T', [0, 1], 'version', [0, 0, 0, 0, 0, 0], INT4, [0, 4, 255, 255, 255, 255, 0, 0]),
   message('D', [0, 1, 0, 0, 0, 6], [...Buffer.from('130000')]),

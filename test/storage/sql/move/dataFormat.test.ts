@@ -5,7 +5,6 @@ import { readHeader, readRows } from '../../../../src/storage/sql/move/dataForma
 
 /** Lines of an export of format 1. */
 const HEADER = `{"keystile":"data","format":1,"version":"0.1.0","schema":2,"installation":"${makeId('ws', 1, new Uint8Array(ID_RANDOM_BYTES))}","exportId":"${makeId('export', 1, new Uint8Array(ID_RANDOM_BYTES))}","takenAt":1,"engine":"postgres","move":true,"tables":["key_counts","api_counts","count_log"]}`;
-
 const COUNTS =
   '"valid":4,"not_found":0,"forbidden":0,"disabled":0,"expired":0,"insufficient_permissions":0,"rate_limited":2,"usage_exceeded":0,"credits":9';
 

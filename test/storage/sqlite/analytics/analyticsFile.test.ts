@@ -11,7 +11,6 @@ import type { AnalyticsQuery } from '../../../../src/storage/port/analytics.ts';
 import { TempFolder } from '../../../process/process.ts';
 
 const MINUTE_MS = Date.parse('2026-03-15T12:00:00Z');
-
 const NONE = FORMER_CODES.map(() => 0);
 
 /** A file of version 1. Its rows: what is before the counts, the eight counts, the credits. */

@@ -7,7 +7,6 @@ import { claimFolder, readNote, refuseCopy } from '../../../../src/storage/sqlit
 import { TempFolder } from '../../../process/process.ts';
 
 let folder: TempFolder;
-
 let db: Database;
 
 beforeEach(() => {
@@ -22,13 +21,9 @@ afterEach(() => {
 });
 
 const writeNote = (text: string): void => writeFileSync(folder.join('commit-number'), text);
-
 const knows = (id: string): void => void db.query("INSERT INTO installation VALUES ('folder_id', ?)").run(id);
-
 const known = (): unknown => db.query("SELECT value FROM installation WHERE name = 'folder_id'").values().flat()[0];
-
 const claim = (): string => claimFolder(db, { folder: folder.path, newId: () => 'folder_new' });
-
 const isRefused = (): boolean => {
   try {
     refuseCopy(db, folder.path);

@@ -4,9 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { migrate, readSchemaVersion } from '../../../../src/storage/sqlite/file/migrate.ts';
 
 const FIRST = 'CREATE TABLE records (id INTEGER PRIMARY KEY) STRICT; INSERT INTO records VALUES (1);';
-
 const SECOND = 'ALTER TABLE records ADD COLUMN note TEXT; INSERT INTO records VALUES (2, NULL);';
-
 const FAILING = `INSERT INTO records VALUES (3, NULL); ALTER TABLE no_such_table ADD COLUMN note TEXT;`;
 
 let db: Database;

@@ -66,7 +66,6 @@ test('a heavy item is a batch by itself, and others wait for one of them at the 
 
 describe('the file commit-number', () => {
   beforeEach(() => void jest.useFakeTimers());
-
   afterEach(() => void jest.useRealTimers());
 
   /** A writer's thread that has no descriptors left for as long as `isFull` is true. */
@@ -144,17 +143,11 @@ describe('the path of a commit', () => {
 
   /** Where each commit went, with its number. */
   let went: string[] = [];
-
   let broken: WriteFailure[] = [];
-
   let tookMs = QUICK_MS;
-
   let failure: WriteFailure | null = null;
-
   let isIdle = true;
-
   let number = 0;
-
   let committing: CommitPath;
 
   beforeEach(() => {

@@ -5,11 +5,8 @@ import { type Fence, recordFence } from '../../../../src/core/fence.ts';
 import { BatchRevisions, RecordRevisions } from '../../../../src/storage/sqlite/ledger/recordRevisions.ts';
 
 const db = new Database(':memory:');
-
 db.run('CREATE TABLE keys (id TEXT PRIMARY KEY, revision INTEGER NOT NULL)');
-
 db.run(`INSERT INTO keys VALUES ('key_1', 1)`);
-
 afterAll(() => db.close());
 
 const [before, after] = [recordFence('key', 'key_1', 1), recordFence('key', 'key_1', 2)];

@@ -8,9 +8,7 @@ import { TempFolder } from '../../../process/process.ts';
 const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);
 
 let folder: TempFolder;
-
 let path: string;
-
 let db: Database;
 
 beforeEach(() => {

@@ -11,7 +11,6 @@ import { type Connection, foldCounts, unpackSlices } from '../../../../src/stora
 import { verificationCount, verdictCounts as counts } from '../../../postgres/conformance/samples.ts';
 
 const MINUTE_MS = 60_000;
-
 /** Six rows of one step, of three keys with two codes: api, key, no identity, no tags, code, minute. */
 const STEP = 6 * 'api_1 key_1   0 1773532800000'.length;
 
