@@ -1,21 +1,22 @@
 import { Client } from 'pg';
 
-import { PostgresServer } from '../../../tools/cluster/postgres.ts';
+import type { PostgresServer } from '../../../tools/cluster/postgres.ts';
 import { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import type { VirtualClock } from '../../support/clock.ts';
+import { sharedServer } from '../../support/cluster/faultLab.ts';
 import { REMEMBER_CONTENTS, REMOVE_ALL_RECORDS, RESTORE_CONTENTS } from './contents.ts';
 import { type OpenedStorage, RETENTION_MS } from './openAdapter.ts';
 
 /** Databases that a test has left as the template is: emptying one takes a third of the time of copying one. */
 const reusable: string[] = [];
 
-/** One server for all tests of this process; it goes with the process. */
+/** Once for all tests of this process. */
 let started: Promise<{ server: PostgresServer; template: string }> | null = null;
 
 /** A database with the schema and nothing else in it, copied where none can be used again. */
 async function start(): Promise<{ server: PostgresServer; template: string }> {
-  const server = await PostgresServer.start();
+  const server = await sharedServer();
   const url = await server.createDatabase();
   await (await open(url, { nowMs: () => 0 })).close();
   await server.query(REMEMBER_CONTENTS, databaseOf(url));
