@@ -38,7 +38,7 @@ export interface CopyProgress {
 /** Key of the advisory lock of a migrating node: any number, the same for all nodes of all versions. */
 const MIGRATION_LOCK = 7_218_530_411;
 
-/** A row of `installation` that databases of programs before 0.1.0 lack: they used the same version numbers for other tables. */
+/** A row of `installation` that databases of programs before the first release lack: they used the same version numbers for other tables. */
 const SERIES = { name: 'schema_series', value: '0.1-h' } as const;
 
 /** While a migration waits for a lock, all requests queue behind it. So it gives up after this time and tries again. */
@@ -244,7 +244,7 @@ async function inMigrationTransaction(
   }
 }
 
-/** Whether a database that has a version was made by 0.1.0 or a later program. */
+/** Whether a database that has a version was made by the first release or a later program. */
 export function isOfFirstRelease(known: ReadonlyMap<string, string>): boolean {
   return known.get(SERIES.name) === SERIES.value;
 }
