@@ -24,7 +24,7 @@ import { BackupSchedule } from './storage/sqlite/backup/schedule.ts';
 import { DAMAGE_PAGE } from './storage/sqlite/file/damage.ts';
 import { FolderKey } from './storage/sqlite/file/installation.ts';
 import type { DataFolder } from './storage/sqlite/file/dataFolder.ts';
-import type { LedgerObserver } from './storage/sqlite/ledger/ledgerOptions.ts';
+import type { LedgerObserver } from './storage/sqlite/ledger/ledger.ts';
 import { SqliteStorage } from './storage/sqlite/storage.ts';
 import { afterOthers, type Digester, KeyedSecretBox, newEncryptionKey } from './bunPlatform.ts';
 import { VERSION } from './version.ts';

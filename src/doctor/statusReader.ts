@@ -13,8 +13,14 @@ import {
 } from './facts.ts';
 import type { NodeStatus, ServiceStatus, WorkStatus } from '../engine/admin/status.ts';
 import type { Engine } from '../engine/engine.ts';
-import type { CheckLevel, HealthGauges, HttpMetrics } from '../http/answer/metrics.ts';
-import { countOf, quantileOf, readingSince } from '../http/answer/histogram.ts';
+import {
+  type CheckLevel,
+  type HealthGauges,
+  type HttpMetrics,
+  countOf,
+  quantileOf,
+  readingSince,
+} from '../http/answer/metrics.ts';
 
 /** However many ask, the database is asked once in this time. */
 const SHARED_FOR_MS = 1_000;

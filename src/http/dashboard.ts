@@ -14,7 +14,7 @@ import {
 import { checkContentType, readJsonBody } from './request/body.ts';
 import type { Asked, Endpoint } from './routes/route.ts';
 import type { Service } from './service.ts';
-import { DASHBOARD_PATH, type WebSite } from './web/site.ts';
+import { DASHBOARD_PATH, type WebSite } from './webPages.ts';
 import type { RootKeyRecord } from '../model/access.ts';
 import { VERSION } from '../version.ts';
 

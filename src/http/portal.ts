@@ -20,7 +20,7 @@ import { badFields } from './shapes/schema/badFields.ts';
 import { toKeyObject } from './shapes/keys/keyObject.ts';
 import { OverlapMs } from './shapes/keys/secretFields.ts';
 import { KeyId } from './shapes/schema/commonFields.ts';
-import type { WebSite } from './web/site.ts';
+import type { WebSite } from './webPages.ts';
 import { cursorAt, strict, words } from '../model/schema/schemas.ts';
 
 const PORTAL_PATH = '/portal';

@@ -17,18 +17,17 @@ import {
 import { streamedAnswer } from './answer/streamedAnswer.ts';
 import { traced } from './answer/tracer.ts';
 import { authenticateManager, isDashboardOn } from './authentication.ts';
-import { PackageSite } from './clientPackages/packageSite.ts';
+import { PackageSite } from './clientPackages.ts';
 import { dashboardEndpoints } from './dashboard.ts';
 import { openApi } from './docs/openApi.ts';
 import { DocsSite } from './docs/site.ts';
 import { portalEndpoints } from './portal.ts';
-import type { FrontContext } from './front/connection.ts';
+import type { FrontContext } from './front/front.ts';
 import { MemoryBudget } from './front/frontLimits.ts';
 import { LargeBodies } from './front/requestBody.ts';
 import { ResponseHeads } from './front/responder.ts';
-import { checkContentType, hostCheck, type ReadBody, readJsonBody } from './request/body.ts';
+import { checkContentType, hostCheck, type ReadBody, readJsonBody, queryToBody } from './request/body.ts';
 import { explain, explainInSteps, isValid } from './request/explain.ts';
-import { queryToBody } from './request/queryString.ts';
 import { liveness, readiness } from './routes/health.ts';
 import { answerForwardAuth, forwardAuth } from './routes/keys.forwardAuth.ts';
 import { answerVerifyKey, verifyKey } from './routes/keys.verifyKey.ts';
@@ -41,7 +40,7 @@ import { badFields } from './shapes/schema/badFields.ts';
 import { makeVerdictWriter } from './verify/verdictAnswer.ts';
 import { verify } from './verify/verify.ts';
 import { toVerifyRequest } from './verify/verifyRequest.ts';
-import { WebSite } from './web/site.ts';
+import { WebSite } from './webPages.ts';
 
 /** The HTTP service as a function: from a request to its answer, never an exception. */
 export function makeHandler(service: Service): Handler {

@@ -4,11 +4,10 @@ import { readFileSync } from 'node:fs';
 import { ALL_COMMANDS, ENDPOINT_COMMANDS, runCli } from '../../src/cli/cli.ts';
 import { flagsOf } from '../../src/cli/help.ts';
 import { isSettingFlag } from '../../src/cli/settings.ts';
-import { visible } from '../../src/cli/output/print.ts';
+import { visible, programName } from '../../src/cli/output/print.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { EXIT } from '../../src/serve/exit.ts';
 import { VERSION } from '../../src/version.ts';
-import { programName } from '../../src/cli/output/programName.ts';
 
 async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
   const written = { out: '', err: '' };

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { ALL_COMMANDS } from '../../src/cli/cli.ts';
-import { inFull, unknownCommand } from '../../src/cli/suggest.ts';
+import { ALL_COMMANDS, inFull, unknownCommand } from '../../src/cli/cli.ts';
 import { isOneEditAway } from '../../src/basics/nearestName.ts';
 import { makeSecret } from '../../src/core/secret.ts';
 

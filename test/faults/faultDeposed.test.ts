@@ -6,7 +6,7 @@ import { until } from '../../tools/cluster/wait.ts';
 import { FaultNode } from '../support/cluster/faultNode.ts';
 import { FaultPair } from '../support/cluster/faultPair.ts';
 import type { LogFields } from '../../src/log.ts';
-import { WarningWatch } from '../../src/storage/postgres/connection/warningWatch.ts';
+import { WarningWatch } from '../../src/storage/postgres/connection/durability.ts';
 
 const STALE_MAX_MS = 1_000;
 const UNAVAILABLE = { status: 503, code: 'UNAVAILABLE', valid: false };

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
 import type { Browser, Locator, Page } from 'playwright-core';
 
-import { GUIDES } from '../../src/http/docs/guides.ts';
+import { GUIDES } from '../../src/http/docs/site.ts';
 import { ROUTES } from '../../src/http/routes/routeTable.ts';
 import { TempFolder } from '../process/process.ts';
 import { Server } from '../process/server.ts';

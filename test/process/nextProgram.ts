@@ -6,7 +6,7 @@ import { copyCheckout } from './documentation/checkout.ts';
 import { PROJECT, programOf, TempFolder } from './process.ts';
 
 const EMBEDDED = 'src/storage/sqlite/file/migrate.ts';
-const ANALYTICS = 'src/storage/sqlite/analytics/analyticsFile.ts';
+const ANALYTICS = 'src/storage/sqlite/analytics.ts';
 const SHARED = 'src/storage/postgres/schema/schema.ts';
 
 /** A copy of this program that is made the next version of it: with another number, and with more migrations. */

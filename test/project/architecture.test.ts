@@ -51,7 +51,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'model',
     'config',
     'doctor',
-    'http/answer/histogram.ts',
+    'http/answer/metrics.ts',
     'type:engine',
     'type:http',
     'node:fs',
@@ -188,7 +188,7 @@ describe('architecture', () => {
   test('http asks for a verdict in one place, and authenticates the caller in one place', () => {
     const inHttp = (path: string) => covers('http', path);
     expect(filesOf(uses(/\bverifier\.verify\(/, inHttp))).toEqual(['http/verify/verify.ts']);
-    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/caller.ts']);
+    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/verify.ts']);
   });
 
   test('no private field of the PostgreSQL driver is used', () => {
@@ -235,7 +235,7 @@ describe('architecture', () => {
       'cli/import/run.ts',
       'cli/openDatabase.ts',
       'http/router.ts',
-      'serve/background.ts',
+      'serve/serve.ts',
       'serve/demo.ts',
       'serve/gauges.ts',
       'serve/listen.ts',
@@ -249,7 +249,7 @@ describe('architecture', () => {
       'storage/postgres/ledger/queue.ts',
       'storage/postgres/schema/migrate.ts',
       'storage/postgres/storage.ts',
-      'storage/sqlite/applyLog.ts',
+      'storage/sqlite/ledgerLog.ts',
       'storage/sqlite/ledger/commitQueue.ts',
       'storage/sqlite/writer/commit.ts',
       'storage/sqlite/writer/writer.ts',

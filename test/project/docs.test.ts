@@ -272,7 +272,7 @@ describe('the documentation', () => {
       taken.flatMap((pattern) => pattern.exec(read(file))?.[0] ?? []).map((text) => `${file}: ${text}`),
     );
     // It names how npx was called, to whoever has called it.
-    expect(found).toEqual(['src/cli/output/programName.ts: npx keystile']);
+    expect(found).toEqual(['src/cli/output/print.ts: npx keystile']);
     expect(read('README.md').split('\n').slice(0, 4).join(' ')).toContain('Version 0.1, not yet published');
   });
 

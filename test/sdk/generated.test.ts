@@ -10,7 +10,7 @@ import { VERDICT_STATUS } from '../../src/http/verify/verdictAnswer.ts';
 import cases from '../../clients/cases.json';
 import { openApi } from '../../src/http/docs/openApi.ts';
 import type { VerdictObject } from '../../src/http/shapes/keys/verdictSchema.ts';
-import type { VerifyBody } from '../../src/http/verify/verifyBody.ts';
+import type { VerifyBody } from '../../src/http/verify/verifyRequest.ts';
 import { goRecords, pythonRecords } from '../../tools/scripts/clientRecords.ts';
 import { sdkDeclarations } from '../../tools/scripts/sdkDeclarations.ts';
 import { sdkTypes, sdkValues } from '../../tools/scripts/sdkTypes.ts';

@@ -1,4 +1,4 @@
-import { Connection, type FrontContext, type Socket } from '../../src/http/front/connection.ts';
+import { Connection, type FrontContext, type Socket } from '../../src/http/front/front.ts';
 
 /** One request as it is written on the wire. */
 export interface SentRequest {

@@ -3,10 +3,9 @@ import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { CLIENT_PACKAGES, packClients, packedAt } from '../../src/http/clientPackages/packageSite.ts';
-import { ASSETS } from '../../src/http/docs/site.ts';
-import { GUIDES, IMAGES } from '../../src/http/docs/guides.ts';
-import { buildPages, digestOfSources, keep } from '../../src/http/web/build.ts';
+import { CLIENT_PACKAGES, packClients, packedAt } from '../../src/http/clientPackages.ts';
+import { ASSETS, GUIDES, IMAGES } from '../../src/http/docs/site.ts';
+import { buildPages, digestOfSources, keep } from '../../src/http/webPages.ts';
 import { PROGRAM_FILES } from '../../src/programFiles.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,6 +1,6 @@
 import { COMMANDS as WRITTEN } from '../../src/cli/cli.ts';
 import { hasOwnWord, inWords } from '../../src/cli/words.ts';
-import { sdkMethod } from '../../src/http/docs/samples.ts';
+import { sdkMethod } from '../../src/http/docs/openApi.ts';
 import { verifyKey } from '../../src/http/routes/keys.verifyKey.ts';
 import { createReservation } from '../../src/http/routes/reservations.create.ts';
 import type { RouteCommand } from '../../src/http/routes/route.ts';

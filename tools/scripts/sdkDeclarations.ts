@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { asPublished, sdkEntries } from '../../src/http/clientPackages/packageSite.ts';
+import { asPublished, sdkEntries } from '../../src/http/clientPackages.ts';
 
 /**
  * The declarations of what the SDK exports, by their paths in `dist`. They stand in sdk/types, because a service that hands out the SDK has no

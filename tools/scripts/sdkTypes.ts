@@ -1,8 +1,7 @@
 import { MAX_SHOWN_POLICIES } from '../../src/core/bounds.ts';
 import { ERRORS } from '../../src/core/errors.ts';
 import { VERDICT_CODES } from '../../src/core/verdictCodes.ts';
-import { openApi, type Operation } from '../../src/http/docs/openApi.ts';
-import { isSdkList, sdkMethod } from '../../src/http/docs/samples.ts';
+import { openApi, type Operation, isSdkList, sdkMethod } from '../../src/http/docs/openApi.ts';
 import { VERDICTS } from '../../src/core/verdictCodes.ts';
 import { VERDICT_STATUS } from '../../src/http/verify/verdictAnswer.ts';
 import type { Schema } from './endpointFields.ts';

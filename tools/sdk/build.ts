@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 
-import { sdkFiles } from '../../src/http/clientPackages/packageSite.ts';
+import { sdkFiles } from '../../src/http/clientPackages.ts';
 import { PROGRAM_FILES } from '../../src/programFiles.ts';
 
 /** Writes sdk/dist, which the package contains: JavaScript and types, file by file. */

@@ -18,8 +18,7 @@ import {
 } from '../../src/storage/port/storage.ts';
 import { Durability } from '../../src/storage/postgres/connection/durability.ts';
 import { LedgerClock } from '../../src/storage/postgres/connection/ledgerClock.ts';
-import { SeenChange } from '../../src/storage/postgres/freshness/changeNotices.ts';
-import { PostgresFreshness } from '../../src/storage/postgres/freshness/freshness.ts';
+import { PostgresFreshness, SeenChange } from '../../src/storage/postgres/freshness/freshness.ts';
 import type { Primary } from './primary.ts';
 import { Process, type Random, running, type VirtualTime } from './time.ts';
 

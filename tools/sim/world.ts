@@ -359,17 +359,16 @@ export class World {
     this.#tell(of.story, `${call.what} ...`);
     const begin = (): void => {
       const answer = running.run({ process: node.process, call }, () => act.run(node.engine));
-      answer
-        .catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))))
-        .then((given) => {
-          this.#open.delete(call);
-          // Nobody hears what a dead process answers.
-          if (node.process.state === 'dead') return;
-          this.#answer(call, act, given, node);
-        })
-        .catch((error: unknown) => this.#fail(of, `${call.what}: ${String(error)}`));
+      void this.#finish(call, act, { answer, node });
     };
     node.process.run(begin);
+  }
+
+  async #finish(call: Call, act: Act, { answer, node }: { answer: Promise<unknown>; node: SimNode }): Promise<void> {
+    const given = await answer.catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));
+    this.#open.delete(call);
+    // Nobody hears what a dead process answers.
+    if (node.process.state !== 'dead') this.#answer(call, act, given, node);
   }
 
   #answer(call: Call, act: Act, answer: unknown, node: SimNode): void {

@@ -13,11 +13,10 @@ import { VERSION } from '../../version.ts';
 import type { Command } from '../command.ts';
 import { CliError, failed, misused } from '../cliError.ts';
 import { LOAD } from '../load.ts';
-import { programName } from '../output/programName.ts';
+import { programName, jsonLine, table, visible } from '../output/print.ts';
 import type { Flags } from '../flags.ts';
 import type { Io } from '../io.ts';
 import { readSettings, writtenFor } from '../settings.ts';
-import { jsonLine, table, visible } from '../output/print.ts';
 
 export const serve: Command = {
   name: 'serve',

@@ -8,9 +8,9 @@ import { findMoved, noteMoved, refuseCopy, releaseMoved } from '../../storage/sq
 import { openDurably } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { missingRefusal, refuseLostCommits } from '../../storage/sqlite/ledger/commitQueue.ts';
-import { refuseOtherVersion } from '../../storage/sqlite/move/readData.ts';
-import { DataError } from '../../storage/sql/move/dataError.ts';
-import { readLastCommit } from '../../storage/sqlite/applyLog.ts';
+import { refuseOtherVersion } from '../../storage/sqlite/move.ts';
+import { DataError } from '../../storage/sql/move/dataFormat.ts';
+import { readLastCommit } from '../../storage/sqlite/ledgerLog.ts';
 import { wallClockMs } from '../../bunPlatform.ts';
 import { failed } from '../cliError.ts';
 import { hasDatabase, ownedBy } from '../openDatabase.ts';

@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts';
+import type { Connection } from './front.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from './responder.ts';
 import type { Welcome } from './frontLimits.ts';
 

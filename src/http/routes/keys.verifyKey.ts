@@ -5,8 +5,7 @@ import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictSchema.ts'
 import type { Peer, Service } from '../service.ts';
 import { type GeneralVerdictWriter, VERDICT_HEADERS, verdictResponse } from '../verify/verdictAnswer.ts';
 import { verify } from '../verify/verify.ts';
-import { VerifyBody } from '../verify/verifyBody.ts';
-import { toVerifyRequest } from '../verify/verifyRequest.ts';
+import { VerifyBody, toVerifyRequest } from '../verify/verifyRequest.ts';
 
 /** Describes this route for the documentation. It is not in the table of routes, because the front answers it directly. */
 export const verifyKey = {

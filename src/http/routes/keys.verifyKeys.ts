@@ -13,7 +13,7 @@ import { VERDICT_EXAMPLE, VerdictObject } from '../shapes/keys/verdictSchema.ts'
 import type { Peer, Service } from '../service.ts';
 import type { VerdictWriter } from '../verify/verdictAnswer.ts';
 import { verifyEach } from '../verify/verify.ts';
-import { VerifyBody } from '../verify/verifyBody.ts';
+import { VerifyBody } from '../verify/verifyRequest.ts';
 import { verifyKey } from './keys.verifyKey.ts';
 
 const Body = strict({

@@ -6,10 +6,9 @@ import { ReservationId } from '../shapes/schema/commonFields.ts';
 import { strict, Whole } from '../../model/schema/schemas.ts';
 import { VERDICT_EXAMPLE, VERDICT_FIELDS } from '../shapes/keys/verdictSchema.ts';
 import type { Peer, Service } from '../service.ts';
-import { ReserveBody } from '../verify/verifyBody.ts';
+import { ReserveBody, toReserveRequest } from '../verify/verifyRequest.ts';
 import { type GeneralVerdictWriter, VERDICT_HEADERS, verdictResponse } from '../verify/verdictAnswer.ts';
 import { verify } from '../verify/verify.ts';
-import { toReserveRequest } from '../verify/verifyRequest.ts';
 
 const RESERVED_EXAMPLE = {
   ...VERDICT_EXAMPLE,

@@ -17,11 +17,10 @@ import { parseAddress } from '../../core/databaseUrl.ts';
 import { LedgerClock } from './connection/ledgerClock.ts';
 import { Connector, whileItGoesOn, withDeadline } from './connection/connector.ts';
 import { MissingRight } from './connection/wrongServer.ts';
-import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './local/localCounts.ts';
+import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively, Pool } from './connection/pool.ts';
-import { openSessions, PostgresFreshness } from './freshness/freshness.ts';
-import { SeenChange } from './freshness/changeNotices.ts';
+import { openSessions, PostgresFreshness, SeenChange } from './freshness/freshness.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import {
@@ -33,16 +32,16 @@ import {
   sayGoodbye,
   sayHello,
 } from './freshness/nodes.ts';
-import { refuseUnusable } from './move/readData.ts';
+import { refuseUnusable } from './move.ts';
 import { PostgresWriter } from './management/changeGroups.ts';
 import { PostgresReader } from './management/reader.ts';
 import { LOCK_TIMEOUT_MS } from './management/changeTransaction.ts';
 import { migrate, notPrepared, readInstallation, tooOldFor } from './schema/migrate.ts';
 import { MIGRATIONS, SCHEMA_NAMES, SCHEMA_VERSION } from './schema/schema.ts';
 import { findMissingRight } from './schema/tableRights.ts';
-import { POOLED, requireOwnSessions } from './connection/ownSession.ts';
 import { Session } from './connection/session.ts';
-import { PostgresCountWriter } from './analytics/countWriter.ts';
+import { POOLED, requireOwnSessions } from './connection/ownSession.ts';
+import { PostgresCountWriter } from './analytics.ts';
 
 /** Connections for the lookups of verifications. */
 const LOOKUP_CONNECTIONS = 2;

@@ -1,6 +1,6 @@
 import { OLD_TRANSACTION_MS } from '../../core/health.ts';
 import type { Task, TaskLog } from '../port/tasks.ts';
-import { WarningWatch } from './connection/warningWatch.ts';
+import { WarningWatch } from './connection/durability.ts';
 import type { PostgresStorage } from './storage.ts';
 
 const HELLO_EVERY_MS = 1_000;

@@ -9,7 +9,6 @@ import { toRow } from '../../model/columns.ts';
 import type { RecordWrite } from '../port/writes.ts';
 import { creditCallColumns } from './creditWrites.ts';
 import { toldStatement } from './events.ts';
-import { holdIdentity, identityWithKeys, lockIdentity } from './identities.ts';
 import { enqueueImport, finishImport } from './imports.ts';
 import { removeKeys, retireKeys } from './keys.ts';
 import { planStatements } from './plans.ts';
@@ -18,6 +17,7 @@ import { addWords, IDENTITIES_SCOPE, insertWords, removeWords, type Searchable }
 import { insert, remove, update, type WriteStatement } from './query/statement.ts';
 import { sessionStatements } from './sessions.ts';
 import { webhookStatements } from './webhooks.ts';
+import { IS_LIVE } from './query/queries.ts';
 
 /** The statements of a write. They run one after the other, in the transaction of the change. */
 export function writeStatements(write: RecordWrite): readonly WriteStatement[] {
@@ -230,4 +230,31 @@ function revisePatterns(write: {
   if (!isPattern(override.identifier)) return [];
   const where = { id: override.namespaceId, patterns_revision: expectPatterns };
   return [update('namespaces', { patterns_revision: expectPatterns + 1 }, where)];
+}
+
+/**
+ * Changes nothing, but locks the row until the change is committed. So keys join an identity one after the other, and none joins one that
+ * is being deleted. The next statement counts exactly, because it sees everything that was committed before.
+ */
+function lockIdentity(id: string, revision: number): WriteStatement {
+  return {
+    sql: 'UPDATE identities SET revision = revision WHERE id = $1 AND revision = $2',
+    params: [id, revision],
+    expects: 1,
+  };
+}
+
+/** The same for keys that need no count: they can join at the same time. */
+function holdIdentity(id: string, revision: number): WriteStatement {
+  return {
+    ...lockIdentity(id, revision),
+    onPostgres: 'SELECT 1 FROM identities WHERE id = $1 AND revision = $2 FOR SHARE',
+  };
+}
+
+/** Changes nothing, but refuses the change if the number of the identity's keys is not as wanted. */
+function identityWithKeys(id: string, wanted: string): WriteStatement {
+  const keys = `SELECT count(*) FROM keys k LEFT JOIN apis a ON a.id = k.api_id WHERE k.identity_id = i.id AND ${IS_LIVE}`;
+  const sql = `UPDATE identities AS i SET revision = revision WHERE id = $1 AND (${keys}) ${wanted}`;
+  return { sql, params: [id], expects: 1 };
 }

@@ -3,7 +3,7 @@ import type { Database } from 'bun:sqlite';
 import type { AccountState } from '../../core/account.ts';
 import { StorageUnavailable } from '../port/storage.ts';
 import { toWriteFailure } from './file/writeFailure.ts';
-import { ACCOUNT_LENGTH, CLOSED, readAccount, writeAccount } from './loggedBytes.ts';
+import { ACCOUNT_LENGTH, CLOSED, readAccount, writeAccount } from './ledgerLog.ts';
 import type { SqliteThread } from './thread/threadClient.ts';
 
 /**

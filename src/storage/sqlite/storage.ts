@@ -17,7 +17,7 @@ import { SqlImports } from '../sql/imports.ts';
 import { SqlRecords } from '../sql/records.ts';
 import { SqlAnalytics } from '../sql/analytics/analytics.ts';
 import type { Analytics } from '../port/analytics.ts';
-import { openAnalytics, readsAnalytics } from './analytics/analyticsFile.ts';
+import { openAnalytics, readsAnalytics, SqliteCountWriter } from './analytics.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
 import { CommitNumberFile, missingRefusal, refuseLostCommits } from './ledger/commitQueue.ts';
 import { SqliteLocalCounts } from './local/localCounts.ts';
@@ -34,11 +34,9 @@ import {
   type RestoredNote,
 } from './file/installation.ts';
 import { type DataFolder, FolderError } from './file/dataFolder.ts';
-import { SqliteLedger } from './ledger/ledger.ts';
-import type { LedgerObserver } from './ledger/ledgerOptions.ts';
+import { SqliteLedger, type LedgerObserver } from './ledger/ledger.ts';
 import { LazyThread, SqliteThread } from './thread/threadClient.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION, upgrade } from './file/migrate.ts';
-import { SqliteCountWriter } from './analytics/countWriter.ts';
 import { configure } from './file/openDatabase.ts';
 
 interface SqliteOptions {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 
-import { countOf, Histogram, quantileOf, readingSince } from '../../../src/http/answer/histogram.ts';
+import { countOf, Histogram, quantileOf, readingSince } from '../../../src/http/answer/metrics.ts';
 
 function filled(...values: number[]): Histogram {
   const histogram = new Histogram([1, 2, 4]);

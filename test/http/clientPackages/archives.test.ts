@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { type Files, tarGz, zip } from '../../../src/http/clientPackages/archives.ts';
+import { type Files, tarGz, zip } from '../../../src/http/clientPackages.ts';
 
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-import { CLIENT_PACKAGES, sdkFiles, wheelFiles } from '../../../src/http/clientPackages/packageSite.ts';
+import { CLIENT_PACKAGES, sdkFiles, wheelFiles } from '../../../src/http/clientPackages.ts';
 import { VERSION } from '../../../src/version.ts';
 import { reuseService } from '../../support/reusedService.ts';
 

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 
 import { Keystile } from '../../../sdk/src/index.ts';
 import { openApi } from '../../../src/http/docs/openApi.ts';
-import { queryToBody } from '../../../src/http/request/queryString.ts';
+import { queryToBody } from '../../../src/http/request/body.ts';
 import { forwardAuth } from '../../../src/http/routes/keys.forwardAuth.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { EXAMPLE } from '../../../src/model/schema/examples.ts';

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 
 import { ERRORS } from '../../../src/core/errors.ts';
-import { VIEWER_PATH } from '../../../src/http/docs/site.ts';
-import { guideHtml, GUIDES, IMAGES } from '../../../src/http/docs/guides.ts';
+import { VIEWER_PATH, guideHtml, GUIDES, IMAGES } from '../../../src/http/docs/site.ts';
 import origin from '../../../src/http/docs/viewer/scalar.json';
 import { TestService } from '../../support/service.ts';
 

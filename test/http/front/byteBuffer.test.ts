@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 
 import { ByteBuffer } from '../../../src/http/front/byteBuffer.ts';
-import { ReceivedBytes } from '../../../src/http/front/connection.ts';
+import { ReceivedBytes } from '../../../src/http/front/front.ts';
 import { LARGE_BYTES, MemoryBudget, OWN_BYTES } from '../../../src/http/front/frontLimits.ts';
 
 const text = ({ bytes, start, end }: ByteBuffer): string => bytes.toString('latin1', start, end);

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { MemoryBudget, OWN_BYTES } from '../../../src/http/front/frontLimits.ts';
 import { TURN_MS } from '../../../src/engine/fairTurns.ts';
 import { MAX_TINY_BODY_BYTES, MAX_SMALL_BODY_BYTES } from '../../../src/core/bounds.ts';
-import { Connection } from '../../../src/http/front/connection.ts';
+import { Connection } from '../../../src/http/front/front.ts';
 import { MAX_ARRIVING, MAX_BYTES_PER_PASS } from '../../../src/http/front/requestBody.ts';
 import { BUDGET_BYTES, ConnectionSetup, FakeSocket } from './fakeConnection.ts';
 

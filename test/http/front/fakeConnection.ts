@@ -2,7 +2,7 @@ import { MAX_VERIFY_BODY_BYTES } from '../../../src/core/bounds.ts';
 import { UNKNOWN_KEY } from '../../../src/engine/verify/verdict.ts';
 import { checkHost } from '../../../src/http/request/body.ts';
 import { ResponseHeads } from '../../../src/http/front/responder.ts';
-import { Connection, type FrontContext, type Socket } from '../../../src/http/front/connection.ts';
+import { Connection, type FrontContext, type Socket } from '../../../src/http/front/front.ts';
 import { MemoryBudget } from '../../../src/http/front/frontLimits.ts';
 import { Turns } from '../../../src/engine/fairTurns.ts';
 import { LargeBodies } from '../../../src/http/front/requestBody.ts';

@@ -9,7 +9,7 @@ import { explain, isValid, explainInSteps } from '../../../src/http/request/expl
 import { Count, DurationMs, Name, orNull, Prefix, strict } from '../../../src/model/schema/schemas.ts';
 import { Refill } from '../../../src/http/shapes/counters/creditFields.ts';
 import { NamedRatelimits } from '../../../src/http/shapes/counters/keyLimitFields.ts';
-import { VerifyBody, ReserveBody } from '../../../src/http/verify/verifyBody.ts';
+import { VerifyBody, ReserveBody } from '../../../src/http/verify/verifyRequest.ts';
 import { MAX_ISSUES } from '../../../src/core/bounds.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { verifyKeys } from '../../../src/http/routes/keys.verifyKeys.ts';

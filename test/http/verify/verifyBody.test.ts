@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { isSecretShaped } from '../../../src/core/secret.ts';
-import { parseVerifyBody, soleSecret, type VerifyBody } from '../../../src/http/verify/verifyBody.ts';
+import { parseVerifyBody, soleSecret, type VerifyBody } from '../../../src/http/verify/verifyRequest.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 

@@ -11,7 +11,7 @@ import {
   digestOfSources,
   findOrBuild,
   keep,
-} from '../../../src/http/web/build.ts';
+} from '../../../src/http/webPages.ts';
 import { Log } from '../../../src/log.ts';
 
 const folders: string[] = [];

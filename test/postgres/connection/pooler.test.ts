@@ -5,7 +5,7 @@ import { until } from '../../../tools/cluster/wait.ts';
 import { parseAddress } from '../../../src/core/databaseUrl.ts';
 import { Connector } from '../../../src/storage/postgres/connection/connector.ts';
 import { POOLED } from '../../../src/storage/postgres/connection/ownSession.ts';
-import { openForData } from '../../../src/storage/postgres/move/openForData.ts';
+import { openForData } from '../../../src/storage/postgres/move.ts';
 import { examined } from '../../process/cli/doctorRun.ts';
 import { VirtualClock } from '../../support/clock.ts';
 import { openStorage, sharedServer } from '../../support/cluster/faultLab.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, renameSync, writeFileSync, rmSync } from 'node:
 import { Client } from 'pg';
 
 import { DatabaseHold, releaseMoved } from '../../../src/storage/postgres/move/databaseHold.ts';
-import { PostgresDataSource } from '../../../src/storage/postgres/move/readData.ts';
+import { PostgresDataSource } from '../../../src/storage/postgres/move.ts';
 import { TcpProxy } from '../../../tools/cluster/proxy.ts';
 import { until } from '../../../tools/cluster/wait.ts';
 import { failingMove } from '../../process/move/failingMove.ts';

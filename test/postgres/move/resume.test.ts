@@ -12,8 +12,7 @@ import { EVERYTHING, makeEverything } from '../../support/fixtures/everything.ts
 import { TestService } from '../../support/service.ts';
 import { data, onDatabase, rowsOf, emptyDatabase } from './moved.ts';
 import { IMPORT_NOTE } from '../../../src/storage/sql/move/importedNote.ts';
-import { putNote } from '../../../src/storage/postgres/move/readData.ts';
-import { prepareTarget } from '../../../src/storage/postgres/move/writeData.ts';
+import { putNote, prepareTarget } from '../../../src/storage/postgres/move.ts';
 import { installationIn, NEW, NEW_VERSION, OLD_VERSION, withOldDatabase } from '../conformance/records/oldDatabase.ts';
 
 describe('an import', () => {

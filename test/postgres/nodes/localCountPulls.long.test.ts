@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import type { Client } from 'pg';
 
 import type { LocalCount } from '../../../src/storage/port/storage.ts';
-import { MAX_PULLED } from '../../../src/storage/postgres/local/localCounts.ts';
+import { MAX_PULLED } from '../../../src/storage/postgres/localCounts.ts';
 import type { PostgresStorage } from '../../../src/storage/postgres/storage.ts';
 import { DatabaseClock } from '../../support/cluster/databaseClock.ts';
 import { FaultLab } from '../../support/cluster/faultLab.ts';

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 
-import { ANALYTICS_VERSION } from '../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { ANALYTICS_VERSION } from '../../../src/storage/sqlite/analytics.ts';
 import { readSchemaVersion, SCHEMA_VERSION } from '../../../src/storage/sqlite/file/migrate.ts';
 import { copyPresentFixture } from '../../support/fixtures/databases.ts';
 import { remainingIn } from '../documentation/offline.ts';

@@ -67,7 +67,7 @@ describe('the version of a release', () => {
 const TELLS_HISTORY =
   /before 0\.1\.0|by 0\.1\.0 or a later|before version 0\.1\.0|Keystile 0\.1\.0, all on one machine/;
 /** Examples of what a version looks like. */
-const EXAMPLES = ['src/http/shapes/statusObject.ts', 'src/storage/sqlite/backup/backupFile.ts'];
+const EXAMPLES = ['src/http/routes/service.getStatus.ts', 'src/storage/sqlite/backup/backupFile.ts'];
 const KEEPS = (path: string): boolean => path.startsWith('test/') || path === 'CHANGELOG.md' || EXAMPLES.includes(path);
 
 describe('where the version stands', () => {

@@ -4,8 +4,8 @@ import { StorageUnavailable } from '../../port/storage.ts';
 import { withoutDoubt } from './commitNotices.ts';
 import { type Connector, inOneWrite, withDeadline } from './connector.ts';
 import { asUnavailable, hasOtherColumns } from './databaseError.ts';
-import { inOwnSession } from './ownSession.ts';
 import { Session, type SessionOptions } from './session.ts';
+import { inOwnSession } from './ownSession.ts';
 
 /** How long a query waits for a connection. */
 const MAX_WAIT_MS = 5_000;

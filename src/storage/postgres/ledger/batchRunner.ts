@@ -5,7 +5,7 @@ import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '..
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import { pauseBeforeRetry } from '../connection/pool.ts';
-import type { SeenChange } from '../freshness/changeNotices.ts';
+import type { SeenChange } from '../freshness/freshness.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import { type Batch, type BatchOutcome } from './batch.ts';
 import { BatchRefused, BatchUndone, type Committer } from './committer.ts';

@@ -8,8 +8,8 @@ import { doubtOf } from '../connection/commitNotices.ts';
 import { causeOf, ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { IS_MOVED, refuseMoved } from '../connection/movedFence.ts';
 import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
-import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import { Session } from '../connection/session.ts';
+import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 
 /** How long a batch may take before its connection is given up. */
 const BATCH_TIMEOUT_MS = 4_000;

@@ -2,7 +2,7 @@ import { type Fence, fencedRecord } from '../../../core/fence.ts';
 import type { Spend } from '../../../core/spend.ts';
 import type { Change } from '../../port/storage.ts';
 import { effectsOf } from '../../port/writes.ts';
-import type { SeenChange } from '../freshness/changeNotices.ts';
+import type { SeenChange } from '../freshness/freshness.ts';
 import type { BatchOutcome } from './batch.ts';
 import { BROKEN, RECORDS_KIND } from '../schema/spendFunctions.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';

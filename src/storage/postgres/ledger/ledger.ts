@@ -14,7 +14,7 @@ import type {
   WindowCursor,
 } from '../../port/storage.ts';
 import type { Connector } from '../connection/connector.ts';
-import type { SeenChange } from '../freshness/changeNotices.ts';
+import type { SeenChange } from '../freshness/freshness.ts';
 import type { Management } from '../management/management.ts';
 import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
 import { Committer } from './committer.ts';

@@ -1,7 +1,7 @@
 import type { Charge, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { SeenChange } from '../freshness/changeNotices.ts';
+import type { SeenChange } from '../freshness/freshness.ts';
 import { fenceCount, type Lock, locksOfSpend } from './fences.ts';
 import { isPlain } from './plainBatch.ts';
 

@@ -11,7 +11,7 @@ import { insertQuery, type RowsOfTable } from '../connection/binaryLists.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
-import { noteChange } from '../freshness/changeNotices.ts';
+import { noteChange } from '../freshness/freshness.ts';
 import {
   accountWrites,
   creditQueries,

@@ -24,7 +24,7 @@ import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import { type Ask, type AskAll, pauseBeforeRetry, type Pool } from '../connection/pool.ts';
-import { noteChange } from '../freshness/changeNotices.ts';
+import { noteChange } from '../freshness/freshness.ts';
 import {
   accountWrites,
   creditQueries,

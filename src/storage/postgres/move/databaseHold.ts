@@ -1,15 +1,14 @@
 import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
-import { DataError } from '../../sql/move/dataError.ts';
+import { DataError } from '../../sql/move/dataFormat.ts';
 import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
 import { withDeadline } from '../connection/connector.ts';
 import { beginInOwnSession } from '../connection/ownSession.ts';
 import { TAKE_MOVE_LOCKS } from '../connection/movedFence.ts';
 import { takeMigrationLock } from '../schema/migrate.ts';
 import { hasTables } from '../schema/tableRights.ts';
-import { noKeystile, readExportable } from './readData.ts';
-import { openForData, orExplain, takeSessionLock } from './openForData.ts';
+import { noKeystile, readExportable, openForData, orExplain, takeSessionLock } from '../move.ts';
 
 /** Key of the advisory lock of a move: any number, the same for all moves and releases. */
 const MOVING_LOCK = 7_218_530_415;

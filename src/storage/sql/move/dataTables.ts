@@ -5,8 +5,9 @@ import { KEYS } from '../../../model/keys.ts';
 import { NAMESPACES, OVERRIDES } from '../../../model/overrides.ts';
 import { PLANS } from '../../../model/plans.ts';
 import type { Column, RecordTable } from '../../../model/columns.ts';
-import { FORMER_CODES, SUMS } from '../analytics/countColumns.ts';
+import { FORMER_CODES, SUMS, LOG_COLUMNS } from '../analytics/countColumns.ts';
 import { FORMER_TABLES, verdictsOfRow } from '../analytics/formerCounts.ts';
+import { type CountSlice, verdictsOf } from '../analytics/packedCounts.ts';
 
 /**
  * What `keystile data export` writes for both engines: tables, in the order in which they are written, and their columns. A test compares
@@ -222,3 +223,9 @@ export const NOT_EXPORTED: Readonly<Record<string, string>> = {
   'local_counts.node': 'counts are added up over all nodes',
   'local_counts.pushed_at': 'it tells running nodes what is new',
 };
+
+/** Packed counts (packedCounts.ts) as rows of verdict_log. */
+export function* rowsOfSlice(body: string): Generator<DataRow> {
+  for (const row of verdictsOf(JSON.parse(body) as CountSlice))
+    yield Object.fromEntries(LOG_COLUMNS.map((column, i) => [column, row[i] ?? 0]));
+}

@@ -1,4 +1,4 @@
-import type { FinishedData } from './dataPorts.ts';
+import type { FinishedData } from './dataFormat.ts';
 
 /** The note about the import that made a database, in its table `installation`. */
 export const IMPORTED_NOTE = 'imported';

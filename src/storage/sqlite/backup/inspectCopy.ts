@@ -1,7 +1,7 @@
 import { Database } from 'bun:sqlite';
 
 import { repeatable } from '../../../core/errors.ts';
-import { ANALYTICS_VERSION, migrateAnalytics } from '../analytics/analyticsFile.ts';
+import { ANALYTICS_VERSION, migrateAnalytics } from '../analytics.ts';
 import { BackupError } from './backupError.ts';
 import { isKnownDatabase, migrate, MIGRATIONS, SCHEMA_VERSION } from '../file/migrate.ts';
 import { endsWriting, WriteFailure } from '../file/writeFailure.ts';

@@ -1,4 +1,5 @@
 import { Database } from 'bun:sqlite';
+import { getPriority, setPriority } from 'node:os';
 
 import { attachAnalytics } from '../file/openDatabase.ts';
 import { endsWriting, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
@@ -6,7 +7,6 @@ import { writeDurably } from '../file/dataFolder.ts';
 import type { ThreadCall, ThreadReply, ThreadStart } from './threadClient.ts';
 import { Writer } from '../writer/writer.ts';
 import type { Commit } from '../writer/commit.ts';
-import { yieldToOthers } from './lowPriority.ts';
 
 /** Entry of a worker thread. The first message says what kind of thread it is. Each later one is a call; calls are answered in order. */
 
@@ -103,3 +103,20 @@ self.onmessage = (event: MessageEvent<ThreadCall>) => {
   }
   self.postMessage(reply);
 };
+
+/** A value of `nice`. On a machine that is always busy, the thread gets a quarter of a processor; otherwise it gets all it needs. */
+const BEHIND_OTHERS = 5;
+const LAST = 19;
+
+/**
+ * Gives the calling thread, and the threads that it starts, a lower priority. Only Linux has a priority for each thread. On other systems,
+ * or if it cannot be set, nothing changes.
+ */
+function yieldToOthers(): void {
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(0, Math.min(getPriority(0) + BEHIND_OTHERS, LAST));
+  } catch {
+    // The thread then has the same priority as the others.
+  }
+}

@@ -9,7 +9,7 @@ import { open, postgresServer } from '../postgres.ts';
 import { verificationCount, verdictCounts as counts, verdictCounts } from '../samples.ts';
 import { row, sum } from './analyticsQuestions.ts';
 import { FORMER_CODES } from '../../../../src/storage/sql/analytics/countColumns.ts';
-import { FOLD_LOCK } from '../../../../src/storage/postgres/analytics/foldCounts.ts';
+import { FOLD_LOCK } from '../../../../src/storage/postgres/analytics.ts';
 import { migrate, type Migration } from '../../../../src/storage/postgres/schema/migrate.ts';
 import { MIGRATIONS } from '../../../../src/storage/postgres/schema/schema.ts';
 import { until } from '../../../../tools/cluster/wait.ts';

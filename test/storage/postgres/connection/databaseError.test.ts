@@ -4,7 +4,7 @@ import { DatabaseError } from 'pg';
 
 import { ConnectionLost, kindOf, reasonOf } from '../../../../src/storage/postgres/connection/databaseError.ts';
 import { KnownWindows } from '../../../../src/storage/postgres/management/management.ts';
-import { orExplain } from '../../../../src/storage/postgres/move/openForData.ts';
+import { orExplain } from '../../../../src/storage/postgres/move.ts';
 
 function refusal(code: string): DatabaseError {
   const error = new DatabaseError('no', 1, 'error');

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { type Watched, WarningWatch } from '../../../../src/storage/postgres/connection/warningWatch.ts';
+import { type Watched, WarningWatch } from '../../../../src/storage/postgres/connection/durability.ts';
 
 test('what makes a database unsafeReason is told when it comes and when it goes, once each', () => {
   const logged: string[] = [];

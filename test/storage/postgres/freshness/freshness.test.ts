@@ -6,8 +6,7 @@ import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
 import { LedgerClock } from '../../../../src/storage/postgres/connection/ledgerClock.ts';
 import type { Connector } from '../../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../../src/storage/postgres/connection/durability.ts';
-import { openSessions, PostgresFreshness } from '../../../../src/storage/postgres/freshness/freshness.ts';
-import { SeenChange } from '../../../../src/storage/postgres/freshness/changeNotices.ts';
+import { openSessions, PostgresFreshness, SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
 import { VirtualClock } from '../../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;

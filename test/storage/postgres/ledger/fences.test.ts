@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 
 import { recordFence } from '../../../../src/core/fence.ts';
 import type { RecordsNote, Spend, SpendOutcome } from '../../../../src/core/spend.ts';
-import { SeenChange } from '../../../../src/storage/postgres/freshness/changeNotices.ts';
+import { SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
 import { BatchFences, fenceCount } from '../../../../src/storage/postgres/ledger/fences.ts';
 import { BROKEN, RECORDS_KIND } from '../../../../src/storage/postgres/schema/spendFunctions.ts';
 

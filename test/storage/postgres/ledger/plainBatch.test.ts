@@ -4,7 +4,7 @@ import type { Charge, Spend } from '../../../../src/core/spend.ts';
 import { plainBatchOf } from '../../../../src/storage/postgres/ledger/plainBatch.ts';
 import type { BatchOutcome } from '../../../../src/storage/postgres/ledger/batch.ts';
 import { BatchFences } from '../../../../src/storage/postgres/ledger/fences.ts';
-import { SeenChange } from '../../../../src/storage/postgres/freshness/changeNotices.ts';
+import { SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
 
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 

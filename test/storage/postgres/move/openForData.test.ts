@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 
-import { openForData } from '../../../../src/storage/postgres/move/openForData.ts';
+import { openForData } from '../../../../src/storage/postgres/move.ts';
 import { sharedServer } from '../../../support/cluster/faultLab.ts';
 
 /** A message of the protocol of PostgreSQL. */

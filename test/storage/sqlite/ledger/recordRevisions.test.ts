@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { afterAll, describe, expect, test } from 'bun:test';
 
 import { type Fence, recordFence } from '../../../../src/core/fence.ts';
-import { BatchRevisions, RecordRevisions } from '../../../../src/storage/sqlite/ledger/recordRevisions.ts';
+import { BatchRevisions, RecordRevisions } from '../../../../src/storage/sqlite/ledger/batch.ts';
 
 const db = new Database(':memory:');
 db.run('CREATE TABLE keys (id TEXT PRIMARY KEY, revision INTEGER NOT NULL)');

@@ -13,7 +13,7 @@ import {
 } from '../../../../src/storage/sqlite/thread/threadClient.ts';
 import { plainCommit } from '../plainCommit.ts';
 import { TempFolder } from '../../../process/process.ts';
-import { migrateAnalytics } from '../../../../src/storage/sqlite/analytics/analyticsFile.ts';
+import { migrateAnalytics } from '../../../../src/storage/sqlite/analytics.ts';
 import { SqliteWriter } from '../../../../src/storage/sqlite/thread/databaseThreads.ts';
 
 const COMMIT = new Float64Array([1, 0, 5, 0, 0, 1]);

@@ -5,8 +5,7 @@ import { MAX_COUNT } from '../../../../src/core/bounds.ts';
 import { CountColumns } from '../../../../src/core/verificationCounts.ts';
 import { packCounts } from '../../../../src/storage/sql/analytics/packedCounts.ts';
 import type { Params } from '../../../../src/storage/sql/query/statement.ts';
-import { migrateAnalytics } from '../../../../src/storage/sqlite/analytics/analyticsFile.ts';
-import { ADD_SLICE, packApis } from '../../../../src/storage/sqlite/analytics/countWriter.ts';
+import { migrateAnalytics, ADD_SLICE, packApis } from '../../../../src/storage/sqlite/analytics.ts';
 import { type Connection, foldCounts, unpackSlices } from '../../../../src/storage/sqlite/writer/foldCounts.ts';
 import { verificationCount, verdictCounts as counts } from '../../../postgres/conformance/samples.ts';
 

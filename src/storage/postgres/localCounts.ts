@@ -1,9 +1,9 @@
-import { AHEAD_MS } from '../../../core/calendar.ts';
-import type { LocalCount, LocalCounts, LoadedCount } from '../../port/storage.ts';
-import { asUnavailable } from '../connection/databaseError.ts';
-import type { Pool } from '../connection/pool.ts';
-import { IS_OWN_SESSION } from '../connection/ownSession.ts';
-import type { Session } from '../connection/session.ts';
+import { AHEAD_MS } from '../../core/calendar.ts';
+import type { LocalCount, LocalCounts, LoadedCount } from '../port/storage.ts';
+import { asUnavailable } from './connection/databaseError.ts';
+import type { Pool } from './connection/pool.ts';
+import { type Session } from './connection/session.ts';
+import { IS_OWN_SESSION } from './connection/ownSession.ts';
 
 /** How long a push may take. A pull looks back further than that, so that it misses none. */
 export const PUSH_TIMEOUT_MS = 1_500;

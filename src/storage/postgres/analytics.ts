@@ -1,10 +1,91 @@
-import { StorageUnavailable } from '../../port/storage.ts';
-import type { Statement } from '../../sql/query/statement.ts';
-import { LOG_COLUMNS } from '../../sql/analytics/countColumns.ts';
-import { type CountSlice, LogRows } from '../../sql/analytics/packedCounts.ts';
-import { foldStatements, logStatements } from '../../sql/analytics/fold.ts';
-import { kindOf, reasonOf } from '../connection/databaseError.ts';
-import type { Ask, Pool } from '../connection/pool.ts';
+import { CountColumns } from '../../core/verificationCounts.ts';
+import { StorageOutcomeUnknown, StorageUnavailable } from '../port/storage.ts';
+import { asUnavailable, isTold, kindOf, reasonOf } from './connection/databaseError.ts';
+import type { Pool, Ask } from './connection/pool.ts';
+import type { CountWriter } from '../sql/analytics/analytics.ts';
+import { CODES, memberOf, TOTALS, LOG_COLUMNS } from '../sql/analytics/countColumns.ts';
+import { type Named, type Unfolded, foldStatements, logStatements } from '../sql/analytics/fold.ts';
+import { packCounts, sumByApi, type CountSlice, LogRows } from '../sql/analytics/packedCounts.ts';
+import type { Statement } from '../sql/query/statement.ts';
+
+const APPEND = `
+  WITH mark AS (
+    INSERT INTO count_marks AS t (node, batch, at_ms) VALUES ($1, $2, ledger_now_v1(NULL))
+    ON CONFLICT (node) DO UPDATE SET batch = excluded.batch, at_ms = excluded.at_ms WHERE t.batch < excluded.batch
+    RETURNING 1
+  )
+  INSERT INTO count_slices (apis, body) SELECT $3, $4 FROM mark`;
+
+/** Writes the number of each batch together with its counts: a batch that is sent again is not added twice. */
+export class PostgresCountWriter implements CountWriter {
+  readonly #pool: Pool;
+  readonly #node: string;
+  readonly #fold: PostgresFold;
+
+  constructor(pool: Pool, node: string) {
+    this.#pool = pool;
+    this.#node = node;
+    this.#fold = new PostgresFold(pool);
+  }
+
+  async append(counts: CountColumns, batch: number): Promise<void> {
+    const values = [this.#node, batch, packCounts(CountColumns.of(sumByApi(counts))), packCounts(counts)];
+    try {
+      await this.#pool.write({ name: 'append_counts', text: APPEND, values });
+    } catch (error) {
+      const reason = reasonOf(error);
+      if (isTold(error)) throw error;
+      if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
+      throw new StorageUnavailable(`A database query failed (${reason}).`);
+    }
+  }
+
+  async unfolded(): Promise<Unfolded> {
+    return sliceSource;
+  }
+
+  fold(): Promise<boolean> {
+    return this.#fold.step();
+  }
+
+  async remove({ sql, params }: Statement): Promise<number> {
+    return (await asUnavailable(this.#pool.write({ text: sql, values: params }))).rowCount ?? 0;
+  }
+}
+
+/** With at most this many names, slices that contain none of them are skipped. Searching for more takes longer than reading. */
+const MAX_LOOKED_FOR = 20;
+
+/** The columns of a slice's lists. */
+const NAMES = ['minute_ms', 'api', 'key_id', 'identity_id', 'tags', 'last_at_ms', 'credits'];
+const COLUMNS = [...NAMES, ...CODES].join(', ');
+const MEMBERS = [...NAMES, ...CODES.map((_, code) => memberOf(code))];
+const LISTS = MEMBERS.map((member) => `jsonb_array_elements_text(slice -> '${member}')`).join(', ');
+/** Evaluated once for each slice: otherwise the JSON would be parsed for each row. */
+const HEADS = "slice, (slice ->> 'from_ms')::bigint AS from_ms, slice -> 'apis' AS apis";
+const VALUES = [
+  "from_ms + coalesce(minute_ms, '0')::bigint AS minute_ms",
+  "apis ->> coalesce(api, '0')::int AS api_id",
+  'key_id',
+  "coalesce(identity_id, '') AS identity_id",
+  "coalesce(tags, '') AS tags",
+  'from_ms + last_at_ms::bigint AS last_at_ms',
+  ...TOTALS.map((name) => `coalesce(${name}, '0')::bigint AS ${name}`),
+].join(', ');
+
+/** Turns a query with the column `slice` into rows with TOTALS. */
+function rowsOfSlices(slices: string): string {
+  return `SELECT ${VALUES} FROM (SELECT ${HEADS} FROM (${slices}) t OFFSET 0) s, ROWS FROM (${LISTS}) AS l (${COLUMNS})`;
+}
+
+/** A question reads slices as they are: it writes nothing and waits for no lock. */
+function sliceSource({ isOfApi, keys, identities }: Named): string {
+  if (isOfApi) return `(${rowsOfSlices('SELECT apis::jsonb AS slice FROM count_slices OFFSET 0')}) a`;
+  const holds = [keys, identities].filter((named) => named !== null && named.length <= MAX_LOOKED_FOR);
+  const where = holds.map((named) => `(${named?.map((name) => `strpos(body, ${name}) > 0`).join(' OR ') || 'FALSE'})`);
+  const filter = where.length === 0 ? '' : ` WHERE ${where.join(' AND ')}`;
+  return `(${rowsOfSlices(`SELECT body::jsonb AS slice FROM count_slices${filter} OFFSET 0`)}) k`;
+}
 
 /** Key of the advisory lock that the folding node holds: any number, the same for all nodes of all versions. */
 export const FOLD_LOCK = 7_218_530_413;
@@ -44,7 +125,7 @@ const START: LogPosition = { key_id: '', number: 0 };
  * The detour through the log brings the counts of one key together: a key in use is in one slice of each node every few seconds, but its
  * sums are written once in a round. One node folds at a time.
  */
-export class PostgresFold {
+class PostgresFold {
   readonly #pool: Pool;
   #unpackSlices = MAX_UNPACK_SLICES;
   #foldRows = MAX_FOLD_ROWS;
@@ -157,12 +238,12 @@ async function foldIn(ask: Ask, after: LogPosition, maxRows: number): Promise<Lo
 }
 
 /** Names under which a connection keeps the statements prepared. */
-const NAMES = new Map<string, string>();
+const STATEMENT_NAMES = new Map<string, string>();
 
 async function runAll(ask: Ask, statements: Iterable<Statement>): Promise<void> {
   for (const { sql, params } of statements) {
-    let name = NAMES.get(sql);
-    if (name === undefined) NAMES.set(sql, (name = `fold_${NAMES.size}`));
+    let name = STATEMENT_NAMES.get(sql);
+    if (name === undefined) STATEMENT_NAMES.set(sql, (name = `fold_${STATEMENT_NAMES.size}`));
     await ask({ name, text: sql, values: params });
   }
 }
