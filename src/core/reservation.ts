@@ -141,7 +141,7 @@ export function decideReserve(
   const earlier = idempotency === null ? undefined : view.reservationUnder(wanted.keyId, idempotency.id);
   if (earlier !== undefined) return replayed(earlier, idempotency?.requestDigest ?? '');
   if (wanted.isOnlyFound) return { spend: { status: 'refused', by: 0, charges: [], nowMs }, reservation: null };
-  if (view.liveReservations(wanted.keyId) >= maxLive) return { spend: { status: 'crowded' }, reservation: null };
+  if (view.liveReservations(wanted.keyId) >= maxLive) return { spend: { status: 'tooManyLive' }, reservation: null };
   const outcome = decideSpend(view, { ...spend, idempotency: null }, nowMs, maxLive);
   if (outcome.status !== 'taken') return { spend: outcome, reservation: null };
   const { ttlMs, metered, following, isOnlyFound: _isOnlyFound, ...facts } = wanted;

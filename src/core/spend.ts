@@ -25,7 +25,7 @@ export interface Charge {
  * What a ledger in the same process knows about the records that decide the spends of one key. The same records decide many spends and
  * seldom change. To find their revisions among 100,000 others takes longer than the rest of a spend.
  */
-export interface RecordsNote {
+export interface RecordsCheck {
   /** The last change of any record before the ledger compared these records, as the ledger numbers changes; 0 = it never did. */
   checkedAt: number;
 }
@@ -44,7 +44,7 @@ export interface Spend {
   /** The records that decided this spend, except those whose revision a charge names. */
   readonly fences: readonly Fence[];
   /** About all records that decided this spend. Absent: the ledger notes nothing. */
-  readonly note?: RecordsNote | undefined;
+  readonly lastCheck?: RecordsCheck | undefined;
   readonly idempotency: IdempotencyKey | null;
 }
 
@@ -77,7 +77,7 @@ export type SpendOutcome =
   /** The idempotency key was used with another request. */
   | { readonly status: 'conflict' }
   /** The key has too many live idempotency keys. */
-  | { readonly status: 'crowded' }
+  | { readonly status: 'tooManyLive' }
   /** This spend alone failed (its row breaks a constraint). The others of its batch were carried out. */
   | { readonly status: 'failed'; readonly reason: string };
 
@@ -91,7 +91,7 @@ export interface RememberedAnswer {
 /** What `decideSpend` reads and writes: accounts and remembered answers, as the spends before this one left them. */
 export interface LedgerView {
   /** The fenced record still has the revision that the fence names. */
-  holds(fence: Fence): boolean;
+  isCurrent(fence: Fence): boolean;
   /** The number of the last change of any record, from 1 on. 0: notes about records are not used. */
   readonly lastChange: number;
   account(id: number): AccountState | undefined;
@@ -111,9 +111,9 @@ export interface LedgerView {
  */
 export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLiveKeys: number): SpendOutcome {
   const { lastChange } = view;
-  const note = lastChange === 0 ? undefined : spend.note;
-  if (note === undefined || note.checkedAt !== lastChange) {
-    for (const fence of spend.fences) if (!view.holds(fence)) return { status: 'stale', nowMs, fence };
+  const lastCheck = lastChange === 0 ? undefined : spend.lastCheck;
+  if (lastCheck === undefined || lastCheck.checkedAt !== lastChange) {
+    for (const fence of spend.fences) if (!view.isCurrent(fence)) return { status: 'stale', nowMs, fence };
   }
   const open: OpenCharge[] = [];
   for (const charge of spend.charges) {
@@ -127,7 +127,7 @@ export function decideSpend(view: LedgerView, spend: Spend, nowMs: number, maxLi
     open.push(opened);
   }
   // Every record that decided was compared: by a fence, or by the revision of a charge.
-  if (note !== undefined) note.checkedAt = lastChange;
+  if (lastCheck !== undefined) lastCheck.checkedAt = lastChange;
   const answered = spend.idempotency === null ? null : findAnswer(view, spend.idempotency, maxLiveKeys);
   return answered ?? takeCharges(view, spend, open, nowMs);
 }
@@ -183,7 +183,7 @@ export function answerUnder(view: LedgerView, key: IdempotencyKey): SpendOutcome
 function findAnswer(view: LedgerView, key: IdempotencyKey, maxLiveKeys: number): SpendOutcome | null {
   const answered = answerUnder(view, key);
   if (answered !== null) return answered;
-  return view.liveIdempotencyKeys(key.scope) >= maxLiveKeys ? { status: 'crowded' } : null;
+  return view.liveIdempotencyKeys(key.scope) >= maxLiveKeys ? { status: 'tooManyLive' } : null;
 }
 
 function takeCharges(view: LedgerView, spend: Spend, open: readonly OpenCharge[], nowMs: number): SpendOutcome {

@@ -3,7 +3,7 @@ import { PRUNE_GRACE_MS } from '../storage/port/storage.ts';
 import type { Task, TaskLog, Turn } from '../storage/port/tasks.ts';
 import { analyticsTasks } from './analytics/writeCounts.ts';
 import type { Engine } from './engine.ts';
-import { LocalCountSaving } from './local/localLimits.ts';
+import { LocalCountSaving } from './localLimits.ts';
 
 const SWEEP_EVERY_MS = 30_000;
 const RESERVATIONS_EVERY_MS = 5_000;

@@ -4,7 +4,7 @@ import { Notices } from './alerts/notices.ts';
 import { OpenCounts } from './analytics/openCounts.ts';
 import { TagLists } from './analytics/tagLists.ts';
 import { KeyCache } from './cache/keyCache.ts';
-import { LocalLimits } from './local/localLimits.ts';
+import { LocalLimits } from './localLimits.ts';
 import type { System } from './platform.ts';
 import { Namespaces } from './ratelimits/namespaces.ts';
 import { RefillSchedules } from './refillSchedules.ts';

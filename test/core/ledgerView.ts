@@ -14,7 +14,7 @@ export class View implements LedgerView {
   readonly lastChange: number = 0;
 
   /** No fences are drawn here. */
-  holds(_fence: Fence): boolean {
+  isCurrent(_fence: Fence): boolean {
     return true;
   }
 

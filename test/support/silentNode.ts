@@ -31,9 +31,9 @@ export class SilentNode {
     const log = new Log({ level: 'error', format: 'json', nowMs: clock.nowMs, write() {} });
     this.#storage = storage;
     // Polls go on, and tell it nothing.
-    const { seenChange } = storage;
-    this.#see = seenChange.see.bind(seenChange);
-    seenChange.see = () => {};
+    const { lastSeenChange } = storage;
+    this.#see = lastSeenChange.see.bind(lastSeenChange);
+    lastSeenChange.see = () => {};
     const metrics = new HttpMetrics();
     const service = makeService({
       engine,

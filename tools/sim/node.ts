@@ -18,7 +18,7 @@ import {
 } from '../../src/storage/port/storage.ts';
 import { Durability } from '../../src/storage/postgres/connection/durability.ts';
 import { LedgerClock } from '../../src/storage/postgres/connection/ledgerClock.ts';
-import { PostgresFreshness, SeenChange } from '../../src/storage/postgres/freshness/freshness.ts';
+import { PostgresFreshness, LastSeenChange } from '../../src/storage/postgres/freshness/freshness.ts';
 import type { Primary } from './primary.ts';
 import { Process, type Random, running, type VirtualTime } from './time.ts';
 
@@ -86,9 +86,9 @@ export class SimNode {
     const clocks = { monotonicMs: () => this.#monotonicMs(), wallClockMs: () => this.#wallMs() };
     const random = context.random.next;
     this.#clock = new LedgerClock(clocks, false);
-    const seenChange = new SeenChange();
+    const lastSeenChange = new LastSeenChange();
     const durability = new Durability(false);
-    const options = { ...clocks, clock: this.#clock, durability, seenChange, staleMaxMs: STALE_MAX_MS, random };
+    const options = { ...clocks, clock: this.#clock, durability, lastSeenChange, staleMaxMs: STALE_MAX_MS, random };
     this.#freshness = new PostgresFreshness(({ onOpen }) => this.#session(onOpen) as never, options);
     this.engine = makeSimEngine(this.#storage(), context.random);
     const log = { info() {}, warn() {}, error() {} };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { RecordChange } from '../../src/storage/port/freshness.ts';
 import type { Change, ChangeOutcome, LoadedCount, LocalCount } from '../../src/storage/port/storage.ts';
-import { endsNotes, recordChangeOf } from '../../src/storage/port/writes.ts';
+import { endsChecks, recordChangeOf } from '../../src/storage/port/writes.ts';
 import { DataFolder } from '../../src/storage/sqlite/file/dataFolder.ts';
 import { SqliteStorage } from '../../src/storage/sqlite/storage.ts';
 
@@ -65,7 +65,7 @@ export class Primary {
   async apply(change: Change): Promise<ChangeOutcome> {
     const outcome = await this.storage.ledger.apply(change);
     const changed = outcome.status === 'done' ? recordChangeOf(change.writes) : null;
-    if (changed !== null) this.#take(changed, endsNotes(change.writes));
+    if (changed !== null) this.#take(changed, endsChecks(change.writes));
     return outcome;
   }
 

@@ -24,7 +24,7 @@ export class FakeLedger {
   /** By key, then by idempotency key, the oldest first. */
   readonly #answers = new Map<string, Map<string, RememberedAnswer>>();
   readonly #view: LedgerView = {
-    holds: () => true,
+    isCurrent: () => true,
     lastChange: 0,
     account: (id) => this.#accounts.get(id),
     put: (id, state) => void this.#accounts.set(id, state),

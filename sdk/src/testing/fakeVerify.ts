@@ -136,7 +136,7 @@ function answered(outcome: SpendOutcome): { readonly charges: readonly ChargeRes
       return outcome;
     case 'conflict':
       throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
-    case 'crowded':
+    case 'tooManyLive':
       throw new AppError('RATE_LIMITED', 'This key has too many live idempotency keys; wait until some expire.');
     default:
       throw new AppError('INTERNAL_SERVER_ERROR', `The fake ledger answered ${outcome.status}.`);

@@ -1,6 +1,6 @@
 import { type AddressBlock, parseBlock } from '../../core/address.ts';
 import type { Alerts, CreditsRecord, HeldCredits, LimitRecord } from '../../core/records.ts';
-import type { LocalOwner } from '../local/localLimits.ts';
+import type { LocalOwner } from '../localLimits.ts';
 import type { IdentityRecord } from '../../model/identities.ts';
 import type { Fence } from '../../core/fence.ts';
 import { type Grant, type HeldPermissions, holdPermissions } from '../../core/permissions.ts';

@@ -22,7 +22,7 @@ import {
 } from './entries.ts';
 import { isWord, Companions, readLong, writeLong } from './packed.ts';
 import type { Plans } from './plans.ts';
-import type { LocalOwner } from '../local/localLimits.ts';
+import type { LocalOwner } from '../localLimits.ts';
 import type { TextReader } from '../platform.ts';
 import type { IdentityRecord } from '../../model/identities.ts';
 import type { PlanRecord } from '../../model/plans.ts';

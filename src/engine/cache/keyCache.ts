@@ -13,7 +13,7 @@ import { Identities } from './identities.ts';
 import type { KeyCounts } from './keyCounts.ts';
 import { KeyRows } from './keyRows.ts';
 import { Plans } from './plans.ts';
-import type { LocalOwner } from '../local/localLimits.ts';
+import type { LocalOwner } from '../localLimits.ts';
 import type { TextReader } from '../platform.ts';
 import type { KeyWithIdentity, PoisonedKey, Records } from '../../storage/port/records.ts';
 import { StorageDamaged } from '../../storage/port/storage.ts';
@@ -125,7 +125,7 @@ export class KeyCache {
     this.#keys.keepWindows(entry as CachedEntry, withWindow(entry.windows, limits, [limit, account]));
   }
 
-  /** What a ledger has noted about the records that decide the spends of this entry (RecordsNote); 0 = nothing. */
+  /** What a ledger has noted about the records that decide the spends of this entry (RecordsCheck); 0 = nothing. */
   checkedAt(entry: KeyEntry): number {
     return this.#keys.checkedAt(entry);
   }

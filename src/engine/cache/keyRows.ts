@@ -33,7 +33,7 @@ import type { TextReader } from '../platform.ts';
 import type { KeyRecord } from '../../model/keys.ts';
 import type { CountColumns, CountedKey } from '../../core/verificationCounts.ts';
 import { entryCredits, type Identities } from './identities.ts';
-import type { LocalOwner } from '../local/localLimits.ts';
+import type { LocalOwner } from '../localLimits.ts';
 import type { KeyWithIdentity } from '../../storage/port/records.ts';
 
 /** Length of `key_` and an id. */
@@ -195,7 +195,7 @@ export class KeyRows implements KeyCounts {
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
   #companions = new RowCompanions();
-  #notes = new RowNotes(FIRST_ROWS);
+  #checks = new RowChecks(FIRST_ROWS);
   readonly #identities: Identities;
   #used = 0;
   #live = 0;
@@ -343,12 +343,12 @@ export class KeyRows implements KeyCounts {
 
   checkedAt(entry: KeyEntry): number {
     const row = this.#rowOf(entry);
-    return row < 0 ? 0 : this.#notes.at(row, entry);
+    return row < 0 ? 0 : this.#checks.at(row, entry);
   }
 
   keepChecked(entry: KeyEntry, checkedAt: number): void {
     const row = this.#rowOf(entry);
-    if (row >= 0) this.#notes.put(row, entry, checkedAt);
+    if (row >= 0) this.#checks.put(row, entry, checkedAt);
   }
 
   /** Until the rows are packed again. */
@@ -442,7 +442,7 @@ export class KeyRows implements KeyCounts {
     if (this.#used < this.#rows.capacity) return;
     if (this.#live * 2 <= this.#used) return this.#packAgain();
     this.#rows.grow();
-    this.#notes.grow();
+    this.#checks.grow();
   }
 
   /** Half of the rows were dropped: the others move into new blocks of the same size. */
@@ -465,7 +465,7 @@ export class KeyRows implements KeyCounts {
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
     this.#companions = new RowCompanions();
-    this.#notes = new RowNotes(rows);
+    this.#checks = new RowChecks(rows);
     [this.#used, this.#oldest] = [0, 0];
   }
 }
@@ -528,13 +528,13 @@ class RowCompanions {
   }
 }
 
-/** The numbers of one note: when the records were compared, and the revisions of the identity and of the plan then. */
+/** The numbers of one check: when the records were compared, and the revisions of the identity and of the plan then. */
 const NOTE = 3;
 
 type Holders = Pick<KeyEntry, 'identity' | 'plan'>;
 
-/** For each cached key, what a ledger has noted about the records that decide its spends (RecordsNote). A new row has no note. */
-export class RowNotes {
+/** For each cached key, when a ledger last compared the records that decide its spends (RecordsCheck). A new row has none. */
+export class RowChecks {
   #numbers: Uint32Array;
 
   constructor(rows: number) {
@@ -547,7 +547,7 @@ export class RowNotes {
     this.#numbers = numbers;
   }
 
-  /** A note about other revisions is none: 0. */
+  /** A check of other revisions counts for nothing: 0. */
   at(row: number, entry: Holders): number {
     const [numbers, at] = [this.#numbers, row * NOTE];
     const isOfThese = numbers[at + 1] === identityRevision(entry) && numbers[at + 2] === planRevision(entry);

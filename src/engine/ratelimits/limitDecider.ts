@@ -2,7 +2,7 @@ import { windowEnd } from '../../core/calendar.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Fence } from '../../core/fence.ts';
 import type { Charge, SpendOutcome } from '../../core/spend.ts';
-import { type LocalLimits, type LocalCharge, tooManyLocalCounters } from '../local/localLimits.ts';
+import { type LocalLimits, type LocalCharge, tooManyLocalCounters } from '../localLimits.ts';
 import type { Ledger, ClosedWindows, WindowCursor, WindowName } from '../../storage/port/storage.ts';
 import { dropFirst } from '../../basics/dropFirst.ts';
 
@@ -130,7 +130,7 @@ export class LimitDecider {
     const isOpen = decisions.every(({ fits }) => fits);
     const strict = decisions.filter(({ account }) => account !== null);
     // After a refusal nothing is held while the ledger answers what is left of the strict limits.
-    if (!isOpen || strict.length === 0) this.#endHolds(held, isOpen);
+    if (!isOpen || strict.length === 0) this.#endPending(held, isOpen);
     if (strict.length === 0) return null;
     let outcome: SpendOutcome | null = null;
     try {
@@ -139,7 +139,7 @@ export class LimitDecider {
       const charges = strict.map((decision) => toCharge(decision, isOpen));
       outcome = await this.#context.ledger.spend({ charges, fences, idempotency: null });
     } finally {
-      if (isOpen) this.#endHolds(held, outcome?.status === 'taken');
+      if (isOpen) this.#endPending(held, outcome?.status === 'taken');
     }
     return learn(strict, outcome, isOpen);
   }
@@ -152,15 +152,15 @@ export class LimitDecider {
       if (decision.local === null) continue;
       decision.fits = localLimits.allows(decision.local);
       if (!decision.fits) continue;
-      localLimits.hold(decision.local);
+      localLimits.beginPending(decision.local);
       held.push(decision.local);
       decision.leftAfter = localLimits.left(decision.local);
     }
     return held;
   }
 
-  #endHolds(held: readonly LocalCharge[], isTaken: boolean): void {
-    for (const charge of held) this.#context.localLimits.endHold(charge, isTaken);
+  #endPending(held: readonly LocalCharge[], isTaken: boolean): void {
+    for (const charge of held) this.#context.localLimits.endPending(charge, isTaken);
   }
 }
 

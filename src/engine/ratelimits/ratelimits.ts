@@ -5,7 +5,7 @@ import { holdsRight, type Operation } from '../../core/rights.ts';
 import { auditEntry } from '../admin/audit.ts';
 import type { AdminContext } from '../admin/change/adminContext.ts';
 import { type Actor, requireSomewhere } from '../admin/change/requireRight.ts';
-import type { LocalLimits } from '../local/localLimits.ts';
+import type { LocalLimits } from '../localLimits.ts';
 import { LimitDecider, type LimitResult, type StandaloneLimit, StrictWindows } from './limitDecider.ts';
 import { CreateNamespace, mayCreate, type NamespaceEntry, Namespaces, noNamespace, overrideFor } from './namespaces.ts';
 import type { AuditEntry } from '../../storage/port/auditEntries.ts';

@@ -5,7 +5,7 @@ import type { HeldCredits } from '../../core/records.ts';
 import type { Charge } from '../../core/spend.ts';
 import { type AppliedLimit, accountOf, type KeyEntry, windowOf, type IdentityEntry } from '../cache/entries.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import { type LocalLimits, findWindow, type LocalCharge, type LocalOwner } from '../local/localLimits.ts';
+import { type LocalLimits, findWindow, type LocalCharge, type LocalOwner } from '../localLimits.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';
 import { type AdHocLimits, type Counting, ownerOf } from './effectiveLimits.ts';
 import type { Ledger } from '../../storage/port/storage.ts';

@@ -4,7 +4,7 @@ import { AppError, repeatable } from '../../core/errors.ts';
 import { DEFAULT_LIMIT_NAME } from '../../core/records.ts';
 import type { AppliedLimit, KeyEntry } from '../cache/entries.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import { type LocalLimits, liveAdHoc, type LocalCharge, tooManyAdHocLimits } from '../local/localLimits.ts';
+import { type LocalLimits, liveAdHoc, type LocalCharge, tooManyAdHocLimits } from '../localLimits.ts';
 import { OneAtATime } from '../fairTurns.ts';
 import type { LimitRequest, VerifyRequest } from './request.ts';
 import { type Ledger, StorageUnavailable, type WindowName } from '../../storage/port/storage.ts';

@@ -4,7 +4,7 @@ import type { HeldCredits } from '../../core/records.ts';
 import type { Charge, ChargeResult, DecidedSpend } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { AppliedLimit, KeyEntry } from '../cache/entries.ts';
-import type { LocalLimits, LocalCharge } from '../local/localLimits.ts';
+import type { LocalLimits, LocalCharge } from '../localLimits.ts';
 import {
   type ChargeContext,
   type CreditCounter,

@@ -6,7 +6,7 @@ import type { Reservation } from '../../core/reservation.ts';
 import type { ChargeResult, DecidedSpend, SpendOutcome } from '../../core/spend.ts';
 import type { VerdictCode } from '../../core/verdictCodes.ts';
 import type { KeyEntry } from '../cache/entries.ts';
-import type { LocalLimits } from '../local/localLimits.ts';
+import type { LocalLimits } from '../localLimits.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';
 import { OWN_CREDITS, SHARED_CREDITS } from './charges.ts';
 import { type Counting, hasCredits } from './effectiveLimits.ts';
@@ -112,7 +112,7 @@ export class Verdicts {
       }
       case 'conflict':
         throw new AppError('CONFLICT', 'This idempotency key was used with a different request. Use a new one.');
-      case 'crowded':
+      case 'tooManyLive':
         throw new AppError('RATE_LIMITED', counting.request.reservation === null ? MANY_KEYS : MANY_RESERVATIONS);
       case 'failed':
         throw new AppError(

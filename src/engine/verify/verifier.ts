@@ -3,10 +3,10 @@ import { AppError } from '../../core/errors.ts';
 import { type Fence, NO_FENCES, permissionFence, recordFence } from '../../core/fence.ts';
 import { grantsFor, NO_PERMISSIONS, type PermissionQuery } from '../../core/permissions.ts';
 import type { NewReservation, ReserveOutcome } from '../../core/reservation.ts';
-import type { Charge, RecordsNote, Spend, SpendOutcome } from '../../core/spend.ts';
+import type { Charge, RecordsCheck, Spend, SpendOutcome } from '../../core/spend.ts';
 import { type AppliedLimit, accountOf, type KeyEntry, windowOf } from '../cache/entries.ts';
 import type { KeyCache } from '../cache/keyCache.ts';
-import type { LocalLimits } from '../local/localLimits.ts';
+import type { LocalLimits } from '../localLimits.ts';
 import type { SettlesCredits } from '../planOf.ts';
 import type { RefillSchedules } from '../refillSchedules.ts';
 import { AdHocLimits, type Counting, hasCredits, limitsOf } from './effectiveLimits.ts';
@@ -71,10 +71,12 @@ export class Verifier {
   verify(request: VerifyRequest): Verdict | PromiseLike<Verdict> {
     const decided = this.#ask(request);
     if (request.isExplained) return this.#explain(request, decided);
-    return 'then' in decided ? decided.then((verdict) => this.#note(request, verdict)) : this.#note(request, decided);
+    return 'then' in decided
+      ? decided.then((verdict) => this.#observe(request, verdict))
+      : this.#observe(request, decided);
   }
 
-  #note(request: VerifyRequest, verdict: Verdict): Verdict {
+  #observe(request: VerifyRequest, verdict: Verdict): Verdict {
     const { analytics, notices } = this.#context;
     if (analytics !== null) analytics.count(request, verdict);
     notices.observe(verdict);
@@ -84,7 +86,7 @@ export class Verifier {
   /** One that takes nothing leaves no trace either: to ask whether a key is in use is not to use it. */
   async #explain(request: VerifyRequest, decided: Verdict | PromiseLike<Verdict>): Promise<Verdict> {
     const verdict = await decided;
-    if (request.creditCost > 0) this.#note(request, verdict);
+    if (request.creditCost > 0) this.#observe(request, verdict);
     return { ...verdict, explanation: explain(request, verdict) };
   }
 
@@ -171,9 +173,9 @@ export class Verifier {
 
   /** Strict limits and credits are taken together or not at all. Local charges are held until the ledger has decided. */
   #spend(counting: Counting): PromiseLike<Verdict> {
-    for (const charge of counting.local) this.#context.localLimits.hold(charge);
+    for (const charge of counting.local) this.#context.localLimits.beginPending(charge);
     const release = (failure: unknown): never => {
-      for (const charge of counting.local) this.#context.localLimits.endHold(charge, false);
+      for (const charge of counting.local) this.#context.localLimits.endPending(charge, false);
       throw failure;
     };
     try {
@@ -195,7 +197,7 @@ export class Verifier {
 
   #conclude(counting: Counting, outcome: SpendOutcome): Verdict | PromiseLike<Verdict> {
     const isTaken = outcome.status === 'taken' && !outcome.replayed;
-    for (const charge of counting.local) this.#context.localLimits.endHold(charge, isTaken);
+    for (const charge of counting.local) this.#context.localLimits.endPending(charge, isTaken);
     switch (outcome.status) {
       case 'stale':
         return this.#decideAgain(counting);
@@ -325,8 +327,8 @@ class AskLedger {
   }
 }
 
-/** Its fences are made when they are asked for. With a note of the ledger, they are not needed. */
-class VerificationSpend implements Spend, RecordsNote {
+/** Its fences are made when they are asked for. With a check that still counts, they are not needed. */
+class VerificationSpend implements Spend, RecordsCheck {
   readonly charges: readonly Charge[];
   readonly idempotency: Spend['idempotency'];
   readonly #keys: KeyCache;
@@ -345,8 +347,8 @@ class VerificationSpend implements Spend, RecordsNote {
     return (this.#fences ??= fencesOf(this.#counting));
   }
 
-  /** The note covers the key, its identity and its plan. It does not cover the roles of a request that asks for permissions. */
-  get note(): RecordsNote | undefined {
+  /** It covers the key, its identity and its plan. It does not cover the roles of a request that asks for permissions. */
+  get lastCheck(): RecordsCheck | undefined {
     const { entry, request } = this.#counting;
     const isByItself = entry.identity === null && entry.plan === null;
     return isByItself || request.permissions !== null ? undefined : this;

@@ -356,7 +356,7 @@ const NEW: ReadonlySet<RecordWrite['kind']> = new Set([
 ]);
 
 /** Notes from comparisons before these writes no longer count. */
-export function endsNotes(writes: readonly RecordWrite[]): boolean {
+export function endsChecks(writes: readonly RecordWrite[]): boolean {
   return writes.some((write) => !NEW.has(write.kind) && effectsOf(write).revises.length > 0);
 }
 
@@ -373,6 +373,6 @@ export function recordChangeOf(writes: readonly RecordWrite[]): RecordChange | n
   const rbac = drops.some((each) => each.rbac);
   const rootKeys = drops.some((each) => each.rootKeys);
   const isNothing = !rbac && !rootKeys && Object.values(lists).every((list) => list.length === 0);
-  if (isNothing && !endsNotes(writes)) return null;
+  if (isNothing && !endsChecks(writes)) return null;
   return { ...lists, rbac, rootKeys };
 }

@@ -1,6 +1,6 @@
 import { CountColumns } from '../../core/verificationCounts.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../port/storage.ts';
-import { asUnavailable, isTold, kindOf, reasonOf } from './connection/databaseError.ts';
+import { asUnavailable, isStorageError, kindOf, reasonOf } from './connection/databaseError.ts';
 import type { Pool, Ask } from './connection/pool.ts';
 import type { CountWriter } from '../sql/analytics/analytics.ts';
 import { CODES, memberOf, TOTALS, LOG_COLUMNS } from '../sql/analytics/countColumns.ts';
@@ -34,7 +34,7 @@ export class PostgresCountWriter implements CountWriter {
       await this.#pool.write({ name: 'append_counts', text: APPEND, values });
     } catch (error) {
       const reason = reasonOf(error);
-      if (isTold(error)) throw error;
+      if (isStorageError(error)) throw error;
       if (kindOf(error) === 'lost') throw new StorageOutcomeUnknown(`The database did not answer (${reason}).`);
       throw new StorageUnavailable(`A database query failed (${reason}).`);
     }

@@ -30,7 +30,7 @@ import {
   importedNote,
   importEntry,
 } from '../sql/move/importedNote.ts';
-import { adviceOnOwnRefusal, kindOf, reasonOf, adviceOnRefusal, isTold } from './connection/databaseError.ts';
+import { adviceOnOwnRefusal, kindOf, reasonOf, adviceOnRefusal, isStorageError } from './connection/databaseError.ts';
 import { beginInOwnSession, requireOwnSessions } from './connection/ownSession.ts';
 import { Durability } from './connection/durability.ts';
 import { StorageUnavailable } from '../port/storage.ts';
@@ -392,7 +392,7 @@ export async function orExplain<T>(work: Promise<T>, advice: string, refusalOf =
   try {
     return await work;
   } catch (error) {
-    if (isTold(error) || error instanceof DataError || error instanceof WrongServer) throw error;
+    if (isStorageError(error) || error instanceof DataError || error instanceof WrongServer) throw error;
     const refusal = refusalOf(error);
     if (refusal !== null) throw new WrongServer(`The database refused (${reasonOf(error)}). ${refusal}`);
     const lost = kindOf(error) === 'lost' ? 'The connection to the database was lost' : 'The database refused';

@@ -20,7 +20,7 @@ import { MissingRight } from './connection/wrongServer.ts';
 import { PostgresLocalCounts, PUSH_TIMEOUT_MS } from './localCounts.ts';
 import { Durability } from './connection/durability.ts';
 import { exclusively, Pool } from './connection/pool.ts';
-import { openSessions, PostgresFreshness, SeenChange } from './freshness/freshness.ts';
+import { openSessions, PostgresFreshness, LastSeenChange } from './freshness/freshness.ts';
 import { type LedgerOptions, PostgresLedger } from './ledger/ledger.ts';
 import { Management } from './management/management.ts';
 import {
@@ -101,7 +101,7 @@ export class PostgresStorage implements Storage {
   readonly freshness: PostgresFreshness;
   /** PostgreSQL looks for damage of its files itself. */
   readonly damage = null;
-  readonly seenChange = new SeenChange();
+  readonly lastSeenChange = new LastSeenChange();
   readonly workspaceId: string;
   readonly durability: Durability;
   readonly #pool: Pool;
@@ -162,9 +162,9 @@ export class PostgresStorage implements Storage {
       monotonicMs,
     });
     this.localCounts = new PostgresLocalCounts(this.#localCountsSession, this.#lookups, options.node);
-    const { seenChange } = this;
+    const { lastSeenChange } = this;
     this.freshness = new PostgresFreshness(openSessions(connector, { random, monotonicMs }), {
-      seenChange,
+      lastSeenChange,
       staleMaxMs: options.staleMaxMs,
       clock,
       durability,
@@ -175,7 +175,7 @@ export class PostgresStorage implements Storage {
     this.ledger = new PostgresLedger(connector, management, {
       ...options,
       clock,
-      seenChange,
+      lastSeenChange,
       silence: () => this.#silence(),
       isPooled: () => this.#pooled !== null,
     });

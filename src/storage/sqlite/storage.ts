@@ -20,7 +20,7 @@ import type { Analytics } from '../port/analytics.ts';
 import { openAnalytics, readsAnalytics, SqliteCountWriter } from './analytics.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
 import { CommitNumberFile, missingRefusal, refuseLostCommits } from './ledger/commitQueue.ts';
-import { SqliteLocalCounts } from './local/localCounts.ts';
+import { SqliteLocalCounts } from './localCounts.ts';
 import { DirectLog } from './writer/commit.ts';
 import { Damage, DAMAGE_PAGE } from './file/damage.ts';
 import { ReadConnection, SqliteReader, SqliteWriter } from './thread/databaseThreads.ts';

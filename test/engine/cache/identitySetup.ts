@@ -3,7 +3,7 @@ import type { IdentityRecord } from '../../../src/model/identities.ts';
 import type { AppliedLimit } from '../../../src/engine/cache/entries.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
-import type { LocalOwner } from '../../../src/engine/local/localLimits.ts';
+import type { LocalOwner } from '../../../src/engine/localLimits.ts';
 import { textReader } from '../../../src/bunPlatform.ts';
 import { plan } from '../../postgres/conformance/samples.ts';
 

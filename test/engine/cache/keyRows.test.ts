@@ -3,11 +3,11 @@ import { expect, test, describe } from 'bun:test';
 import * as fc from 'fast-check';
 
 import { BLANK_KEY, type KeyRecord } from '../../../src/model/keys.ts';
-import type { LocalOwner } from '../../../src/engine/local/localLimits.ts';
+import type { LocalOwner } from '../../../src/engine/localLimits.ts';
 import { accountOf, type CachedEntry, type KeyExtras, type KeyEntry } from '../../../src/engine/cache/entries.ts';
 import type { AppliedLimit, LimitAccount } from '../../../src/engine/cache/entries.ts';
 import { Identities } from '../../../src/engine/cache/identities.ts';
-import { KeyRows, RowNotes } from '../../../src/engine/cache/keyRows.ts';
+import { KeyRows, RowChecks } from '../../../src/engine/cache/keyRows.ts';
 import { Plans } from '../../../src/engine/cache/plans.ts';
 import { textReader } from '../../../src/bunPlatform.ts';
 import { found, plan } from '../../postgres/conformance/samples.ts';
@@ -408,13 +408,13 @@ const revisions = (identity: number, ofPlan: number) =>
 
 describe('what is noted about the records of a packed key', () => {
   test('is kept for its row and these revisions, and a new row has no note', () => {
-    const notes = new RowNotes(4);
+    const notes = new RowChecks(4);
     notes.put(2, revisions(7, 1), 5);
     expect([1, 2, 3].map((row) => notes.at(row, revisions(7, 1)))).toEqual([0, 5, 0]);
   });
 
   test('says nothing about another revision of the identity or the plan', () => {
-    const notes = new RowNotes(1);
+    const notes = new RowChecks(1);
     notes.put(0, revisions(7, 1), 5);
     expect([notes.at(0, revisions(8, 1)), notes.at(0, revisions(7, 2))]).toEqual([0, 0]);
     notes.put(0, revisions(8, 1), 6);
@@ -422,7 +422,7 @@ describe('what is noted about the records of a packed key', () => {
   });
 
   test('stays when there are more rows', () => {
-    const notes = new RowNotes(1);
+    const notes = new RowChecks(1);
     notes.put(0, revisions(7, 1), 5);
     notes.grow();
     notes.put(1, revisions(7, 1), 6);

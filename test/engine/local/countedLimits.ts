@@ -1,5 +1,5 @@
 import { AppError } from '../../../src/core/errors.ts';
-import { LocalLimits, type LocalCharge, type LocalOwner } from '../../../src/engine/local/localLimits.ts';
+import { LocalLimits, type LocalCharge, type LocalOwner } from '../../../src/engine/localLimits.ts';
 import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 

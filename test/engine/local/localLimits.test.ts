@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'bun:test';
 
 import { SECOND_MS, make, ownerIn, chargeOf, codeOf, localLimitsOn } from './countedLimits.ts';
-import { LocalLimits, LocalCountSaving } from '../../../src/engine/local/localLimits.ts';
-import { type LocalCharge, runningWindows, used } from '../../../src/engine/local/localLimits.ts';
+import {
+  LocalLimits,
+  LocalCountSaving,
+  type LocalCharge,
+  runningWindows,
+  used,
+} from '../../../src/engine/localLimits.ts';
 import type { LocalCount, LoadedCount } from '../../../src/storage/port/storage.ts';
 import { VirtualClock } from '../../support/clock.ts';
 
@@ -49,16 +54,16 @@ describe('local windows', () => {
     expect(told).toEqual(['first', 'second', 'third']);
   });
 
-  test('what is held counts against the limit, and is given back by a refusal', async () => {
+  test('what is pending counts against the limit, and is given back by a refusal', async () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
     const [one, two] = [chargeOf(localLimits, 5_000), chargeOf(localLimits, 5_000, { cost: 2 })];
-    localLimits.hold(one);
-    localLimits.hold(two);
+    localLimits.beginPending(one);
+    localLimits.beginPending(two);
     expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([false, 0]);
-    localLimits.endHold(two, false);
+    localLimits.endPending(two, false);
     expect([localLimits.allows(chargeOf(localLimits, 5_000)), localLimits.left(one)]).toEqual([true, 2]);
-    localLimits.endHold(one, true);
+    localLimits.endPending(one, true);
     expect(localLimits.left(one)).toBe(2);
     expect(localLimits.allows(chargeOf(localLimits, 5_000, { cost: 3 }))).toBe(false);
   });
@@ -67,15 +72,15 @@ describe('local windows', () => {
     const { localLimits } = make();
     await localLimits.load('key_1', 5_000);
     const [taken, refused] = [chargeOf(localLimits, 5_900), chargeOf(localLimits, 5_900)];
-    localLimits.hold(taken);
-    localLimits.hold(refused);
+    localLimits.beginPending(taken);
+    localLimits.beginPending(refused);
     const next = chargeOf(localLimits, 6_000);
     expect(localLimits.left(next)).toBe(3);
-    localLimits.hold(next);
-    localLimits.endHold(taken, true);
-    localLimits.endHold(refused, false);
+    localLimits.beginPending(next);
+    localLimits.endPending(taken, true);
+    localLimits.endPending(refused, false);
     expect(localLimits.left(next)).toBe(2);
-    localLimits.endHold(next, true);
+    localLimits.endPending(next, true);
     expect(localLimits.left(next)).toBe(2);
   });
 
@@ -251,29 +256,29 @@ describe('a local window that a clock ahead has made', () => {
     expect([charge().resetAtMs, charge().window.isUnsaved, localLimits.unsavedSize]).toEqual([END_MS, true, 1]);
   });
 
-  test('counts what was held as admitted: whether it was taken is never told to this window', async () => {
+  test('counts what was pending as admitted: whether it was taken is never told to this window', async () => {
     const { clock, localLimits, charge } = await start();
     clock.advance(HOUR_MS);
     const [taken, refused] = [charge(3), charge(4)];
-    localLimits.hold(taken);
-    localLimits.hold(refused);
+    localLimits.beginPending(taken);
+    localLimits.beginPending(refused);
     clock.advance(-HOUR_MS);
     expect(localLimits.left(charge())).toBe(LIMIT - 7);
-    localLimits.endHold(taken, true);
-    localLimits.endHold(refused, false);
-    expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 7, 0]);
+    localLimits.endPending(taken, true);
+    localLimits.endPending(refused, false);
+    expect([localLimits.left(charge()), charge().window.pending]).toEqual([LIMIT - 7, 0]);
   });
 
   test('never gives more than the limit for a hold that was made before the clock went ahead', async () => {
     const { clock, localLimits, charge } = await start();
-    const held = charge(5);
-    localLimits.hold(held);
+    const pending = charge(5);
+    localLimits.beginPending(pending);
     clock.advance(HOUR_MS);
     charge();
     clock.advance(-HOUR_MS);
     charge();
-    localLimits.endHold(held, true);
-    expect([localLimits.left(charge()), charge().window.held]).toEqual([LIMIT - 5, 0]);
+    localLimits.endPending(pending, true);
+    expect([localLimits.left(charge()), charge().window.pending]).toEqual([LIMIT - 5, 0]);
   });
 });
 
@@ -407,11 +412,11 @@ test.each([false, true])(
 );
 
 describe('saving local counts', () => {
-  test('writes what was admitted since the last time, and nothing that is only held', async () => {
+  test('writes what was admitted since the last time, and nothing that is only pending', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
     localLimits.admit(chargeOf(localLimits, 5_000, { cost: 2 }));
-    localLimits.hold(chargeOf(localLimits, 5_000));
+    localLimits.beginPending(chargeOf(localLimits, 5_000));
     localLimits.admit(chargeOf(localLimits, 5_000, { cost: 0, name: 'peeked' }));
     expect(localLimits.unsavedSize).toBe(1);
     await localLimits.sync();
@@ -464,12 +469,12 @@ describe('saving local counts', () => {
   test('a hold of an ended window, settled after its owner was forgotten, leaves the saved count of the running one', async () => {
     const { localLimits, saved } = make();
     await localLimits.load('key_1', 5_000);
-    const held = chargeOf(localLimits, 5_900);
-    localLimits.hold(held);
+    const pending = chargeOf(localLimits, 5_900);
+    localLimits.beginPending(pending);
     localLimits.forgetEnded(6_000, 10);
     await localLimits.load('key_1', 6_000);
     localLimits.admit(chargeOf(localLimits, 6_000, { cost: 3 }));
-    localLimits.endHold(held, true);
+    localLimits.endPending(pending, true);
     await localLimits.sync();
     expect([...saved.rows.values()]).toMatchObject([{ count: 3, resetAtMs: 7_000 }]);
   });

@@ -85,7 +85,7 @@ export class ReferenceLedger implements LedgerView {
 
   readonly lastChange = 0;
 
-  holds({ revision }: Fence): boolean {
+  isCurrent({ revision }: Fence): boolean {
     return revision === this.roleRevision;
   }
 

@@ -66,7 +66,7 @@ export function hasOtherColumns(error: unknown): boolean {
 }
 
 /** The error already has a message for the caller. */
-export function isTold(error: unknown): error is Error {
+export function isStorageError(error: unknown): error is Error {
   return error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
 }
 

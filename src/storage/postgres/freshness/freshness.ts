@@ -13,7 +13,7 @@ import { IS_OWN_SESSION } from '../connection/ownSession.ts';
 import type { Spend } from '../../../core/spend.ts';
 import type { AuditEntry } from '../../port/auditEntries.ts';
 import type { NewEvent } from '../../port/events.ts';
-import { endsNotes, recordChangeOf } from '../../port/writes.ts';
+import { endsChecks, recordChangeOf } from '../../port/writes.ts';
 import { insertQuery } from '../connection/binaryLists.ts';
 
 /** How often a node polls when no notification comes. */
@@ -51,7 +51,7 @@ interface FreshnessOptions {
   readonly staleMaxMs: number;
   readonly clock: LedgerClock;
   readonly durability: Durability;
-  readonly seenChange: SeenChange;
+  readonly lastSeenChange: LastSeenChange;
   readonly monotonicMs: () => number;
   readonly wallClockMs: () => number;
   readonly random: () => number;
@@ -210,7 +210,7 @@ export class PostgresFreshness implements Freshness {
   }
 
   #take({ last, token, changes, timeline }: PollRow): void {
-    this.#options.seenChange.see(token);
+    this.#options.lastSeenChange.see(token);
     const seen = this.#seen;
     this.#seen = last;
     if (seen === null) this.#timeline = timeline;
@@ -348,12 +348,12 @@ const ENTRIES = {
  * row of the counter is locked only from there on, so the numbers follow the order of commits, and no other change waits for a round trip
  * of this node. A change of records that no node caches takes no number and notifies nobody.
  */
-export function noteChange({ writes, entries = [], events = [] }: Change, nowMs: number): QueryConfig[] {
+export function changeQueries({ writes, entries = [], events = [] }: Change, nowMs: number): QueryConfig[] {
   const changed = recordChangeOf(writes);
   const queries: QueryConfig[] = [];
   // The counter comes first, so that entries of numbered changes are also in the order of their commits. All changes take the two counters
   // in this order, so that none ends in a deadlock.
-  if (changed !== null) queries.push(numbered(changed, endsNotes(writes), nowMs));
+  if (changed !== null) queries.push(numbered(changed, endsChecks(writes), nowMs));
   if (entries.length > 0) queries.push(logged(entries, nowMs));
   if (events.length > 0) queries.push(sequenced(events, nowMs));
   return queries;
@@ -389,7 +389,7 @@ function sequenced(events: readonly NewEvent[], nowMs: number): QueryConfig {
  * The last change of records that this node has seen. Spends rely on it: while the database still has the same token, no record has changed
  * since. So records that were compared after that change need not be compared again.
  */
-export class SeenChange {
+export class LastSeenChange {
   /** null = none was seen yet, or there was another change since. */
   #token: string | null = null;
   /** Counts the changes that were seen, beginning at 1. A note holds this number. */
@@ -416,7 +416,7 @@ export class SeenChange {
   }
 
   /** Whether the records that decided this spend were compared after the last change that was seen. */
-  covers({ note }: Spend): boolean {
-    return note !== undefined && this.#token !== null && note.checkedAt === this.#sequence;
+  covers({ lastCheck }: Spend): boolean {
+    return lastCheck !== undefined && this.#token !== null && lastCheck.checkedAt === this.#sequence;
   }
 }

@@ -5,7 +5,7 @@ import { type RefusalCause, StorageOutcomeUnknown, StorageUnavailable } from '..
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_OWN_SESSION, sessionOf } from '../connection/ownSession.ts';
 import { pauseBeforeRetry } from '../connection/pool.ts';
-import type { SeenChange } from '../freshness/freshness.ts';
+import type { LastSeenChange } from '../freshness/freshness.ts';
 import { plainBatchOf } from './plainBatch.ts';
 import { type Batch, type BatchOutcome } from './batch.ts';
 import { BatchRefused, BatchUndone, type Committer } from './committer.ts';
@@ -30,7 +30,7 @@ interface RunnerContext {
   readonly queue: Queue;
   readonly contended: ContendedAccounts;
   readonly clock: LedgerClock;
-  readonly seenChange: SeenChange;
+  readonly lastSeenChange: LastSeenChange;
   readonly management: Pick<Management, 'forgetWindow'>;
   readonly observe: LedgerObserver;
   readonly random: () => number;
@@ -84,7 +84,7 @@ export class BatchRunner {
     const { committer, form, items, waits } = batch;
     try {
       const spends = items.map(({ spend }) => spend);
-      const fences = new BatchFences(spends, this.#context.seenChange);
+      const fences = new BatchFences(spends, this.#context.lastSeenChange);
       const sent = form === 'plain' ? plainBatchOf(spends, fences) : batchOf(spends, fences);
       const outcomes = await committer.run(sent, waits);
       fences.noteCompared(outcomes);
@@ -152,8 +152,8 @@ export class BatchRunner {
   }
 
   #giveUp(items: readonly QueuedSpend[], error: Error): void {
-    const isTold = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
-    const told = isTold ? error : new StorageOutcomeUnknown(error.message);
+    const isStorageError = error instanceof StorageUnavailable || error instanceof StorageOutcomeUnknown;
+    const told = isStorageError ? error : new StorageOutcomeUnknown(error.message);
     this.#lastFailure = told;
     this.#failedAtMs = this.#context.monotonicMs();
     this.#context.observe.refused(told.message);
@@ -327,8 +327,8 @@ function toOutcome(status: number, second: number, charges: readonly ChargeResul
       return { status: 'refused', by: second, charges, nowMs };
     case STATUS.conflict:
       return { status: 'conflict' };
-    case STATUS.crowded:
-      return { status: 'crowded' };
+    case STATUS.tooManyLive:
+      return { status: 'tooManyLive' };
     case STATUS.busy:
       return 'busy';
     default:

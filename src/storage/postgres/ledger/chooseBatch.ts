@@ -15,7 +15,7 @@ export const LEND_AFTER_MS = 5;
  *   - An item stays behind every earlier item that shares a lock with it, unless both are in the same batch.
  *   - No lock is in two batches, nor in a batch and in flight.
  *   - Spends of one account go together. If some need a general batch, or are not alike, all of them go into a general batch.
- *   - A batch of the pair takes at most half of the crowd. One more spend of an account in the batch costs nothing, so it always joins.
+ *   - A batch of the pair takes at most half of the recentPeak. One more spend of an account in the batch costs nothing, so it always joins.
  *   - An idempotency key is in a batch once: the second spend has to find the answer of the first.
  */
 export function dispatch<Item extends Waiting, Committer extends CommitterState>(
@@ -62,8 +62,8 @@ function hasWaited({ items, nowMs }: DispatchInput<Waiting, CommitterState>): bo
 
 /** The idle committers, but not those of the pair while too few spends wait for a batch behind the one in flight. */
 function readyCommitters<Committer extends CommitterState>(input: DispatchInput<Waiting, Committer>): Committer[] {
-  const { committers, items, crowd } = input;
-  const isPairReady = isPairIdle(committers) || items.length >= crowd * SECOND_SHARE;
+  const { committers, items, recentPeak } = input;
+  const isPairReady = isPairIdle(committers) || items.length >= recentPeak * SECOND_SHARE;
   return committers.filter(({ role, isIdle }) => isIdle && (role !== 'plain' || isPairReady));
 }
 
@@ -130,7 +130,7 @@ export interface DispatchInput<Item, Committer> {
   readonly locked: { has(lock: Lock): boolean; readonly size: number };
   readonly contended: { has(lock: Lock): boolean; readonly size: number };
   /** The largest number that recently waited at one time. */
-  readonly crowd: number;
+  readonly recentPeak: number;
   readonly nowMs: number;
 }
 
@@ -201,16 +201,16 @@ export const MAX_BATCH = 500;
 /** A batch with this many fences takes no further spend. A single spend may have more. */
 export const MAX_FENCES = 1_000;
 /**
- * The second of the pair sends a batch behind the first one when this share of the crowd waits. A smaller batch does not pay, because
+ * The second of the pair sends a batch behind the first one when this share of the recentPeak waits. A smaller batch does not pay, because
  * beginning a batch costs the database as much as 15 rows.
  */
 const SECOND_SHARE = 1 / 3;
 /**
- * Each of the pair takes at most this share of the crowd, so that the node answers one half while the database decides the other. Clients
+ * Each of the pair takes at most this share of the recentPeak, so that the node answers one half while the database decides the other. Clients
  * that are answered together ask again together: without this limit, batches of 240 and 10 alternated for ever.
  */
 const HALF = 1 / 2;
-/** A smaller crowd is not halved. */
+/** A smaller recentPeak is not halved. */
 const HALVED_FROM = 32;
 
 /** The route of a spend, considered by itself. */
@@ -268,13 +268,13 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
 
   /** The batches, except one that is not worth sending behind another. */
   finish(): PlannedBatch<Item, Committer>[] {
-    const { items, committers, crowd } = this.#input;
+    const { items, committers, recentPeak } = this.#input;
     const batches: PlannedBatch<Item, Committer>[] = [];
     let isBehind = !isPairIdle(committers);
     let waiting = items.length;
     for (const { committer, form, items: batch } of this.#drafts) {
       if (committer.role === 'plain') {
-        if (isBehind && waiting < crowd * SECOND_SHARE) continue;
+        if (isBehind && waiting < recentPeak * SECOND_SHARE) continue;
         isBehind = true;
         waiting -= batch.length;
       }
@@ -310,9 +310,9 @@ class Drafts<Item extends Waiting, Committer extends CommitterState> {
     if (current !== undefined && !isFull(current) && current.locks < current.maxLocks) return current;
     const committer = this.#free[route].shift();
     if (committer === undefined) return null;
-    const { crowd } = this.#input;
-    const isHalved = committer.role === 'plain' && form === 'plain' && crowd >= HALVED_FROM;
-    const maxLocks = isHalved ? Math.ceil(crowd * HALF) : Infinity;
+    const { recentPeak } = this.#input;
+    const isHalved = committer.role === 'plain' && form === 'plain' && recentPeak >= HALVED_FROM;
+    const maxLocks = isHalved ? Math.ceil(recentPeak * HALF) : Infinity;
     const draft = { committer, route, form, items: [], maxLocks, locks: 0, fences: 0 };
     this.#current[route] = draft;
     this.#drafts.push(draft);

@@ -5,7 +5,7 @@ import type { Batch, BatchOutcome, Waits } from './batch.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Connector, withDeadline } from '../connection/connector.ts';
 import { doubtOf } from '../connection/commitNotices.ts';
-import { causeOf, ConnectionLost, isTold, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
+import { causeOf, ConnectionLost, isStorageError, kindOf, reasonOf, stateOf } from '../connection/databaseError.ts';
 import { IS_MOVED, refuseMoved } from '../connection/movedFence.ts';
 import { NO_COMMITTER, NUMBER_TAKEN } from '../schema/ledgerFunctions.ts';
 import { Session } from '../connection/session.ts';
@@ -128,7 +128,7 @@ export class Committer {
       this.#number = 0;
       return this.#id;
     } catch (error) {
-      if (isTold(error)) throw error;
+      if (isStorageError(error)) throw error;
       this.#session.noteFailure(client, error);
       throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was spent.`, causeOf(error));
     }

@@ -2,7 +2,7 @@ import { type Fence, fencedRecord } from '../../../core/fence.ts';
 import type { Spend } from '../../../core/spend.ts';
 import type { Change } from '../../port/storage.ts';
 import { effectsOf } from '../../port/writes.ts';
-import type { SeenChange } from '../freshness/freshness.ts';
+import type { LastSeenChange } from '../freshness/freshness.ts';
 import type { BatchOutcome } from './batch.ts';
 import { BROKEN, RECORDS_KIND } from '../schema/spendFunctions.ts';
 import { FENCE_KINDS } from '../../sql/fences.ts';
@@ -22,14 +22,14 @@ export interface FenceColumns {
 export class BatchFences {
   readonly columns: FenceColumns;
   readonly #spends: readonly Spend[];
-  readonly #seen: SeenChange;
+  readonly #seen: LastSeenChange;
   /** The last change when the batch was made: another one may be seen while the batch is under way. */
   readonly #sequence: number;
-  /** For each spend: whether it relies on its note. */
+  /** For each spend: whether it relies on its last check. */
   readonly #isCovered: readonly boolean[];
   readonly #distinct: readonly Fence[];
 
-  constructor(spends: readonly Spend[], seen: SeenChange) {
+  constructor(spends: readonly Spend[], seen: LastSeenChange) {
     this.#spends = spends;
     this.#seen = seen;
     this.#sequence = seen.sequence;
@@ -57,11 +57,11 @@ export class BatchFences {
   /** Notes the spends for which all records were compared: each record that decided has a fence, or a charge names its revision. */
   noteCompared(outcomes: readonly BatchOutcome[]): void {
     if (this.#sequence === 0) return;
-    for (const [i, { note }] of this.#spends.entries()) {
+    for (const [i, { lastCheck }] of this.#spends.entries()) {
       const outcome = outcomes[i];
-      if (note === undefined || this.#isCovered[i] === true || typeof outcome !== 'object') continue;
+      if (lastCheck === undefined || this.#isCovered[i] === true || typeof outcome !== 'object') continue;
       const isNew = outcome.status === 'refused' || (outcome.status === 'taken' && !outcome.replayed);
-      if (isNew) note.checkedAt = this.#sequence;
+      if (isNew) lastCheck.checkedAt = this.#sequence;
     }
   }
 }
@@ -69,8 +69,8 @@ export class BatchFences {
 /** A key, its identity and a plan. */
 const MOST_NOTED = 3;
 
-/** How many fences a spend adds to a batch. With a note, this is the number that it may need after another change. */
-export function fenceCount(spend: Spend, seen: SeenChange): number {
+/** How many fences a spend adds to a batch. After a last check, this is the number that it may need after another change. */
+export function fenceCount(spend: Spend, seen: LastSeenChange): number {
   return seen.covers(spend) ? MOST_NOTED : spend.fences.length;
 }
 

@@ -14,7 +14,7 @@ import type {
   WindowCursor,
 } from '../../port/storage.ts';
 import type { Connector } from '../connection/connector.ts';
-import type { SeenChange } from '../freshness/freshness.ts';
+import type { LastSeenChange } from '../freshness/freshness.ts';
 import type { Management } from '../management/management.ts';
 import { BatchRunner, type LedgerObserver } from './batchRunner.ts';
 import { Committer } from './committer.ts';
@@ -23,13 +23,13 @@ import { type CommitterState, dispatch, LEND_AFTER_MS, type PlannedBatch } from 
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { type Lock, locksOfChange, locksOfSpend } from './fences.ts';
 
-/** How much of the crowd is remembered from one dispatch to the next. */
-const CROWD_DECAY = 0.98;
+/** How much of the recentPeak is remembered from one dispatch to the next. */
+const PEAK_DECAY = 0.98;
 
 export interface LedgerOptions {
   readonly maxWaiting: number;
   readonly clock: LedgerClock;
-  readonly seenChange: SeenChange;
+  readonly lastSeenChange: LastSeenChange;
   readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly observe: LedgerObserver;
@@ -68,7 +68,7 @@ export class PostgresLedger implements Ledger {
   /** Of the batches and changes in flight. */
   readonly #locked = new Set<Lock>();
   /** The most that waited at one time lately. */
-  #crowd = 0;
+  #recentPeak = 0;
   #isScheduled = false;
   /** When the present turn began: reading the clock for each spend would cost more. */
   #turnMs = 0;
@@ -196,13 +196,13 @@ export class PostgresLedger implements Ledger {
   #dispatch(): void {
     const nowMs = this.#options.monotonicMs();
     this.#contended.forgetOld(nowMs);
-    this.#crowd = Math.max(this.#queue.unanswered, this.#crowd * CROWD_DECAY);
+    this.#recentPeak = Math.max(this.#queue.unanswered, this.#recentPeak * PEAK_DECAY);
     const { batches, changes, rest, looksAgain } = dispatch<QueueItem, LedgerCommitter>({
       items: this.#queue.items,
       committers: this.#committers,
       locked: this.#locked,
       contended: this.#contended,
-      crowd: this.#crowd,
+      recentPeak: this.#recentPeak,
       nowMs,
     });
     this.#queue.keep(rest);

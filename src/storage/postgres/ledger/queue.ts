@@ -1,7 +1,7 @@
 import type { Charge, Spend, SpendOutcome } from '../../../core/spend.ts';
 import { Deferred } from '../../port/deferred.ts';
 import { StorageUnavailable } from '../../port/storage.ts';
-import type { SeenChange } from '../freshness/freshness.ts';
+import type { LastSeenChange } from '../freshness/freshness.ts';
 import { fenceCount, type Lock, locksOfSpend } from './fences.ts';
 import { isPlain } from './plainBatch.ts';
 
@@ -37,7 +37,7 @@ export type QueueItem = QueuedSpend | QueuedChange;
 interface QueueOptions {
   /** How many spends and changes may be queued or in flight at one time. */
   readonly maxWaiting: number;
-  readonly seenChange: SeenChange;
+  readonly lastSeenChange: LastSeenChange;
   readonly monotonicMs: () => number;
 }
 
@@ -80,7 +80,7 @@ export class Queue {
     if (refusal !== null) return Deferred.failed(refusal);
     const outcome = new Deferred<SpendOutcome>();
     const plainCharge = isPlain(spend) ? (spend.charges[0] ?? null) : null;
-    const fences = fenceCount(spend, this.#options.seenChange);
+    const fences = fenceCount(spend, this.#options.lastSeenChange);
     const locks = locksOfSpend(spend);
     this.#add({ kind: 'spend', spend, locks, queuedAtMs, plainCharge, fences, tries: 0, outcome });
     return outcome;

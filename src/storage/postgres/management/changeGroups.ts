@@ -1,6 +1,6 @@
 import { canShareCommit } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageUnavailable } from '../../port/storage.ts';
-import { asUnavailable, isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { asUnavailable, isStorageError, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import { pauseBeforeRetry, type Pool } from '../connection/pool.ts';
@@ -110,7 +110,7 @@ export class ChangeGroups {
         return outcomes[0] as ChangeOutcome;
       } catch (error) {
         if (isRefused(error)) return (error instanceof SomeMisfit ? error.misfits[0] : null) ?? this.#stale();
-        if (isTold(error) || kindOf(error) !== 'rolled back' || tries >= MAX_TRIES) throw asFailure(error);
+        if (isStorageError(error) || kindOf(error) !== 'rolled back' || tries >= MAX_TRIES) throw asFailure(error);
       }
     }
   }
@@ -126,16 +126,18 @@ function canJoin({ writes, accounts, entries = [], events = [] }: Change): boole
 
 /** The change itself was refused. Another try may succeed. */
 function isRefused(error: unknown): boolean {
-  return error instanceof Stale || error instanceof SomeMisfit || (!isTold(error) && kindOf(error) === 'refused');
+  return (
+    error instanceof Stale || error instanceof SomeMisfit || (!isStorageError(error) && kindOf(error) === 'refused')
+  );
 }
 
 /** Nothing was done; one of several changes may be the reason. */
 function isUndone(error: unknown): boolean {
-  return isRefused(error) || (!isTold(error) && ['busy', 'rolled back'].includes(kindOf(error)));
+  return isRefused(error) || (!isStorageError(error) && ['busy', 'rolled back'].includes(kindOf(error)));
 }
 
 function asFailure(error: unknown): Error {
-  if (isTold(error)) return error;
+  if (isStorageError(error)) return error;
   return new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
 }
 
@@ -166,7 +168,7 @@ export class PostgresWriter implements SqlWriter {
           return counts;
         } catch (error) {
           const wasRefused = error instanceof Refused || kindOf(error) === 'refused';
-          if (wasRefused || isTold(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+          if (wasRefused || isStorageError(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
           if (wasRefused) return null;
           throw error;
         }

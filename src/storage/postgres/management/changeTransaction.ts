@@ -6,12 +6,12 @@ import { BatchCredits, exceedsGrants } from '../../port/credits.ts';
 import { inLockOrder } from '../../port/lockOrder.ts';
 import { type Change, type ChangeOutcome, StorageOutcomeUnknown, type UndoneChange } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
-import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { isStorageError, kindOf, reasonOf } from '../connection/databaseError.ts';
 import { insertQuery, type RowsOfTable } from '../connection/binaryLists.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import type { Ask, AskAll } from '../connection/pool.ts';
-import { noteChange } from '../freshness/freshness.ts';
+import { changeQueries } from '../freshness/freshness.ts';
 import {
   accountWrites,
   creditQueries,
@@ -88,7 +88,7 @@ export async function applyTogether(
     const accounts = [...accountWrites(after), ...creditQueries(credits.writes)];
     // Waits for the number as long as it takes, because others hold it only while they commit.
     const waits = options.lockWaitMs === null ? [] : [{ text: `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}` }];
-    const notes = noteChange({ writes, accounts: [], entries, events }, nowMs);
+    const notes = changeQueries({ writes, accounts: [], entries, events }, nowMs);
     isCommitting = true;
     await askAll([...accounts, ...waits, ...notes, { text: 'COMMIT' }]);
     return decided.map((each) => ({ status: 'done', accounts: each.accounts.map(({ state }) => state), nowMs }));
@@ -96,7 +96,7 @@ export async function applyTogether(
     if (isCommitting && kindOf(error) === 'lost') {
       throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
     }
-    if (error instanceof Stale || error instanceof SomeMisfit || isTold(error) || kindOf(error) !== 'lost') {
+    if (error instanceof Stale || error instanceof SomeMisfit || isStorageError(error) || kindOf(error) !== 'lost') {
       await ask('ROLLBACK').catch(() => {});
     }
     throw error;

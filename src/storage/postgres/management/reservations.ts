@@ -20,11 +20,11 @@ import type { StatementLine } from '../../../core/statement.ts';
 import { BatchCredits } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import { type ExpiredReservation, StorageOutcomeUnknown, StorageUnavailable } from '../../port/storage.ts';
-import { isTold, kindOf, reasonOf } from '../connection/databaseError.ts';
+import { isStorageError, kindOf, reasonOf } from '../connection/databaseError.ts';
 import type { LedgerClock } from '../connection/ledgerClock.ts';
 import { IS_MOVED, refuseMoved, SHARE_MOVE_LOCK } from '../connection/movedFence.ts';
 import { type Ask, type AskAll, pauseBeforeRetry, type Pool } from '../connection/pool.ts';
-import { noteChange } from '../freshness/freshness.ts';
+import { changeQueries } from '../freshness/freshness.ts';
 import {
   accountWrites,
   creditQueries,
@@ -137,9 +137,9 @@ export class Reservations {
       try {
         return await pool.use((ask, askAll) => this.#try(ask, askAll, { accounts, reads, decide }));
       } catch (error) {
-        const mayGoWell = !isTold(error) && ['rolled back', 'refused'].includes(kindOf(error));
+        const mayGoWell = !isStorageError(error) && ['rolled back', 'refused'].includes(kindOf(error));
         if (!mayGoWell || tries >= MAX_TRIES) {
-          if (isTold(error)) throw error;
+          if (isStorageError(error)) throw error;
           throw new StorageUnavailable(`A database query failed (${reasonOf(error)}); nothing was changed.`);
         }
         await pauseBeforeRetry(tries, random);
@@ -167,7 +167,7 @@ export class Reservations {
         return outcome;
       }
       isCommitting = true;
-      const notes = noteChange({ writes: [], accounts: [], events }, view.nowMs);
+      const notes = changeQueries({ writes: [], accounts: [], events }, view.nowMs);
       await askAll([
         ...accountWrites(view.changed),
         ...creditQueries(view.credits.writes),
@@ -179,7 +179,7 @@ export class Reservations {
       if (isCommitting && kindOf(error) === 'lost') {
         throw new StorageOutcomeUnknown(`The database did not confirm whether this was done (${reasonOf(error)}).`);
       }
-      if (isTold(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
+      if (isStorageError(error) || kindOf(error) !== 'lost') await ask('ROLLBACK').catch(() => {});
       throw error;
     }
   }
@@ -269,7 +269,7 @@ class LockedView implements ReservationView {
 
   readonly lastChange = 0;
 
-  holds(fence: Fence): boolean {
+  isCurrent(fence: Fence): boolean {
     return !this.#broken.has(fence);
   }
 

@@ -159,8 +159,8 @@ async function bringTo(
     const step = { step: `${i + 1} of ${missing.length}`, from: version + i, to: version + i + 1 };
     if (version > 0) tell('migrating the database; a failure leaves it as it is', step);
     await run(client, migration, { tell, goesOn, patience, own }).catch((error: unknown) => {
-      const isTold = version === 0 || isWorthAnotherTry(error) || error instanceof StorageUnavailable;
-      throw isTold ? error : notMigrated(error, version, own);
+      const isStorageError = version === 0 || isWorthAnotherTry(error) || error instanceof StorageUnavailable;
+      throw isStorageError ? error : notMigrated(error, version, own);
     });
   }
   await put(client, 'schema_version', String(own));

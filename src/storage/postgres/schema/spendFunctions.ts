@@ -8,7 +8,7 @@ import { FENCE_KINDS, FENCED_REVISION } from '../../sql/fences.ts';
  * charge. A charge whose refill begins at another mark is stale: its number, 1, its mark, 0. A charge whose pockets have to be settled
  * first: its number, 1, its mark, 1.
  */
-export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, crowded: 4, busy: 5, replayed: 6 } as const;
+export const STATUS = { taken: 0, refused: 1, stale: 2, conflict: 3, tooManyLive: 4, busy: 5, replayed: 6 } as const;
 
 /** The arguments of a function that reads fences. */
 const FENCE_ARGUMENTS = 'fence_kinds bigint[], fence_ids text[], fence_names text[], fence_revisions bigint[]';
@@ -296,7 +296,7 @@ BEGIN
       IF rep_digest[k] IS NOT NULL THEN
         status := CASE WHEN rep_digest[k] = idem_digest[k] THEN ${STATUS.replayed} ELSE ${STATUS.conflict} END;
       ELSIF live[idem_scope[k]] >= max_live THEN
-        status := ${STATUS.crowded};
+        status := ${STATUS.tooManyLive};
       END IF;
     END IF;
 

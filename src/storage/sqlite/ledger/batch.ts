@@ -27,7 +27,7 @@ import type { StatementLine } from '../../../core/statement.ts';
 import { BatchCredits, exceedsGrants, type StoredCredits } from '../../port/credits.ts';
 import type { NewEvent } from '../../port/events.ts';
 import type { Change, ChangeOutcome } from '../../port/storage.ts';
-import { effectsOf, endsNotes } from '../../port/writes.ts';
+import { effectsOf, endsChecks } from '../../port/writes.ts';
 import { withBalances, withCharged, withEventBalances } from '../../sql/balances.ts';
 import { RESERVATION_COLUMNS, type ReservationRow, toReservation } from '../../sql/reservations.ts';
 import type { Accounts } from '../accounts.ts';
@@ -163,8 +163,8 @@ export class Batch implements ReservationView {
     }));
   }
 
-  holds(fence: Fence): boolean {
-    return this.revisions.holds(fence);
+  isCurrent(fence: Fence): boolean {
+    return this.revisions.isCurrent(fence);
   }
 
   get lastChange(): number {
@@ -249,7 +249,7 @@ export class Batch implements ReservationView {
     }
     this.#writes.push(...change.writes);
     for (const write of change.writes)
-      if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises, endsNotes([write]));
+      if (!isWindowWrite(write)) this.revisions.revise(effectsOf(write).revises, endsChecks([write]));
     for (const event of withEventBalances(change.events ?? [], results))
       this.#events.push({ ...event, atMs: this.#nowMs });
     for (const entry of withBalances(change.entries ?? [], results))
@@ -421,7 +421,7 @@ export class RecordRevisions {
     return this.#lastChange;
   }
 
-  holds(fence: Fence): boolean {
+  isCurrent(fence: Fence): boolean {
     return this.#revisionOf(fence) === fence.revision;
   }
 
@@ -436,7 +436,7 @@ export class RecordRevisions {
   }
 
   /** A revision that is not kept is read from the database, which has these changes by now. */
-  adopt({ revised, endsNotes: ends }: Pick<BatchRevisions, 'revised' | 'endsNotes'>): void {
+  adopt({ revised, endsChecks: ends }: Pick<BatchRevisions, 'revised' | 'endsChecks'>): void {
     if (ends) this.#lastChange++;
     for (const fence of revised) {
       const kept = this.#keptOf(fence);
@@ -473,7 +473,7 @@ function nameOf({ id, name }: Fence): string {
 export class BatchRevisions {
   readonly #committed: RecordRevisions;
   readonly #own = new Map<string, Fence>();
-  #endsNotes = false;
+  #endsChecks = false;
 
   constructor(committed: RecordRevisions) {
     this.#committed = committed;
@@ -481,12 +481,12 @@ export class BatchRevisions {
 
   revise(fences: readonly Fence[], ends: boolean): void {
     for (const fence of fences) this.#own.set(fencedRecord(fence), fence);
-    this.#endsNotes ||= ends;
+    this.#endsChecks ||= ends;
   }
 
   /** The batch has changed an existing record. */
-  get endsNotes(): boolean {
-    return this.#endsNotes;
+  get endsChecks(): boolean {
+    return this.#endsChecks;
   }
 
   /** 0: the batch has changed records itself, so each fence must be checked. */
@@ -499,8 +499,8 @@ export class BatchRevisions {
     return this.#own.values();
   }
 
-  holds(fence: Fence): boolean {
+  isCurrent(fence: Fence): boolean {
     const own = this.#own.size === 0 ? undefined : this.#own.get(fencedRecord(fence));
-    return own === undefined ? this.#committed.holds(fence) : own.revision === fence.revision;
+    return own === undefined ? this.#committed.isCurrent(fence) : own.revision === fence.revision;
   }
 }

@@ -100,11 +100,11 @@ describePort('idempotency keys', (setup) => {
     for (let i = 0; i < spends.length; i += 1_000)
       outcomes.push(...(await spendAll(storage.ledger, spends.slice(i, i + 1_000))));
     expect(outcomes.filter(({ status }) => status === 'taken').length).toBe(MAX_LIVE_IDEMPOTENCY_KEYS);
-    expect(outcomes.slice(-2)).toEqual([{ status: 'crowded' }, { status: 'crowded' }]);
+    expect(outcomes.slice(-2)).toEqual([{ status: 'tooManyLive' }, { status: 'tooManyLive' }]);
     expect(await take(storage, account, idempotency('n77'))).toMatchObject({ replayed: true });
     expect((await take(storage, account, idempotency('n1', 'r', 'key_2'))).status).toBe('taken');
     await setup().reopen();
-    expect(await take(setup().storage, account, idempotency('new'))).toEqual({ status: 'crowded' });
+    expect(await take(setup().storage, account, idempotency('new'))).toEqual({ status: 'tooManyLive' });
     expect(await balanceOf(setup().storage, account)).toBe(20_000 - MAX_LIVE_IDEMPOTENCY_KEYS - 1);
   });
 

@@ -6,7 +6,11 @@ import { StorageUnavailable } from '../../../../src/storage/port/storage.ts';
 import { LedgerClock } from '../../../../src/storage/postgres/connection/ledgerClock.ts';
 import type { Connector } from '../../../../src/storage/postgres/connection/connector.ts';
 import { Durability } from '../../../../src/storage/postgres/connection/durability.ts';
-import { openSessions, PostgresFreshness, SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
+import {
+  openSessions,
+  PostgresFreshness,
+  LastSeenChange,
+} from '../../../../src/storage/postgres/freshness/freshness.ts';
 import { VirtualClock } from '../../../support/clock.ts';
 
 const HOUR_MS = 3_600_000;
@@ -41,8 +45,8 @@ class Setup implements AsyncDisposable {
     const clock = new LedgerClock(clocks, false);
     // Chance says when it polls by itself: not during the test.
     const durability = new Durability(false);
-    const seenChange = new SeenChange();
-    const options = { ...clocks, clock, durability, seenChange, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
+    const lastSeenChange = new LastSeenChange();
+    const options = { ...clocks, clock, durability, lastSeenChange, staleMaxMs: STALE_MAX_MS, random: () => 1e6 };
     this.freshness = new PostgresFreshness(openSessions(connector, options), options);
   }
 

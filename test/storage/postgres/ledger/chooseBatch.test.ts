@@ -57,10 +57,10 @@ interface Given {
   readonly busy?: readonly (keyof typeof ROLES)[];
   readonly locked?: readonly Lock[];
   readonly contended?: readonly Lock[];
-  readonly crowd?: number;
+  readonly recentPeak?: number;
 }
 
-function decide({ items, busy = [], locked = [], contended = [], crowd = items.length }: Given) {
+function decide({ items, busy = [], locked = [], contended = [], recentPeak = items.length }: Given) {
   const committers: Committer[] = Object.entries(ROLES).map(([name, role]) => ({
     name,
     role,
@@ -71,7 +71,7 @@ function decide({ items, busy = [], locked = [], contended = [], crowd = items.l
     committers,
     locked: new Set(locked),
     contended: new Set(contended),
-    crowd,
+    recentPeak,
     nowMs: NOW_MS,
   };
   const plan = dispatch(input);
@@ -180,17 +180,17 @@ const CASES: readonly (readonly [string, Given, Expected])[] = [
   ],
   [
     'a few plain spends wait for the batch in flight',
-    { items: [plain('x', 1)], busy: ['a'], crowd: 60 },
+    { items: [plain('x', 1)], busy: ['a'], recentPeak: 60 },
     { rest: ['x'], looksAgain: true },
   ],
   [
     'after a while the general committer takes them',
-    { items: long([plain('x', 1)]), busy: ['a'], crowd: 60 },
+    { items: long([plain('x', 1)]), busy: ['a'], recentPeak: 60 },
     { batches: ['general plain never x'] },
   ],
   [
     'unless it has work of its own',
-    { items: long([plain('x', 1), general('y', [2, 3])]), busy: ['a'], crowd: 60 },
+    { items: long([plain('x', 1), general('y', [2, 3])]), busy: ['a'], recentPeak: 60 },
     { batches: ['general general never y'], rest: ['x'] },
   ],
   [
@@ -214,24 +214,28 @@ describe('dispatch', () => {
   const SIZES: readonly (readonly [string, Given, readonly number[]])[] = [
     ['31 are one batch', { items: many(31) }, [31]],
     ['32 are two halves', { items: many(32) }, [16, 16]],
-    ['the second half goes when a third of the crowd waits', { items: many(20), busy: ['a'], crowd: 60 }, [20]],
-    ['not when fewer do', { items: many(19), busy: ['a'], crowd: 60 }, []],
-    ['nor behind a first half of the same dispatch', { items: many(49), crowd: 60 }, [30]],
+    [
+      'the second half goes when a third of the recentPeak waits',
+      { items: many(20), busy: ['a'], recentPeak: 60 },
+      [20],
+    ],
+    ['not when fewer do', { items: many(19), busy: ['a'], recentPeak: 60 }, []],
+    ['nor behind a first half of the same dispatch', { items: many(49), recentPeak: 60 }, [30]],
     [
       'one more spend of an account that the half has joins it',
-      { items: [...many(100), ...Array.from({ length: 40 }, (_, i) => plain(`again ${i}`, 1))], crowd: 140 },
+      { items: [...many(100), ...Array.from({ length: 40 }, (_, i) => plain(`again ${i}`, 1))], recentPeak: 140 },
       [110],
     ],
-    ['a batch has at most 500 spends', { items: many(1_600), crowd: 1_600 }, [500, 500]],
+    ['a batch has at most 500 spends', { items: many(1_600), recentPeak: 1_600 }, [500, 500]],
     ['also of one account', { items: Array.from({ length: 501 }, (_, i) => plain(`${i}`, 1)) }, [500]],
     [
       'and no further spend from 1,000 fences on',
-      { items: many(5).map((each) => ({ ...each, fences: 400 })), busy: ['b'], crowd: 5 },
+      { items: many(5).map((each) => ({ ...each, fences: 400 })), busy: ['b'], recentPeak: 5 },
       [3],
     ],
   ];
 
-  test.each(SIZES)('of a crowd: %s', (_title, given, sizes) => {
+  test.each(SIZES)('of a recentPeak: %s', (_title, given, sizes) => {
     expect(decide(given).sizes).toEqual([...sizes]);
   });
 
@@ -322,7 +326,7 @@ class Simulation {
   readonly done = new Set<number>();
   added = 0;
   nowMs = 0;
-  #crowd = 0;
+  #recentPeak = 0;
 
   add(arrivals: readonly Arrival[]): void {
     const items = arrivals.map((each) => ({ ...each, number: this.added++, queuedAtMs: this.nowMs }));
@@ -332,9 +336,12 @@ class Simulation {
   dispatch(): void {
     const { queue, committers, contended, nowMs } = this;
     const locked = new Set(this.inFlight.flatMap(({ items }) => items.flatMap(({ locks }) => locks)));
-    this.#crowd = Math.max(this.#crowd * 0.98, queue.length + this.inFlight.flatMap(({ items }) => items).length);
-    const crowd = this.#crowd;
-    const plan = dispatch({ items: queue, committers, locked, contended, crowd, nowMs });
+    this.#recentPeak = Math.max(
+      this.#recentPeak * 0.98,
+      queue.length + this.inFlight.flatMap(({ items }) => items).length,
+    );
+    const recentPeak = this.#recentPeak;
+    const plan = dispatch({ items: queue, committers, locked, contended, recentPeak, nowMs });
     for (const batch of plan.batches) {
       expectWithinLimits(batch);
       expect(batch.committer.isIdle).toBe(true);

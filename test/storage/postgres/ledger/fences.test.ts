@@ -1,28 +1,28 @@
 import { describe, expect, test } from 'bun:test';
 
 import { recordFence } from '../../../../src/core/fence.ts';
-import type { RecordsNote, Spend, SpendOutcome } from '../../../../src/core/spend.ts';
-import { SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
+import type { RecordsCheck, Spend, SpendOutcome } from '../../../../src/core/spend.ts';
+import { LastSeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
 import { BatchFences, fenceCount } from '../../../../src/storage/postgres/ledger/fences.ts';
 import { BROKEN, RECORDS_KIND } from '../../../../src/storage/postgres/schema/spendFunctions.ts';
 
 const TAKEN: SpendOutcome = { status: 'taken', charges: [], nowMs: 5, replayed: false };
 
-function spendOf(keyId: string, note?: RecordsNote): Spend {
-  return { charges: [], fences: [recordFence('key', keyId, 1)], idempotency: null, note };
+function spendOf(keyId: string, lastCheck?: RecordsCheck): Spend {
+  return { charges: [], fences: [recordFence('key', keyId, 1)], idempotency: null, lastCheck };
 }
 
 function setup() {
-  const seen = new SeenChange();
+  const seen = new LastSeenChange();
   seen.see('a');
-  const noted: RecordsNote = { checkedAt: seen.sequence };
-  const fresh: RecordsNote = { checkedAt: 0 };
+  const noted: RecordsCheck = { checkedAt: seen.sequence };
+  const fresh: RecordsCheck = { checkedAt: 0 };
   const spends = [spendOf('key_1', noted), spendOf('key_2', fresh), spendOf('key_3'), spendOf('key_4', noted)];
   return { seen, noted, fresh, spends };
 }
 
 describe('the fences of a batch', () => {
-  test('one for all spends with a note, and their own for the others', () => {
+  test('one for all spends with a lastCheck, and their own for the others', () => {
     const { seen, spends } = setup();
     const { columns } = new BatchFences(spends, seen);
     expect(columns).toEqual({
@@ -36,12 +36,12 @@ describe('the fences of a batch', () => {
 
   test('are their own before a change was seen, and after another one was', () => {
     const { spends, seen } = setup();
-    expect(new BatchFences(spends, new SeenChange()).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
+    expect(new BatchFences(spends, new LastSeenChange()).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
     seen.see('b');
     expect(new BatchFences(spends, seen).columns.ids).toEqual(['key_1', 'key_2', 'key_3', 'key_4']);
   });
 
-  test('a change that was not seen: all are sent again, and those with a note with fences of their own', () => {
+  test('a change that was not seen: all are sent again, and those with a lastCheck with fences of their own', () => {
     const { seen, spends, fresh } = setup();
     const fences = new BatchFences(spends, seen);
     expect(fences.readBroken([BROKEN, 5, 3])).toEqual(['resend', 'resend', 'resend', 'resend']);

@@ -4,7 +4,7 @@ import type { Charge, Spend } from '../../../../src/core/spend.ts';
 import { plainBatchOf } from '../../../../src/storage/postgres/ledger/plainBatch.ts';
 import type { BatchOutcome } from '../../../../src/storage/postgres/ledger/batch.ts';
 import { BatchFences } from '../../../../src/storage/postgres/ledger/fences.ts';
-import { SeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
+import { LastSeenChange } from '../../../../src/storage/postgres/freshness/freshness.ts';
 
 const WINDOW = { kind: 'window', limit: 100, durationMs: 60_000 } as const;
 
@@ -12,7 +12,7 @@ function spend(account: number, fields: Partial<Charge> = {}): Spend {
   return { charges: [{ account, amount: 1, revision: 1, rule: WINDOW, ...fields }], fences: [], idempotency: null };
 }
 
-const batchOf = (spends: readonly Spend[]) => plainBatchOf(spends, new BatchFences(spends, new SeenChange()));
+const batchOf = (spends: readonly Spend[]) => plainBatchOf(spends, new BatchFences(spends, new LastSeenChange()));
 
 const taken = (left: number, resetAtMs: number): BatchOutcome => ({
   status: 'taken',

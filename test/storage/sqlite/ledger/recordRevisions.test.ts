@@ -15,9 +15,9 @@ describe('the number of the last change', () => {
   test('grows with each commit that changed a record which existed before, and with no other', () => {
     const revisions = new RecordRevisions(db);
     const first = revisions.lastChange;
-    const commit = (endsNotes: boolean, ...fences: readonly Fence[]) => {
+    const commit = (endsChecks: boolean, ...fences: readonly Fence[]) => {
       const batch = new BatchRevisions(revisions);
-      if (fences.length > 0) batch.revise(fences, endsNotes);
+      if (fences.length > 0) batch.revise(fences, endsChecks);
       revisions.adopt(batch);
       return revisions.lastChange - first;
     };
@@ -29,8 +29,8 @@ describe('the number of the last change', () => {
   test('does not count in a batch that has changed records itself: spends after the change see it', () => {
     const revisions = new RecordRevisions(db);
     const batch = new BatchRevisions(revisions);
-    expect([batch.lastChange, batch.holds(before)]).toEqual([revisions.lastChange, true]);
+    expect([batch.lastChange, batch.isCurrent(before)]).toEqual([revisions.lastChange, true]);
     batch.revise([after], true);
-    expect([batch.lastChange, batch.holds(before), batch.holds(after)]).toEqual([0, false, true]);
+    expect([batch.lastChange, batch.isCurrent(before), batch.isCurrent(after)]).toEqual([0, false, true]);
   });
 });

@@ -1,9 +1,9 @@
 import type { Database } from 'bun:sqlite';
 
-import { type LocalCount, type LocalCounts, type LoadedCount, StorageUnavailable } from '../../port/storage.ts';
-import { LOCAL_COUNT_NUMBERS, type LocalCountColumns } from '../writer/localCountRows.ts';
-import { toWriteFailure } from '../file/writeFailure.ts';
-import type { LazyThread, SqliteThread } from '../thread/threadClient.ts';
+import { type LocalCount, type LocalCounts, type LoadedCount, StorageUnavailable } from '../port/storage.ts';
+import { LOCAL_COUNT_NUMBERS, type LocalCountColumns } from './writer/localCountRows.ts';
+import { toWriteFailure } from './file/writeFailure.ts';
+import type { LazyThread, SqliteThread } from './thread/threadClient.ts';
 
 /** Saves local counts in analytics.db, in its thread. No spend waits for that, and verification continues without it. */
 export class SqliteLocalCounts implements LocalCounts {

@@ -1,10 +1,10 @@
-import { MAX_ADHOC_LIMITS_PER_OWNER } from '../../core/bounds.ts';
-import { ageMs, type Clocks, type Instant, instantOf } from '../../basics/clocks.ts';
-import { type DutyRule, restMs } from '../../basics/dutyCycle.ts';
-import { AppError } from '../../core/errors.ts';
-import { fits, AHEAD_MS, windowEnd } from '../../core/calendar.ts';
-import type { LoadedCount, LocalCount, LocalCounts } from '../../storage/port/storage.ts';
-import type { Task, Turn } from '../../storage/port/tasks.ts';
+import { MAX_ADHOC_LIMITS_PER_OWNER } from '../core/bounds.ts';
+import { ageMs, type Clocks, type Instant, instantOf } from '../basics/clocks.ts';
+import { type DutyRule, restMs } from '../basics/dutyCycle.ts';
+import { AppError } from '../core/errors.ts';
+import { fits, AHEAD_MS, windowEnd } from '../core/calendar.ts';
+import type { LoadedCount, LocalCount, LocalCounts } from '../storage/port/storage.ts';
+import type { Task, Turn } from '../storage/port/tasks.ts';
 
 /** Counts that one call of storage takes at the most. */
 const SYNC_SLICE = 1000;
@@ -85,15 +85,15 @@ export class LocalLimits {
     this.#unsaved.add(window);
   }
 
-  hold({ window, cost }: LocalCharge): void {
-    window.held += cost;
+  beginPending({ window, cost }: LocalCharge): void {
+    window.pending += cost;
   }
 
-  /** Ends a hold. A window that has ended meanwhile has forgotten the hold. */
-  endHold(charge: LocalCharge, isTaken: boolean): void {
+  /** The ledger has decided. A window that has ended since then has forgotten the charge. */
+  endPending(charge: LocalCharge, isTaken: boolean): void {
     if (charge.window.resetAtMs !== charge.resetAtMs) return;
-    // `pullBack` ends holds after a clock went ahead and came back.
-    charge.window.held = Math.max(0, charge.window.held - charge.cost);
+    // `pullBack` ends them after a clock went ahead and came back.
+    charge.window.pending = Math.max(0, charge.window.pending - charge.cost);
     if (isTaken) this.admit(charge);
   }
 
@@ -150,10 +150,10 @@ export class LocalLimits {
     }
   }
 
-  /** A window with a hold stays: `endHold` must find it. */
+  /** A window with a pending charge stays: `endPending` must find it. */
   #isOver(window: LocalWindow, nowMs: number): boolean {
     this.#endInTime(window, nowMs);
-    return window.resetAtMs <= nowMs && window.held === 0 && !window.isUnsaved;
+    return window.resetAtMs <= nowMs && window.pending === 0 && !window.isUnsaved;
   }
 
   #isFull(): boolean {
@@ -396,10 +396,10 @@ export class LocalCountSaving implements Task {
  * A local counter, in three parts:
  *
  *   admitted   let through by this node; saved
- *   held       set aside while the ledger decides the other charges of a verification; becomes admitted, or is released
+ *   pending       set aside while the ledger decides the other charges of a verification; becomes admitted, or is released
  *   others     let through by other nodes, as far as this node knows
  *
- * All three count against the limit. When the window rolls, they start at 0; a hold from before belongs to the window that ended.
+ * All three count against the limit. When the window rolls, they start at 0; a charge from before belongs to the window that ended.
  *
  * No window ends later than one duration from now. One that does (`endsTooLate`) was made by a clock that was ahead, and would
  * refuse until that time. It is pulled back, with its count, to the end of the window that runs now.
@@ -411,7 +411,7 @@ interface LocalWindow {
   /** Not known to be a configured limit of the key. Such windows are bounded in number. */
   isAdHoc: boolean;
   admitted: number;
-  held: number;
+  pending: number;
   resetAtMs: number;
   /** The window before this one, in case the clock goes back to it. */
   formerAdmitted: number;
@@ -450,7 +450,7 @@ type ConfiguredLimit = Omit<LocalLimit, 'isAdHoc'> & { readonly async: boolean }
 
 /** A window without counts. */
 function newWindow(owner: string, { name, durationMs, isAdHoc }: LocalLimit): LocalWindow {
-  const counts = { admitted: 0, held: 0, resetAtMs: 0, ...NO_FORMER, others: 0, othersResetAtMs: 0 };
+  const counts = { admitted: 0, pending: 0, resetAtMs: 0, ...NO_FORMER, others: 0, othersResetAtMs: 0 };
   return { owner, name, durationMs, isAdHoc, ...counts, isUnsaved: false };
 }
 
@@ -461,7 +461,7 @@ function roll(window: LocalWindow, nowMs: number): void {
   window.formerAdmitted = window.admitted;
   window.formerResetAtMs = window.resetAtMs;
   window.admitted = 0;
-  window.held = 0;
+  window.pending = 0;
   window.resetAtMs = windowEnd(nowMs, window.durationMs);
 }
 
@@ -470,21 +470,21 @@ function endsTooLate({ resetAtMs, durationMs }: LocalWindow, nowMs: number): boo
 }
 
 /**
- * Gives a window that ends too late the end of the window that runs now. All counts stay: what is held becomes admitted, because
- * its hold can no longer end, and what was admitted before the clock went ahead is added.
+ * Gives a window that ends too late the end of the window that runs now. All counts stay: what is pending becomes admitted, because
+ * it can no longer end by itself, and what was admitted before the clock went ahead is added.
  */
 function pullBack(window: LocalWindow, nowMs: number): void {
   const end = windowEnd(nowMs, window.durationMs);
-  window.admitted += window.held + (window.formerResetAtMs === end ? window.formerAdmitted : 0);
-  window.held = 0;
+  window.admitted += window.pending + (window.formerResetAtMs === end ? window.formerAdmitted : 0);
+  window.pending = 0;
   window.formerResetAtMs = 0;
   window.resetAtMs = end;
   if (window.othersResetAtMs - nowMs > window.durationMs + AHEAD_MS) window.othersResetAtMs = end;
 }
 
 /** What counts against the limit. */
-export function used({ admitted, held, others, othersResetAtMs, resetAtMs }: LocalWindow): number {
-  return admitted + held + (othersResetAtMs === resetAtMs ? others : 0);
+export function used({ admitted, pending, others, othersResetAtMs, resetAtMs }: LocalWindow): number {
+  return admitted + pending + (othersResetAtMs === resetAtMs ? others : 0);
 }
 
 export function findWindow(
@@ -546,7 +546,7 @@ function addOthers(known: LocalWindow, { others, othersResetAtMs }: LocalWindow)
 }
 
 function fromCount({ owner, name, durationMs, count, resetAtMs, others }: LoadedCount): LocalWindow {
-  const counted = { admitted: count, held: 0, resetAtMs, ...NO_FORMER, others, othersResetAtMs: resetAtMs };
+  const counted = { admitted: count, pending: 0, resetAtMs, ...NO_FORMER, others, othersResetAtMs: resetAtMs };
   return { owner, name, durationMs, isAdHoc: true, ...counted, isUnsaved: false };
 }
 
@@ -554,11 +554,11 @@ function countAdHoc(windows: readonly LocalWindow[]): number {
   return windows.reduce((count, { isAdHoc }) => count + (isAdHoc ? 1 : 0), 0);
 }
 
-/** Ad-hoc windows that run or have holds. A loaded window may turn out to be a configured limit. */
+/** Ad-hoc windows that run or have pending charges. A loaded window may turn out to be a configured limit. */
 export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimit[] | null, nowMs: number): number {
   let live = 0;
   for (const window of owner.windows) {
-    if (!window.isAdHoc || (window.resetAtMs <= nowMs && window.held === 0)) continue;
+    if (!window.isAdHoc || (window.resetAtMs <= nowMs && window.pending === 0)) continue;
     if (configured?.some((limit) => limit.async && isOf(window, limit)) !== true) live++;
   }
   return live;
@@ -568,7 +568,7 @@ export function liveAdHoc(owner: LocalOwner, configured: readonly ConfiguredLimi
 function dropEndedAdHoc({ windows }: LocalOwner, nowMs: number): void {
   for (let i = windows.length - 1; i >= 0; i--) {
     const window = windows[i];
-    if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.held > 0) continue;
+    if (window?.isAdHoc !== true || window.resetAtMs > nowMs || window.pending > 0) continue;
     windows.splice(i, 1);
     // An ended window must not be saved: a new one of the same name may be saved soon.
     window.isUnsaved = false;
