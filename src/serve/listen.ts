@@ -2,11 +2,10 @@ import { FFIType, ptr } from 'bun:ffi';
 
 import type { Config } from '../config/variables.ts';
 import { isLoopback, LOOPBACK, parseBlock } from '../core/address.ts';
-import { Front } from '../http/front/front.ts';
+import { Front, type Certificates } from '../http/front/front.ts';
 import { makeFrontContext } from '../http/router.ts';
 import { AddressLimit, type ConnectionBounds, ConnectionLimit } from '../http/front/frontLimits.ts';
 import { CONNECTION_TIMEOUT_SECONDS } from '../http/front/responder.ts';
-import type { Certificates } from '../http/front/secureHandlers.ts';
 import { type HostCheck, hostCheck } from '../http/request/body.ts';
 import type { Service } from '../http/service.ts';
 import { boundsWithoutLimit, openCLibrary } from './openFiles.ts';

@@ -10,7 +10,7 @@ import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { missingRefusal, refuseLostCommits } from '../../storage/sqlite/ledger/commitQueue.ts';
 import { refuseOtherVersion } from '../../storage/sqlite/move.ts';
 import { DataError } from '../../storage/sql/move/dataFormat.ts';
-import { readLastCommit } from '../../storage/sqlite/ledgerLog.ts';
+import { readLastCommit } from '../../storage/sqlite/accounts.ts';
 import { wallClockMs } from '../../bunPlatform.ts';
 import { failed } from '../cliError.ts';
 import { hasDatabase, ownedBy } from '../openDatabase.ts';

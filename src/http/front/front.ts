@@ -1,6 +1,5 @@
 import { AppError } from '../../core/errors.ts';
 import { type ConnectionLimit, type Welcome, type Memory, NO_MEMORY, OWN_BYTES } from './frontLimits.ts';
-import { type Certificates, type Handlers, secureHandlers } from './secureHandlers.ts';
 import { MAX_SMALL_BODY_BYTES, MAX_TINY_BODY_BYTES } from '../../core/bounds.ts';
 import type { Turns, Waiting } from '../../engine/fairTurns.ts';
 import { ByteBuffer } from './byteBuffer.ts';
@@ -17,7 +16,7 @@ const TOO_MANY_OF_ADDRESS = new AppError(
   'Your address has reached its limit of connections (KEYSTILE_MAX_CONNECTIONS_PER_ADDRESS). Use fewer at a time.',
 );
 
-function refuse(connection: Connection, welcome: 'refuse' | 'refuseAddress'): void {
+function refuseConnection(connection: Connection, welcome: 'refuse' | 'refuseAddress'): void {
   connection.refuse(welcome === 'refuse' ? TOO_MANY : TOO_MANY_OF_ADDRESS);
 }
 
@@ -63,7 +62,7 @@ export class Front {
       open(socket) {
         const welcome = take(socket);
         if (welcome === 'drop') socket.terminate();
-        else if (welcome !== 'serve') refuse(socket.data, welcome);
+        else if (welcome !== 'serve') refuseConnection(socket.data, welcome);
       },
       data: (socket, bytes) => socket.data.receive(bytes),
       end: (socket) => socket.data.ended(),
@@ -85,7 +84,7 @@ export class Front {
         : Bun.listen<Connection>({
             ...options,
             tls: tlsOf(certificates, minTlsVersion),
-            socket: secureHandlers({ plain, certificates, take, refuse }),
+            socket: secureHandlers({ plain, certificates, take, refuse: refuseConnection }),
           });
   }
 
@@ -452,4 +451,80 @@ export class ReceivedBytes extends ByteBuffer {
     this.#isPaused = false;
     this.#socket.resume();
   }
+}
+
+/**
+ * Of TLS 1.2, those with forward secrecy: whoever gets the private key later cannot read what was recorded before. Those of TLS 1.3 all have
+ * it, and are not chosen here. A connection offers what its certificate
+ * was loaded with.
+ */
+export const CIPHERS = ['AES128-GCM-SHA256', 'AES256-GCM-SHA384', 'CHACHA20-POLY1305']
+  .flatMap((each) => [`ECDHE-ECDSA-${each}`, `ECDHE-RSA-${each}`])
+  .join(':');
+
+/** The certificate of the service, with its private key. */
+export interface ServerCertificate {
+  /** In PEM form, with the certificates of its authorities behind it. */
+  readonly cert: string;
+  readonly key: string;
+  /** The same as the runtime keeps it. */
+  readonly context: object;
+  /** When it expires. */
+  readonly expiresAtMs: number;
+}
+
+/** Where a front finds the certificate for the next connection. */
+export interface Certificates {
+  readonly inUse: ServerCertificate;
+}
+
+type TlsSocket = Bun.Socket<Connection>;
+export type Handlers = Required<
+  Pick<Bun.SocketHandler<Connection>, 'open' | 'data' | 'end' | 'drain' | 'timeout' | 'close' | 'error'>
+>;
+
+interface SecureContext {
+  /** The handlers of a connection after its handshake. */
+  readonly plain: Handlers;
+  readonly certificates: Certificates;
+  /** Makes the connection of a socket, and says whether it is served. */
+  readonly take: (socket: TlsSocket) => Welcome;
+  readonly refuse: (connection: Connection, welcome: 'refuse' | 'refuseAddress') => void;
+}
+
+/**
+ * The handlers of connections over TLS: a handshake, then the plain ones. A client has CONNECTION_TIMEOUT_SECONDS for the whole handshake,
+ * as for the head of a request. A connection that is refused is told so after the handshake: before it, the client can read nothing.
+ */
+export function secureHandlers({ plain, certificates, take, refuse }: SecureContext): Bun.SocketHandler<Connection> {
+  const shaking = new Map<Connection, Exclude<Welcome, 'drop'>>();
+  return {
+    ...plain,
+    open(socket) {
+      const welcome = take(socket);
+      if (welcome === 'drop') return socket.terminate();
+      useCertificate(socket, certificates.inUse);
+      shaking.set(socket.data, welcome);
+    },
+    handshake(socket, isDone) {
+      const welcome = shaking.get(socket.data);
+      shaking.delete(socket.data);
+      if (!isDone || welcome === undefined) return socket.terminate();
+      socket.timeout(CONNECTION_TIMEOUT_SECONDS);
+      if (welcome !== 'serve') refuse(socket.data, welcome);
+    },
+    timeout(socket) {
+      if (shaking.has(socket.data)) socket.terminate();
+      else void plain.timeout(socket);
+    },
+    close(socket, error) {
+      shaking.delete(socket.data);
+      void plain.close(socket, error);
+    },
+  };
+}
+
+/** The runtime has `setKeyCert`, as Node's TLSSocket does, without a type for it. */
+function useCertificate(socket: TlsSocket, { context }: ServerCertificate): void {
+  (socket as unknown as { setKeyCert(context: object): void }).setKeyCert(context);
 }

@@ -21,7 +21,7 @@ import type { LimitRequest, VerifyRequest } from '../../engine/verify/request.ts
 import { explain, given } from '../request/explain.ts';
 import type { Service } from '../service.ts';
 import { badFields } from '../shapes/schema/badFields.ts';
-import type { VerifyCaller } from './verify.ts';
+import type { VerifyCaller } from './caller.ts';
 import {
   optional,
   component,

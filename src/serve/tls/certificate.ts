@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
-import { CIPHERS, type ServerCertificate } from '../../http/front/secureHandlers.ts';
+import { CIPHERS, type ServerCertificate } from '../../http/front/front.ts';
 
 /** No certificate chain is longer. This bounds what is read if the path names something else. */
 const MAX_FILE_BYTES = 1 << 20;

@@ -1,5 +1,5 @@
 import { CERTIFICATE_DUE_MS } from '../../core/health.ts';
-import type { ServerCertificate } from '../../http/front/secureHandlers.ts';
+import type { ServerCertificate } from '../../http/front/front.ts';
 import type { Task, TaskLog } from '../../storage/port/tasks.ts';
 import {
   type CertificatePaths,

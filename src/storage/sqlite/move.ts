@@ -20,7 +20,7 @@ import {
 import { readWorkspaceId, notePath, noteText } from './file/installation.ts';
 import { isBeforeFirstRelease, readSchemaVersion, SCHEMA_VERSION, migrate } from './file/migrate.ts';
 import { attachAnalytics } from './file/openDatabase.ts';
-import { ACCOUNT_LENGTH, fromLog } from './ledgerLog.ts';
+import { ACCOUNT_LENGTH, fromLog } from './loggedBytes.ts';
 import { findImported, IMPORT_ACTION, IMPORTED_NOTE, importedNote, importEntry } from '../sql/move/importedNote.ts';
 import { migrateAnalytics } from './analytics.ts';
 import { makePartialFolder } from './backup/makeBackup.ts';

@@ -2,7 +2,7 @@ import { Database } from 'bun:sqlite';
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { fromLog } from '../../../src/storage/sqlite/ledgerLog.ts';
+import { fromLog } from '../../../src/storage/sqlite/loggedBytes.ts';
 
 /** Read in another way, or of no interest: where the log is folded to, and which account number comes next. */
 const NOT_READ = ['accounts', 'ledger_log', 'installation', 'sqlite_sequence'];

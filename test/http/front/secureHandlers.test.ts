@@ -3,9 +3,8 @@ import { connect as connectPlain } from 'node:net';
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls';
 
 import { AddressLimit, ConnectionLimit } from '../../../src/http/front/frontLimits.ts';
-import { Front } from '../../../src/http/front/front.ts';
+import { Front, type Handlers, secureHandlers, type ServerCertificate } from '../../../src/http/front/front.ts';
 import { makeFrontContext } from '../../../src/http/router.ts';
-import { type Handlers, secureHandlers, type ServerCertificate } from '../../../src/http/front/secureHandlers.ts';
 import { listenApi, type ListeningApi } from '../../../src/serve/listen.ts';
 import { checkCertificate } from '../../../src/serve/tls/certificate.ts';
 import { ISSUED, RSA } from '../../support/certificates.ts';

@@ -2,8 +2,7 @@ import { Database } from 'bun:sqlite';
 import { expect, test } from 'bun:test';
 
 import type { AccountState } from '../../../src/core/account.ts';
-import { Accounts } from '../../../src/storage/sqlite/accounts.ts';
-import { replayLog } from '../../../src/storage/sqlite/ledgerLog.ts';
+import { Accounts, replayLog } from '../../../src/storage/sqlite/accounts.ts';
 import { migrate } from '../../../src/storage/sqlite/file/migrate.ts';
 
 /** Accounts of one page: numbers further apart than this lie on different ones. */

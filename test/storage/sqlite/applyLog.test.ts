@@ -1,9 +1,9 @@
 import { Database } from 'bun:sqlite';
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 
-import { Accounts } from '../../../src/storage/sqlite/accounts.ts';
+import { Accounts, LogApplier, replayLog } from '../../../src/storage/sqlite/accounts.ts';
+import { toLoggedAccounts } from '../../../src/storage/sqlite/loggedBytes.ts';
 import { configure } from '../../../src/storage/sqlite/file/openDatabase.ts';
-import { toLoggedAccounts, LogApplier, replayLog } from '../../../src/storage/sqlite/ledgerLog.ts';
 import { WriteFailure } from '../../../src/storage/sqlite/file/writeFailure.ts';
 import type { SqliteThread } from '../../../src/storage/sqlite/thread/threadClient.ts';
 import { Writer } from '../../../src/storage/sqlite/writer/writer.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import * as fc from 'fast-check';
 
-import { fromLog, toLog } from '../../../src/storage/sqlite/ledgerLog.ts';
+import { fromLog, toLog } from '../../../src/storage/sqlite/loggedBytes.ts';
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 

@@ -1,17 +1,8 @@
 import { RECORDS } from '../../../model/records.ts';
 import { addedColumns } from '../../../model/columns.ts';
-import {
-  ANALYTICS_TABLES,
-  copyFormerCounts,
-  COUNTS_AS_BEFORE,
-  VERDICT_TABLES,
-  CREDIT_TABLES,
-  DIALECT,
-  EVENT_TABLES,
-  LEDGER_TABLES,
-  NODE_TABLES,
-  RECORD_TABLES,
-} from './tables.ts';
+import { CREDIT_TABLES, DIALECT, EVENT_TABLES, LEDGER_TABLES, NODE_TABLES, RECORD_TABLES } from './tables.ts';
+import { copyFormerCounts } from './analyticsTables.ts';
+import { ANALYTICS_TABLES, COUNTS_AS_BEFORE, VERDICT_TABLES } from './analyticsTables.ts';
 import { LEDGER_FUNCTIONS } from './ledgerFunctions.ts';
 import type { Migration } from './migrate.ts';
 import { GENERAL_SPEND_FUNCTION, PLAIN_SPEND_FUNCTION } from './spendFunctions.ts';

@@ -19,13 +19,12 @@ import {
   type WindowName,
   type WindowCursor,
 } from '../../port/storage.ts';
-import { AccountNumbers, Accounts } from '../accounts.ts';
+import { AccountNumbers, Accounts, LogApplier, replayLog } from '../accounts.ts';
 import { AdHocWindows } from './adHocWindows.ts';
 import { Batch, Idempotency, SqliteStoredCredits, type Work, type WorkOutcome, RecordRevisions } from './batch.ts';
 import { answerAll, BatchQueue, CommitPath, failAll, failedAlone, type Item, NOT_DONE } from './commitQueue.ts';
 import type { DirectLog } from '../writer/commit.ts';
 import { endsWriting, isDamage, toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { LogApplier, replayLog } from '../ledgerLog.ts';
 import { Deferred } from '../../port/deferred.ts';
 import type { SqliteThread } from '../thread/threadClient.ts';
 import { deleteEnded } from '../../sql/query/queries.ts';

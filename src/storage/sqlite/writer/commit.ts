@@ -8,7 +8,7 @@ import type { WindowName } from '../../port/storage.ts';
 import type { RecordWrite } from '../../port/writes.ts';
 import { openDurably } from '../file/openDatabase.ts';
 import { toWriteFailure } from '../file/writeFailure.ts';
-import { toLog } from '../ledgerLog.ts';
+import { toLog } from '../loggedBytes.ts';
 
 /** Rows that only this adapter writes: the names of ad-hoc windows. */
 export type WindowWrite =

@@ -18,7 +18,7 @@ import type {
 } from './commit.ts';
 import { type LocalCountColumns, LocalCountRows } from './localCountRows.ts';
 import { toWriteFailure, WriteFailure } from '../file/writeFailure.ts';
-import { ACCOUNT_LENGTH, toLog } from '../ledgerLog.ts';
+import { ACCOUNT_LENGTH, toLog } from '../loggedBytes.ts';
 import { foldCounts, unpackSlices } from './foldCounts.ts';
 
 const PUT_ACCOUNT = `INSERT INTO accounts (id, kind, value, mark, due_at_ms, revision, base, segment_ms)
