@@ -188,7 +188,7 @@ describe('architecture', () => {
   test('http asks for a verdict in one place, and authenticates the caller in one place', () => {
     const inHttp = (path: string) => covers('http', path);
     expect(filesOf(uses(/\bverifier\.verify\(/, inHttp))).toEqual(['http/verify/verify.ts']);
-    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/verify.ts']);
+    expect(filesOf(uses(/\bverifyAuth\b|\bverificationQuota\b/, inHttp))).toEqual(['http/verify/caller.ts']);
   });
 
   test('no private field of the PostgreSQL driver is used', () => {

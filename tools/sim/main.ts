@@ -5,7 +5,7 @@ const options: WorldOptions = {
   seed,
   calls: Number(process.argv[3] ?? 3_000),
   nodes: 3,
-  cases: 10,
+  cases: 30,
   faults: (process.argv[4]?.split(',') as Fault[]) ?? FAULTS,
 };
 const started = performance.now();
