@@ -12,7 +12,7 @@ import { Watchdog } from './watchdog.ts';
  * because install scripts do not run, and another user may have no access to the package. The copy is kept and reused.
  */
 export interface Kit {
-  /** The temporary folder that contains it. PostgreSQL can read it and run programs from it. */
+  /** The temporary folder for data. PostgreSQL can read it. */
   readonly base: string;
   readonly postgres: string;
   /** A data folder made by initdb. All servers copied from it have the same system identifier. */
@@ -30,6 +30,9 @@ interface Package {
 /** The programs of another PostgreSQL, and the language of its messages, for tests with a server that does not use English. */
 const [OTHER_BIN, LC_MESSAGES] = [process.env['KEYSTILE_TEST_POSTGRES_BIN'], process.env['KEYSTILE_TEST_LC_MESSAGES']];
 
+/** Where kits are kept when the temporary folder goes with the run of the tests (tools/launch/test/temporaryFolder.mjs). */
+const KEPT = process.env['KEYSTILE_TEST_KITS'];
+
 let known: Promise<Kit> | null = null;
 
 export function postgresKit(): Promise<Kit> {
@@ -39,11 +42,14 @@ export function postgresKit(): Promise<Kit> {
 async function findOrMake(): Promise<Kit> {
   const source = await findPackage();
   const failures: string[] = [];
-  for (const base of new Set([tmpdir(), '/tmp', '/var/tmp'])) {
+  const bases = [...new Set([tmpdir(), '/tmp', '/var/tmp'])];
+  const places = bases.map((base) => ({ base, keptIn: base }));
+  if (KEPT !== undefined) places.unshift({ base: tmpdir(), keptIn: KEPT });
+  for (const { base, keptIn } of places) {
     try {
-      return await kitIn(base, source);
+      return { base, ...(await kitIn(keptIn, source)) };
     } catch (error) {
-      failures.push(`in ${base}: ${error instanceof Error ? error.message : String(error)}`);
+      failures.push(`in ${keptIn}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
   throw new Error(`PostgreSQL could not be prepared:\n${failures.join('\n')}`);
@@ -60,11 +66,11 @@ async function findPackage(): Promise<Package> {
   return { bin: null, root, version: version + language };
 }
 
-async function kitIn(base: string, source: Package): Promise<Kit> {
+async function kitIn(base: string, source: Package): Promise<Omit<Kit, 'base'>> {
   const owner = postgresAccount().ids?.uid ?? 'own';
   const folder = join(base, `keystile-postgres-${source.version}-${process.arch}-${process.getuid?.()}-${owner}`);
   if (!(await isWhole(folder))) await make(folder, source);
-  return { base, postgres: join(binOf(source, folder), 'postgres'), template: join(folder, 'template') };
+  return { postgres: join(binOf(source, folder), 'postgres'), template: join(folder, 'template') };
 }
 
 /** Creates the kit under another name and renames it: two processes may do this at the same time, and may be interrupted. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
-import { freemem } from 'node:os';
+import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { isRunning } from '../is-running.mjs';
@@ -21,7 +21,8 @@ const NAME = /^keystile-test-(\d+)-/;
 export async function withTemporaryFolder(work) {
   const folder = process.env.TMPDIR ? null : makeMemoryFolder();
   try {
-    return await work(folder === null ? {} : { TMPDIR: folder });
+    // The programs of PostgreSQL stay on the disk for the next run.
+    return await work(folder === null ? {} : { TMPDIR: folder, KEYSTILE_TEST_KITS: tmpdir() });
   } finally {
     if (folder !== null) remove(folder);
   }
