@@ -107,9 +107,10 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
   'keys.removeRoles': (setup) => accessCase(setup, 'remove', 'roles'),
   'permissions.createPermission': async (setup) => {
     const name = setup.name('p');
+    const facts = { name, slug: `${name}.slug`, description: 'All' };
     return {
-      body: { name },
-      expected: ({ permissionId }) => [['permission.create', permissionId, undefined, { name, slug: name }]],
+      body: facts,
+      expected: ({ permissionId }) => [['permission.create', permissionId, undefined, facts]],
     };
   },
   'permissions.deletePermission': async (setup) => {
@@ -121,20 +122,31 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
     };
   },
   'permissions.createRole': async (setup) => {
-    const name = setup.name('r');
-    return { body: { name }, expected: ({ roleId }) => [['role.create', roleId, undefined, { name }]] };
+    const facts = { name: setup.name('r'), description: 'All' };
+    return { body: facts, expected: ({ roleId }) => [['role.create', roleId, undefined, facts]] };
   },
   'permissions.deleteRole': async (setup) => {
     const name = setup.name('r');
-    const roleId = await setup.role(name);
-    return { body: { roleId }, expected: () => [['role.delete', roleId, any({ name }), undefined]] };
+    const [roleId, id] = [await setup.role(name), await setup.permission(setup.name('p'))];
+    await setup.ok('permissions.setRolePermissions', { roleId, permissions: [{ id }] });
+    return { body: { roleId }, expected: () => [['role.delete', roleId, { name, permissionIds: [id] }, undefined]] };
   },
   'permissions.setRolePermissions': async (setup) => {
     const [roleId, name] = [await setup.role(setup.name('r')), setup.name('p')];
     const id = await setup.permission(name);
+    const made = `${name}.made`;
     return {
-      body: { roleId, permissions: [{ id }] },
-      expected: () => [['role.setPermissions', roleId, { permissions: [] }, { permissions: [{ id, name }] }]],
+      body: { roleId, permissions: [{ id }, { name: made, create: true }] },
+      expected: (answer) => {
+        const both = [
+          { id, name },
+          { id: (answer as unknown as { id: string }[])[1]?.id, name: made },
+        ];
+        return [
+          ['permission.create', both[1]?.id, undefined, { name: made, slug: made }],
+          ['role.setPermissions', roleId, { permissions: [] }, { permissions: both }],
+        ];
+      },
     };
   },
   'identities.createIdentity': async (setup) => {

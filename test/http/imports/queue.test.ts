@@ -267,14 +267,6 @@ describe('migrations.enqueueKeys refuses and stores nothing', () => {
 });
 
 describe('migrations.getProgress', () => {
-  test('answers GET and POST alike', async () => {
-    await start();
-    await enqueue([plain('a key of this migration')]);
-    const path = `/v1/migrations.getProgress?migrationId=${encodeURIComponent(MIGRATION)}`;
-    const got = await service.call(path, undefined, { method: 'GET' });
-    expect([got.status, got.body]).toEqual([200, await progress()]);
-  });
-
   test('is the same 404 for a migration that is not there and for one of an api that is hidden', async () => {
     await start();
     await enqueue([plain('a key of this migration')]);

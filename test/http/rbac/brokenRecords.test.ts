@@ -58,10 +58,12 @@ describe('a key with a role that cannot be read', () => {
     await expectVerificationFails();
   });
 
-  test('is the same after a start', async () => {
+  test('is the same after a start, and harms no other key that is looked up with it', async () => {
+    const other = await service.createKey({ apiId, roles: ['fine'] });
     await service.restart();
+    const [verdict] = await Promise.all([service.verify(other.key), expectVerificationFails()]);
+    expect(verdict.code).toBe('VALID');
     expect(await shown()).toMatchObject({ id: keyId, ...seen });
-    await expectVerificationFails();
   });
 
   test('is updated and rotated, and keeps the role', async () => {

@@ -1,9 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test';
-import { Database } from 'bun:sqlite';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { entriesAbout } from '../audit/entries.ts';
 import { refusedBy, rootKeyWith } from '../errors/refusal.ts';
 import { storedIn } from '../errors/stored.ts';
 
@@ -135,14 +133,6 @@ describe('listPermissions', () => {
   });
 });
 
-test('what is read can be asked with GET', async () => {
-  const permissionId = await createPermissionOf({ name: 'a' });
-  const options = { method: 'GET' };
-  const one = await service.ok(`/v1/permissions.getPermission?permissionId=${permissionId}`, undefined, options);
-  expect(one).toEqual({ id: permissionId, name: 'a', slug: 'a' });
-  expect(await service.ok('/v1/permissions.listPermissions', undefined, options)).toEqual([one]);
-});
-
 describe('deletePermission', () => {
   test('from the answer on there is none, and its name can be used again', async () => {
     const id = await createPermissionOf({ name: 'a' });
@@ -231,16 +221,6 @@ describe('rights on permissions', () => {
     }
     expect((await refusedBy(service, '/v1/permissions.listPermissions', {}, { rootKey })).status).toBe(403);
   });
-});
-
-test('the audit log tells who made and deleted a permission, and what it was', async () => {
-  const id = await createPermissionOf({ name: 'Read', slug: 'documents.read', description: 'All' });
-  await deletePermission(id);
-  const facts = { name: 'Read', slug: 'documents.read', description: 'All' };
-  expect(await entriesAbout(service, id)).toEqual([
-    { action: 'permission.create', before: null, after: facts },
-    { action: 'permission.delete', before: facts, after: null },
-  ]);
 });
 
 const ABSENT_ROLE = 'role_1Jm8Zta6oTt8JmM2wVz5Ux';
@@ -403,27 +383,6 @@ describe('rights on roles', () => {
     }
     expect((await refusedBy(service, '/v1/permissions.listRoles', {}, { rootKey })).status).toBe(403);
   });
-});
-
-test('the audit log tells of a role what it was and what it held', async () => {
-  const roleId = await createRole({ name: 'editor', description: 'All' });
-  const a = await createPermission('a');
-  await setPermissions({ roleId }, [{ id: a }]);
-  const [, { id: b }] = await setPermissions({ roleId }, [{ id: a }, { name: 'b', create: true }]);
-  await service.ok('/v1/permissions.deleteRole', { roleId });
-  const [one, two] = [
-    { id: a, name: 'a' },
-    { id: b, name: 'b' },
-  ];
-  expect(await entriesAbout(service, roleId)).toEqual([
-    { action: 'role.create', before: null, after: { name: 'editor', description: 'All' } },
-    { action: 'role.setPermissions', before: { permissions: [] }, after: { permissions: [one] } },
-    { action: 'role.setPermissions', before: { permissions: [one] }, after: { permissions: [one, two] } },
-    { action: 'role.delete', before: { name: 'editor', description: 'All', permissionIds: [a, b] }, after: null },
-  ]);
-  expect(await entriesAbout(service, b)).toEqual([
-    { action: 'permission.create', before: null, after: { name: 'b', slug: 'b' } },
-  ]);
 });
 
 describe('setRolePermissions', () => {
@@ -627,23 +586,4 @@ describe('verifications that race a change', () => {
       expect(new Set(late)).toEqual(new Set(['INSUFFICIENT_PERMISSIONS']));
     });
   });
-});
-
-test('a stored role that cannot be read harms its own keys only', async () => {
-  const { roleId } = await service.ok('/v1/permissions.createRole', { name: 'broken' });
-  const apiId = await service.createApi();
-  const harmed = await service.createKey({ apiId, roles: ['broken'] });
-  const fine = await service.createKey({ apiId, roles: ['fine'] });
-  await service.stop();
-  const db = new Database(`${service.folder}/keystile.db`);
-  db.query('UPDATE roles SET permissions = ? WHERE id = ?').run('{}', roleId);
-  db.close();
-  await service.open();
-  const ask = (key: string) => service.call('/v1/keys.verifyKey', { key }, { rootKey: null });
-  const [bad, good] = await Promise.all([ask(harmed.key), ask(fine.key)]);
-  expect([bad.status, bad.body.error.message]).toEqual([
-    500,
-    `The stored key ${harmed.keyId} cannot be read: ${roleId}: permissions cannot be read.`,
-  ]);
-  expect([good.status, good.body.code]).toEqual([200, 'VALID']);
 });

@@ -286,13 +286,6 @@ describe('a call of many limits', () => {
     expect(await service.storage.records.findNamespace(namespace)).toBeNull();
   });
 
-  test('may have a body of 4 MiB, and no more', async () => {
-    const padded = (bytes: number) => ({ raw: JSON.stringify(body([{ identifier: 'a' }])).padEnd(bytes) });
-    const size = 4 * 1024 * 1024;
-    expect((await service.call('/v1/ratelimits.multiLimit', undefined, padded(size))).status).toBe(200);
-    expect((await service.call('/v1/ratelimits.multiLimit', undefined, padded(size + 1))).status).toBe(413);
-  });
-
   test('writes one entry for each limit that names resources, with the success of the whole call', async () => {
     const resources = [{ type: 'file', id: 'f_1' }];
     await multi({ identifier: 'a', resources }, { identifier: 'b' }, { identifier: 'c', cost: 6, resources });

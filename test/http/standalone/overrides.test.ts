@@ -355,14 +355,6 @@ describe.each(REQUESTS)('%s', (method, fields) => {
       'There is no namespace "ns_1Jm8ZtXg3kPp5FhJ9sQw2R", or this root key may not see it.',
     ]);
   });
-
-  test('an unknown field is a 400 that names the nearest', async () => {
-    const { status, body } = await call({ namespaceNam: namespace });
-    expect([status, body.error.issues]).toEqual([
-      400,
-      [{ path: 'namespaceNam', message: 'unknown field `namespaceNam`, did you mean `namespaceName`?' }],
-    ]);
-  });
 });
 
 describe('bad numbers of setOverride', () => {
