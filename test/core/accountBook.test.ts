@@ -6,11 +6,55 @@ import { AccountBook } from '../../src/core/accountBook.ts';
 import { MAX_COUNT } from '../../src/core/bounds.ts';
 import { nextDue } from '../../src/engine/dueCredits.ts';
 import { planRefill } from '../../src/core/plan.ts';
-import { sumOf } from '../../src/core/expiringCredits.ts';
-import { decideEnd, decideReserve, type Ending, type Reservation } from '../../src/core/reservation.ts';
+import { sumOf, type Pockets } from '../../src/core/expiringCredits.ts';
+import {
+  decideEnd,
+  decideReserve,
+  type Ending,
+  type Reservation,
+  type ReservationView,
+} from '../../src/core/reservation.ts';
 import { DAY_MS, dayStartOf, joinedLine, type StatementLine } from '../../src/core/statement.ts';
 import { decideSpend, type Spend } from '../../src/core/spend.ts';
-import { CreditsView } from './creditsView.ts';
+import { View } from './ledgerView.ts';
+
+/** Plain maps, with pockets and reservations. */
+class CreditsView extends View implements ReservationView {
+  readonly #pockets = new Map<number, Pockets>();
+  readonly reservations = new Map<string, Reservation>();
+  onLines: (lines: readonly StatementLine[]) => void = () => {};
+
+  override pockets(id?: number): Pockets | null {
+    return this.#pockets.get(id ?? 0) ?? null;
+  }
+
+  override addLines(_account: number, lines: readonly StatementLine[]): void {
+    this.onLines(lines);
+  }
+
+  putPockets(id: number, pockets: Pockets | null): void {
+    if (pockets === null) this.#pockets.delete(id);
+    else this.#pockets.set(id, pockets);
+  }
+
+  reservation(id: string): Reservation | undefined {
+    return this.reservations.get(id);
+  }
+
+  reservationUnder(keyId: string, idempotencyId: string): Reservation | undefined {
+    return [...this.reservations.values()].find(
+      (each) => each.keyId === keyId && each.idempotency?.id === idempotencyId,
+    );
+  }
+
+  liveReservations(keyId: string): number {
+    return [...this.reservations.values()].filter((each) => each.keyId === keyId && each.state === 'held').length;
+  }
+
+  putReservation(reservation: Reservation): void {
+    this.reservations.set(reservation.id, reservation);
+  }
+}
 
 const seed = Number(process.env['KEYSTILE_TEST_SEED'] ?? 1);
 const START_MS = Date.parse('2026-01-30T12:00:00Z');

@@ -1,9 +1,12 @@
 import { describe, expect, spyOn, test } from 'bun:test';
-
 import * as fc from 'fast-check';
 
-import { holdPermissions, type PermissionQuery, satisfies } from '../../src/core/permissions.ts';
-import { grantsOf } from '../support/grants.ts';
+import { holdPermissions, type PermissionQuery, satisfies, type Grant } from '../../src/core/permissions.ts';
+
+/** Direct grants of permissions with these slugs. */
+function grantsOf(slugs: readonly string[]): Grant[] {
+  return slugs.map((slug) => ({ slug, permissionId: `perm of ${slug}`, role: null }));
+}
 
 const passes = (held: readonly string[], query: PermissionQuery): boolean =>
   satisfies(holdPermissions(grantsOf(held)), query);

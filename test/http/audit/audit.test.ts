@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AuditSetup, type Entry, ORIGIN } from './auditSetup.ts';
 import { ROUTES } from '../../../src/http/routes/routeTable.ts';
 import { TestService } from '../../support/service.ts';
-import { CASES as OTHER_CASES } from './auditCases.ts';
-import { WEBHOOK_CASES } from './webhookCases.ts';
+import { CASES } from './auditCases.ts';
 import { tablesOf } from '../imports/imported.ts';
 import { engineTasks } from '../../../src/engine/engineTasks.ts';
 import { shortenedEntry } from '../../../src/engine/admin/change/applyChange.ts';
@@ -139,8 +138,6 @@ describe('the entries of changes', () => {
   afterAll(async () => {
     await setup.service.close();
   });
-
-  const CASES = { ...OTHER_CASES, ...WEBHOOK_CASES };
 
   /** POST endpoints that change nothing, or only what a verification changes: the counters of a key. */
   const UNTOLD = ['keys.whoami', 'reservations.settle', 'reservations.release'];

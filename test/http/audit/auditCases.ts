@@ -1,7 +1,6 @@
 import { expect } from 'bun:test';
 
 import type { AuditSetup, Body } from './auditSetup.ts';
-import { SESSION_CASES } from './sessionCases.ts';
 
 /** One entry; undefined: not there. */
 export type Told = readonly [action: string, target: unknown, before: unknown, after: unknown];
@@ -12,11 +11,82 @@ export interface Prepared {
   readonly expected: (answer: Body) => readonly Told[];
 }
 
+type Cases = Readonly<Record<string, (setup: AuditSetup) => Promise<Prepared>>>;
+
+/** Calls about browsers: those of the dashboard, and those of customers. */
+const SESSION_CASES: Cases = {
+  'portal.createSession': async (setup) => {
+    const body = { externalId: setup.name('customer'), apiId: await setup.api(), allow: ['create'] };
+    await setup.identity(body.externalId);
+    return { body, expected: ({ sessionId }) => [['portal.createSession', sessionId as string, undefined, body]] };
+  },
+  'portal.endSessions': async (setup) => {
+    const body = { externalId: setup.name('customer') };
+    const identityId = await setup.identity(body.externalId);
+    await setup.ok('portal.createSession', { ...body, apiId: await setup.api() });
+    return { body, expected: () => [['portal.endSessions', identityId, { sessions: 1 }, undefined]] };
+  },
+  'sessions.endSession': async (setup) => {
+    const { sessionId, rootKeyId } = await setup.session();
+    const before = { rootKeyId, browser: 'a browser' };
+    return { body: { sessionId }, expected: () => [['session.end', sessionId, before, undefined]] };
+  },
+};
+
+const URL_WITH_TOKEN = 'https://example.com/hook?token=1';
+const SHOWN = { url: 'https://example.com/hook', enabled: true, paused: false };
+
+/** The query of a URL may hold a token of the target: the log leaves it out. */
+const WEBHOOK_CASES: Cases = {
+  'webhooks.createWebhook': async () => ({
+    body: { url: URL_WITH_TOKEN, events: ['key.created'] },
+    expected: ({ webhookId }) => [['webhook.create', webhookId, undefined, { ...SHOWN, events: ['key.created'] }]],
+  }),
+  'webhooks.updateWebhook': async (setup) => {
+    const webhookId = await webhook(setup);
+    return {
+      body: { webhookId, enabled: false },
+      expected: () => [['webhook.update', webhookId, { enabled: true }, { enabled: false }]],
+    };
+  },
+  'webhooks.deleteWebhook': async (setup) => {
+    const webhookId = await webhook(setup);
+    return { body: { webhookId }, expected: () => [['webhook.delete', webhookId, SHOWN, undefined]] };
+  },
+  'webhooks.rotateSecret': async (setup) => {
+    const webhookId = await webhook(setup);
+    return {
+      body: { webhookId, overlapMs: 5 },
+      expected: () => [['webhook.rotateSecret', webhookId, {}, { overlapMs: 5 }]],
+    };
+  },
+  'webhooks.sendTest': async (setup) => {
+    const webhookId = await webhook(setup);
+    return {
+      body: { webhookId },
+      expected: ({ eventId }) => [['webhook.sendTest', webhookId, undefined, { eventId }]],
+    };
+  },
+  'webhooks.redeliver': async (setup) => {
+    const webhookId = await webhook(setup);
+    const { eventId } = await setup.ok('webhooks.sendTest', { webhookId });
+    expect(eventId).toStartWith('evt_');
+    return {
+      body: { webhookId, eventId },
+      expected: () => [['webhook.redeliver', webhookId, undefined, { eventId }]],
+    };
+  },
+};
+
+async function webhook(setup: AuditSetup): Promise<string> {
+  return (await setup.ok('webhooks.createWebhook', { url: URL_WITH_TOKEN })).webhookId as string;
+}
+
 const any = (fields: object): unknown => expect.objectContaining(fields);
 const someId: unknown = expect.any(String);
 
 /** For every route that changes something a call of it. What it needs is made first. */
-export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepared>>> = {
+export const CASES: Cases = {
   'apis.createApi': async () => ({
     body: { name: 'payments' },
     expected: ({ apiId }) => [['api.create', apiId, undefined, any({ name: 'payments' })]],
@@ -282,6 +352,7 @@ export const CASES: Readonly<Record<string, (setup: AuditSetup) => Promise<Prepa
     };
   },
   ...SESSION_CASES,
+  ...WEBHOOK_CASES,
 };
 
 /** A key that holds the first of two, and is given or relieved of one. */

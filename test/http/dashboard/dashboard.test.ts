@@ -1,10 +1,41 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
-import { codeOf, DAY_MS, ENDED, HOUR_MS, ORIGIN, pageCalls } from './pageCalls.ts';
+import { TestService, type Answer } from '../../support/service.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const ORIGIN = 'http://localhost:7878';
+const ENDED = [401, 'UNAUTHORIZED'];
+
+interface Sent {
+  readonly method?: string;
+  readonly headers?: Record<string, string>;
+  readonly body?: object;
+}
+
+const codeOf = (answer: Answer): unknown => [answer.status, answer.body.error?.code];
 
 let service: TestService;
-const { list, send, signIn } = pageCalls(() => service);
+
+/** A request as a page of this service sends it, unless it says otherwise. */
+const send = (path: string, { method = 'POST', headers = {}, body = {} }: Sent = {}): Promise<Answer> => {
+  const { authorization, ...others } = headers;
+  return service.call(path, method === 'GET' ? undefined : body, {
+    method,
+    headers: { host: 'localhost:7878', origin: ORIGIN, 'keystile-page': 'person', ...others },
+    rootKey: authorization?.slice('Bearer '.length) ?? null,
+  });
+};
+
+/** Signs in with a root key; answers the cookie. */
+const signIn = async (rootKey = service.rootKey): Promise<string> => {
+  const answer = await send('/dashboard/session', { headers: { authorization: `Bearer ${rootKey}` } });
+  expect(answer.status).toBe(200);
+  return (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+};
+
+const list = (cookie: string, sent: Sent = {}): Promise<Answer> =>
+  send('/v1/apis.listApis', { ...sent, headers: { cookie, ...sent.headers } });
 
 beforeAll(async () => {
   service = await TestService.start({ settings: { KEYSTILE_DASHBOARD: 'on' } });

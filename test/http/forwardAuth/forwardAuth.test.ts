@@ -3,10 +3,24 @@ import { describe, expect, test, afterEach, afterAll, beforeAll } from 'bun:test
 import { VERDICT_CODES } from '../../../src/core/verdictCodes.ts';
 import { VERDICT_STATUS } from '../../../src/http/verify/verdictAnswer.ts';
 import { reuseService } from '../../support/reusedService.ts';
-import { TestService } from '../../support/service.ts';
-import { codeOf, forward, FORWARD } from './forwardSetup.ts';
+import { TestService, type Answer, type CallOptions } from '../../support/service.ts';
 import { exchange } from '../front/connection.ts';
 import { answersIn, chunk, request, sendAndEnd, type Served, serve } from '../front/wire.ts';
+
+const FORWARD = '/v1/keys.forwardAuth';
+
+interface Forwarded extends CallOptions {
+  /** The query that the gateway's configuration has. */
+  readonly query?: string;
+}
+
+/** The subrequest of a gateway for a client that sends this key. */
+function forward(service: TestService, key: string | null, options: Forwarded = {}): Promise<Answer> {
+  const { query = '', ...rest } = options;
+  return service.call(FORWARD + query, undefined, { method: 'GET', rootKey: key, ...rest });
+}
+
+const codeOf = ({ status, headers }: Answer): [number, string | null] => [status, headers.get('keystile-code')];
 
 const service = reuseService();
 

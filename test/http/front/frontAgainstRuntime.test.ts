@@ -2,8 +2,37 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 
 import { listenApi, type Listening } from '../../../src/serve/listen.ts';
 import { exchange, type Heard } from './connection.ts';
-import { startRuntime } from './runtimeServer.ts';
 import { chunked, request, type Served, serve, verification, VERIFY } from './wire.ts';
+import { makeHandler } from '../../../src/http/router.ts';
+import type { Service } from '../../../src/http/service.ts';
+
+/** The routes behind the runtime's own HTTP server: another reader of HTTP, which the front is compared with. */
+function startRuntime(service: Service): Listening {
+  const handle = makeHandler(service);
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    development: false,
+    fetch: (received, from) => handle(withUrl(received), () => from.requestIP(received)?.address ?? null),
+  });
+  return { port: server.port ?? 0, stop: () => server.stop(true) };
+}
+
+/**
+ * Without a Host header, the runtime's `request.url` has no origin. With a Host like `1.2.3.999`, which HTTP allows, it is not a valid URL
+ * either. Both get another host name, because no code uses the name.
+ */
+function withUrl(received: Request): Request {
+  const { url } = received;
+  return URL.canParse(url) ? received : new Request(`http://keystile${targetOf(url)}`, received);
+}
+
+/** Path and query. */
+function targetOf(url: string): string {
+  if (url.startsWith('/')) return url;
+  const at = url.indexOf('/', url.indexOf('://') + '://'.length);
+  return at < 0 ? '/' : url.slice(at);
+}
 
 /** Requests that HTTP allows, and what is wrong in them for us: both servers answer the same, but for ids, dates and counts. */
 

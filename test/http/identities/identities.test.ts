@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { recordFence } from '../../../src/core/fence.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { identityCalls } from './identityCalls.ts';
 import { StorageUnavailable } from '../../../src/storage/port/storage.ts';
 
 let service: TestService;
@@ -18,7 +17,13 @@ beforeEach(() => {
   service = started();
 });
 
-const { create, get, update } = identityCalls(() => ({ service }));
+const create = async (fields: Record<string, unknown> = {}) =>
+  (await service.ok('/v1/identities.createIdentity', { externalId: 'user_1', ...fields })).identityId as string;
+
+const get = (identityId: string) => service.ok('/v1/identities.getIdentity', { identityId });
+
+const update = (identityId: string, fields: Record<string, unknown>) =>
+  service.ok('/v1/identities.updateIdentity', { identityId, ...fields });
 
 describe('identities', () => {
   test('are made, read by either id, changed, listed and deleted', async () => {

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, afterEach } fr
 
 import { TestService } from '../../support/service.ts';
 import { sha256, tablesOf } from './imported.ts';
-import { importCalls } from './importCalls.ts';
 
 let service: TestService;
 
@@ -20,7 +19,19 @@ afterAll(async () => {
   await service.close();
 });
 
-const { importKeys, made, newSecret } = importCalls(() => ({ service, apiId }));
+const importKeys = (items: unknown) => service.call('/v1/migrations.createKeys', items);
+
+const made = async (...items: Record<string, unknown>[]): Promise<string[]> => {
+  const { status, body } = await importKeys(items.map((item) => ({ apiId, ...item })));
+  expect([status, body.error]).toEqual([200, undefined]);
+  expect(Object.keys(body)).toEqual(['keyIds']);
+  expect(body.keyIds.length).toBe(items.length);
+  return body.keyIds as string[];
+};
+
+let counter = 0;
+
+const newSecret = (): string => `live_secret-made-elsewhere-${++counter}`;
 
 const getKey = (keyId: string | undefined) => service.ok('/v1/keys.getKey', { keyId });
 

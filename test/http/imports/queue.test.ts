@@ -2,10 +2,10 @@ import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
 import { TestService } from '../../support/service.ts';
 import { entriesAbout } from '../audit/entries.ts';
 import { sha256, tablesOf } from './imported.ts';
-import { queueCalls } from './queueCalls.ts';
 
 let service: TestService;
 
@@ -20,7 +20,27 @@ afterEach(async () => {
   await service.close();
 });
 
-const { MIGRATION, enqueue, progress, workOff, secretsOf, plain } = queueCalls(() => ({ service, apiId }));
+const MIGRATION = 'from elsewhere';
+
+const enqueue = (keys: unknown, fields: object = {}, rootKey?: string) => {
+  // What comes in another millisecond comes later.
+  service.clock.advance(1);
+  return service.call(
+    '/v1/migrations.enqueueKeys',
+    { migrationId: MIGRATION, apiId, keys, ...fields },
+    rootKey === undefined ? {} : { rootKey },
+  );
+};
+
+const progress = (migrationId = MIGRATION) => service.ok('/v1/migrations.getProgress', { migrationId });
+
+/** What the background does once a second. */
+const workOff = (): Promise<void> => service.engine.importQueue.run();
+
+const secretsOf = (count: number, name = 'key'): string[] =>
+  Array.from({ length: count }, (_, i) => `secret-made-elsewhere-${name}-${i}`);
+
+const plain = (plaintext: string) => ({ plaintext });
 
 const hashed = (secret: string) => ({ hash: { value: sha256(secret), variant: 'sha256_base64' } });
 

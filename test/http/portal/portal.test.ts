@@ -4,8 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { reuseService } from '../../support/reusedService.ts';
-import { TestService } from '../../support/service.ts';
-import { ALL, codeOf, ENDED, ORIGIN, portalCalls, SETTINGS, MINUTE_MS } from './portalCalls.ts';
+import { TestService, type Answer } from '../../support/service.ts';
+
+const ORIGIN = 'http://keys.test:7878';
+const MINUTE_MS = 60_000;
+const ENDED = [401, 'UNAUTHORIZED'];
+const ALL = ['create', 'rotate', 'delete'];
+const SETTINGS = {
+  KEYSTILE_PUBLIC_URL: ORIGIN,
+  KEYSTILE_PORTAL_RETURN_ORIGINS: 'https://app.example.com',
+};
+
+const codeOf = ({ status, body }: Answer): unknown => [status, body.error?.code];
 
 let service: TestService;
 let apiId: string;
@@ -21,10 +31,32 @@ beforeEach(async () => {
   });
 });
 
-const { send, link, open } = portalCalls(
-  () => service,
-  () => apiId,
-);
+/** A request as the page sends it, unless it says otherwise. */
+const send = (path: string, body: object | null = {}, headers: Record<string, string> = {}): Promise<Answer> =>
+  service.call(`/portal/${path}`, body ?? undefined, {
+    method: body === null ? 'GET' : 'POST',
+    headers: { host: 'keys.test:7878', origin: ORIGIN, 'keystile-page': 'person', ...headers },
+    rootKey: null,
+  });
+
+/** The token of a new link for the customer acme. */
+const link = async (fields: object = {}, rootKey = service.rootKey): Promise<string> => {
+  const body = { externalId: 'acme', apiId, ...fields };
+  const made = await service.ok('/v1/portal.createSession', body, { rootKey });
+  const [page, token] = (made.url as string).split('#open=');
+  expect(page).toBe(`${ORIGIN}/portal`);
+  return token ?? '';
+};
+
+/** Opens a link; answers the calls of its page. */
+const open = async (fields: object = {}, rootKey?: string) => {
+  const answer = await send('session', { token: await link(fields, rootKey) });
+  expect(answer.status).toBe(200);
+  const cookie = (answer.headers.get('set-cookie') ?? '').split(';')[0] ?? '';
+  const call = (path: string, body: object | null = {}, headers = {}): Promise<Answer> =>
+    send(path, body, { cookie, ...headers });
+  return { answer, cookie, call };
+};
 
 describe('the page', () => {
   test('shows the keys, the plan and the usage of its customer, and no notes of the provider', async () => {

@@ -2,7 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 
 import { TestService } from '../../support/service.ts';
 import { tablesOf } from '../imports/imported.ts';
-import { rootKeyCalls, type Made } from './rootKeyCalls.ts';
+
+interface Made {
+  readonly rootKeyId: string;
+  readonly key: string;
+}
 
 let service: TestService;
 
@@ -14,7 +18,25 @@ afterAll(async () => {
   await service.close();
 });
 
-const { make, as, refused, works, listed } = rootKeyCalls(() => ({ service }));
+const make = (permissions: readonly string[], fields: object = {}): Promise<Made> =>
+  service.ok('/v1/rootKeys.createRootKey', { name: 'made', permissions, ...fields });
+
+const as = (rootKey: string) => ({ rootKey });
+
+/** Sends what must be refused, and must leave nothing behind. */
+async function refused(path: string, body: object, rootKey = service.rootKey) {
+  const before = tablesOf(service);
+  const answer = await service.call(path, body, { rootKey });
+  expect(tablesOf(service)).toEqual(before);
+  const { code, message, issues } = answer.body.error;
+  return { status: answer.status, code, message, ...(issues === undefined ? {} : { issues }) };
+}
+
+const works = async (rootKey: string): Promise<boolean> =>
+  (await service.call('/v1/apis.listApis', {}, { rootKey })).status !== 401;
+
+const listed = async (id: string) =>
+  (await service.ok('/v1/rootKeys.listRootKeys', {})).rootKeys.find((each: { id: string }) => each.id === id);
 
 describe('rootKeys.createRootKey', () => {
   test('makes a root key that may do what it was given and nothing else; the secret is shown this once', async () => {

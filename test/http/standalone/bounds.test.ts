@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 
-import { TestService } from '../../support/service.ts';
-import { boundCalls } from './boundCalls.ts';
+import { TestService, type Answer } from '../../support/service.ts';
 import { MAX_NAMESPACES } from '../../../src/core/bounds.ts';
 
 let service: TestService;
@@ -14,7 +13,12 @@ const start = async (settings: Record<string, string>): Promise<void> => {
   service = await TestService.start({ startsAt: '2026-03-15T12:00:00Z', settings });
 };
 
-const { limit, named, sum } = boundCalls(() => ({ service }));
+const limit = (identifier: string, fields: Record<string, unknown> = {}): Promise<Answer> =>
+  service.call('/v1/ratelimits.limit', { identifier, limit: 5, duration: 60_000, ...fields });
+
+const named = (count: number, prefix = 'user'): string[] => Array.from({ length: count }, (_, i) => `${prefix}_${i}`);
+
+const sum = (codes: readonly number[], code: number): number => codes.filter((each) => each === code).length;
 
 const statuses = async (names: readonly string[], fields: Record<string, unknown> = {}): Promise<number[]> => {
   const answers = await Promise.all(names.map((name) => limit(name, fields)));

@@ -2,8 +2,17 @@ import { beforeEach, describe, expect, test } from 'bun:test';
 
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { multiLimitCalls, type Asked } from './multiLimitCalls.ts';
 import { storedIn } from '../errors/stored.ts';
+
+interface Asked {
+  readonly identifier: string;
+  readonly limit?: number;
+  readonly cost?: number;
+  readonly async?: boolean;
+  readonly namespace?: string;
+  readonly duration?: number;
+  readonly resources?: object[];
+}
 
 let service: TestService;
 
@@ -25,7 +34,11 @@ beforeEach(() => {
 
 let tests = 0;
 
-const { body, multi } = multiLimitCalls(() => ({ service, namespace }));
+const body = (asked: readonly Asked[]) => ({
+  limits: asked.map((each) => ({ namespace, limit: 5, duration: 60_000, ...each })),
+});
+
+const multi = (...asked: Asked[]) => service.ok('/v1/ratelimits.multiLimit', body(asked));
 
 /** Success and remaining of each, behind the success of all. */
 const short = async (...asked: Asked[]): Promise<unknown[]> => {

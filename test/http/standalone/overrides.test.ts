@@ -4,7 +4,6 @@ import { MAX_OVERRIDES_PER_NAMESPACE, MAX_PATTERNS_PER_NAMESPACE } from '../../.
 import type { OverrideRecord } from '../../../src/model/overrides.ts';
 import { reuseService } from '../../support/reusedService.ts';
 import type { TestService } from '../../support/service.ts';
-import { overrideCalls } from './overrideCalls.ts';
 
 let service: TestService;
 
@@ -28,7 +27,37 @@ beforeEach(async () => {
 
 let tests = 0;
 
-const { makeNamespace, set, get, remove, entries } = overrideCalls(() => ({ service, namespace, namespaceId }));
+const makeNamespace = (name: string) =>
+  service.ok('/v1/ratelimits.limit', {
+    namespace: name,
+    identifier: 'nobody',
+    limit: 5,
+    duration: 60_000,
+    cost: 0,
+  });
+
+const set = async (identifier: string, fields: Record<string, unknown> = {}): Promise<string> => {
+  const body = { namespaceName: namespace, identifier, limit: 50, duration: 60_000, ...fields };
+  return (await service.ok('/v1/ratelimits.setOverride', body)).overrideId as string;
+};
+
+const get = (identifier: string) =>
+  service.call('/v1/ratelimits.getOverride', { namespaceName: namespace, identifier });
+
+const remove = (identifier: string) =>
+  service.ok('/v1/ratelimits.deleteOverride', { namespaceName: namespace, identifier });
+
+const parsed = (text: string | null): unknown => (text === null ? null : JSON.parse(text));
+
+/** From the making of the namespace on. */
+const entries = async () => {
+  const query = { limit: 100, before: null, actor: null, action: null, target: null, fromMs: null, untilMs: null };
+  const all = (await service.storage.records.listEntries(query)).entries.toReversed();
+  return all
+    .slice(all.findIndex(({ target }) => target === namespaceId))
+    .filter(({ action }) => /^(override|namespace)\./.test(action))
+    .map(({ action, target, before, after }) => [action, target, parsed(before), parsed(after)]);
+};
 
 const limit = (identifier: string, fields: Record<string, unknown> = {}) =>
   service.ok('/v1/ratelimits.limit', { namespace, identifier, limit: 5, duration: 60_000, ...fields });
