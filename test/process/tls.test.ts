@@ -156,7 +156,7 @@ describe('a start', () => {
 
   test('on a public address warns of what everyone could do there, in the log and in the banner', async () => {
     using own = new TempFolder();
-    await using open = await Server.start(own, { settings: { KEYSTILE_HOST: '0.0.0.0' } });
+    await using open = await Server.start(own, { settings: { KEYSTILE_HOST: '0.0.0.0', KEYSTILE_STOP_DELAY: '0s' } });
     const tls = 'The service listens on 0.0.0.0 without TLS: everyone on the way can read keys and root keys.';
     const verify = 'The service listens on 0.0.0.0, and verifying needs no root key:';
     // Two outputs: both are whole when the process has gone.

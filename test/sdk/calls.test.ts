@@ -48,14 +48,14 @@ const FAULTS: readonly (readonly [string, readonly Move[], string, boolean])[] =
   ['an error code newer than the SDK', [error(418, 'TEAPOT')], 'UNKNOWN', true],
 ];
 
-test.each(FAULTS)('%s is a refusal with its cause', async (_name, moves, code, isCertainlyNotDone) => {
+test.concurrent.each(FAULTS)('%s is a refusal with its cause', async (_name, moves, code, isCertainlyNotDone) => {
   const verdict = await verified(moves);
   expect(verdict.valid).toBe(false);
   expect(causeOf(verdict).code as string).toBe(code);
   expect(causeOf(verdict).isCertainlyNotDone).toBe(isCertainlyNotDone);
 });
 
-test.each(FAULTS)('%s says what to do, and no secret', async (_name, moves) => {
+test.concurrent.each(FAULTS)('%s says what to do, and no secret', async (_name, moves) => {
   const cause = causeOf(await verified(moves));
   expect(cause.message).toMatch(/^[A-Z].*[.]$/);
   expect(Bun.inspect(cause, { depth: 20 })).not.toContain('secretsecret');

@@ -118,23 +118,26 @@ describe('when an answer is lost', () => {
   const HELD = { valid: true, code: 'VALID', requestId: 'req_1', keyId: 'key_1', meta: {}, reservationId: 'rsv_1' };
   const LOST: readonly Move[] = ['silence', 'cut', error(503, 'OUTCOME_UNKNOWN')];
 
-  test.each(LOST)('a reservation is tried again under one idempotency key, and its end too (%#)', async (move) => {
-    const ended = answer(200, { charged: 1, returned: 0 });
-    await using server = await ScriptedServer.start(move, answer(200, HELD), move, ended);
-    const client = new Keystile({ url: server.url, rootKey: 'root_1', ...patience([move]) });
-    await using reservation = await client.reserve('k', { cost: 1 });
-    expect([reservation.id, await reservation.settle(1)]).toEqual(['rsv_1', { charged: 1, returned: 0 }]);
-    const keys = server.received.map(({ body }) => (JSON.parse(body) as { idempotencyKey?: string }).idempotencyKey);
-    expect(keys.length).toBe(4);
-    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
-    expect(keys[1]).toBe(keys[0] as string);
-    expect(server.received.map(({ path }) => path.replace('/v1/reservations.', ''))).toEqual([
-      'create',
-      'create',
-      'settle',
-      'settle',
-    ]);
-  });
+  test.concurrent.each(LOST)(
+    'a reservation is tried again under one idempotency key, and its end too (%#)',
+    async (move) => {
+      const ended = answer(200, { charged: 1, returned: 0 });
+      await using server = await ScriptedServer.start(move, answer(200, HELD), move, ended);
+      const client = new Keystile({ url: server.url, rootKey: 'root_1', ...patience([move]) });
+      await using reservation = await client.reserve('k', { cost: 1 });
+      expect([reservation.id, await reservation.settle(1)]).toEqual(['rsv_1', { charged: 1, returned: 0 }]);
+      const keys = server.received.map(({ body }) => (JSON.parse(body) as { idempotencyKey?: string }).idempotencyKey);
+      expect(keys.length).toBe(4);
+      expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+      expect(keys[1]).toBe(keys[0] as string);
+      expect(server.received.map(({ path }) => path.replace('/v1/reservations.', ''))).toEqual([
+        'create',
+        'create',
+        'settle',
+        'settle',
+      ]);
+    },
+  );
 
   test('for good, the policy decides whether the call passes, and nothing is settled', async () => {
     const client = new Keystile({ url: 'http://127.0.0.1:1', rootKey: 'root_1', onUnavailable: 'allow', retries: 0 });

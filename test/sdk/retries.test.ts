@@ -36,7 +36,7 @@ describe('a call that was certainly not done', () => {
 });
 
 describe('a call whose outcome is unknown', () => {
-  test.each(UNKNOWN)('is not tried again, because it may have been charged (%#)', async (move) => {
+  test.concurrent.each(UNKNOWN)('is not tried again, because it may have been charged (%#)', async (move) => {
     await using server = await ScriptedServer.start(move, VALID);
     expect((await new Keystile({ ...PATIENT, ...patience([move]), url: server.url }).verify('k')).code).toBe(
       'UNAVAILABLE',
@@ -44,18 +44,22 @@ describe('a call whose outcome is unknown', () => {
     expect(server.received.length).toBe(1);
   });
 
-  test.each(UNKNOWN)('is tried again with the same idempotency key when it is idempotent (%#)', async (move) => {
-    await using server = await ScriptedServer.start(move, VALID);
-    expect(
-      (await new Keystile({ ...PATIENT, ...patience([move]), url: server.url }).verify('k', { idempotent: true })).code,
-    ).toBe('VALID');
-    const keys = server.received.map(({ body }) => (JSON.parse(body) as { idempotencyKey: string }).idempotencyKey);
-    expect(keys.length).toBe(2);
-    expect(keys[0]).toBe(keys[1] as string);
-    expect(keys[0]).toMatch(/^[A-Za-z0-9_-]{8,128}$/);
-  });
+  test.concurrent.each(UNKNOWN)(
+    'is tried again with the same idempotency key when it is idempotent (%#)',
+    async (move) => {
+      await using server = await ScriptedServer.start(move, VALID);
+      expect(
+        (await new Keystile({ ...PATIENT, ...patience([move]), url: server.url }).verify('k', { idempotent: true }))
+          .code,
+      ).toBe('VALID');
+      const keys = server.received.map(({ body }) => (JSON.parse(body) as { idempotencyKey: string }).idempotencyKey);
+      expect(keys.length).toBe(2);
+      expect(keys[0]).toBe(keys[1] as string);
+      expect(keys[0]).toMatch(/^[A-Za-z0-9_-]{8,128}$/);
+    },
+  );
 
-  test('stays unknown when a later try was certainly not done', async () => {
+  test.concurrent('stays unknown when a later try was certainly not done', async () => {
     await using server = await ScriptedServer.start('cut', NOT_DONE);
     const verdict = await new Keystile({ ...PATIENT, url: server.url }).verify('k', { idempotent: true });
     expect(verdict.code === 'UNAVAILABLE' && [verdict.cause.code, verdict.cause.isCertainlyNotDone]).toEqual([
@@ -64,13 +68,13 @@ describe('a call whose outcome is unknown', () => {
     ]);
   });
 
-  test.each(UNKNOWN)('is tried again when it only reads (%#)', async (move) => {
+  test.concurrent.each(UNKNOWN)('is tried again when it only reads (%#)', async (move) => {
     await using server = await ScriptedServer.start(move, VALID);
     await new Keystile({ ...PATIENT, ...patience([move]), url: server.url }).apis.get({ apiId: 'api_1' });
     expect(server.received.length).toBe(2);
   });
 
-  test.each(UNKNOWN)('is not tried again when it changes something (%#)', async (move) => {
+  test.concurrent.each(UNKNOWN)('is not tried again when it changes something (%#)', async (move) => {
     await using server = await ScriptedServer.start(move, VALID);
     const creating = new Keystile({ ...PATIENT, ...patience([move]), url: server.url }).keys.create({ apiId: 'api_1' });
     expect(await creating.catch(String)).toMatch(/^KeystileError: /);

@@ -7,16 +7,26 @@ import { fromProjectRoot, projectRoot } from '../project.mjs';
 import { runToEnd } from '../run.mjs';
 import { findBun } from '../runtime.mjs';
 import { readJunit } from './junit.mjs';
-import { FOLDERS, groupOf } from './selection.mjs';
+import { groupOf } from './selection.mjs';
 
 const PRELOADED = ['test/support/endWithLauncher.ts', 'test/support/bundledThread.ts'];
 /** One more than there are cores: tests often wait for a process, a database or the disk. */
 const WORKERS = availableParallelism() + 1;
 /** From so many files on, they start enough processes and threads to gain from a compiled program. */
 const MANY_FILES = 20;
-/** Bun starts the longest files first, which leaves none for the end. The other files are guessed by their folder. */
-const LONGEST =
-  /(?:revocation\.long|analyticsSums\.long|credits\.long|migratingStart\.long|search|fences|sockets)\.test\.ts$/;
+/**
+ * About how many seconds a file of each folder takes. Bun gives each worker folders that follow each other, as many as these numbers
+ * say, and starts its longest files first. So one worker has most tests of HTTP, which keep a processor busy, one has PostgreSQL,
+ * and one the processes, which are mostly waited for.
+ */
+const SECONDS = { process: 3, postgres: 2.5, browser: 4, sdk: 1.5, http: 1, tools: 0.8, engine: 0.5, core: 0.3 };
+const OTHER_SECONDS = 0.1;
+const TIMES_LONG = 10;
+/** What takes longer, and would keep all others waiting if it began last. */
+const LONGEST = [
+  [/(?:revocation|analyticsSums|credits|migratingStart)\.long\.test\.ts$/, 60],
+  [/(?:fairness|findService|parallelBounds|resume|sockets|nodes\/(?:analytics|nodes))\.test\.ts$/, 9],
+];
 
 /** `temporary`: variables that say where temporary files go. */
 export async function runBunTest(files, { titlePattern, seed, temporary }) {
@@ -49,7 +59,9 @@ export async function runBunTest(files, { titlePattern, seed, temporary }) {
 }
 
 function guessMs(file) {
-  return [file, LONGEST.test(file) ? 60_000 : 1_000 * (FOLDERS.length - FOLDERS.indexOf(groupOf(file)))];
+  const [, longest] = LONGEST.find(([pattern]) => pattern.test(file)) ?? [];
+  const usual = (SECONDS[groupOf(file)] ?? OTHER_SECONDS) * (file.endsWith('.long.test.ts') ? TIMES_LONG : 1);
+  return [file, Math.round(1_000 * (longest ?? usual))];
 }
 
 /**

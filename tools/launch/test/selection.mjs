@@ -4,7 +4,7 @@ import { relative, resolve, sep } from 'node:path';
 import { Complaint } from '../complaint.mjs';
 import { projectRoot } from '../project.mjs';
 
-/** The folders of test/, the longest first: they start first, which leaves no long file for the end. */
+/** The folders of test/, in the order of the summary. */
 export const FOLDERS =
   'process postgres http browser sdk engine core model basics tools storage outgoing project serve cli config doctor telemetry faults pages alone'.split(
     ' ',
