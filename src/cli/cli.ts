@@ -29,7 +29,7 @@ import { AppError, repeatable } from '../core/errors.ts';
 import { EXIT } from '../serve/exit.ts';
 import { StorageOutcomeUnknown, StorageUnavailable } from '../storage/port/storage.ts';
 import { WrongServer } from '../storage/postgres/connection/wrongServer.ts';
-import { DataError } from '../storage/sql/move/dataFormat.ts';
+import { DataError } from '../storage/sql/move/dataError.ts';
 import { BackupError } from '../storage/sqlite/backup/backupError.ts';
 import { FolderError } from '../storage/sqlite/file/dataFolder.ts';
 import { VERSION } from '../version.ts';

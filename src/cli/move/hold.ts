@@ -9,7 +9,7 @@ import { openDurably } from '../../storage/sqlite/file/openDatabase.ts';
 import { toWriteFailure } from '../../storage/sqlite/file/writeFailure.ts';
 import { missingRefusal, refuseLostCommits } from '../../storage/sqlite/ledger/commitQueue.ts';
 import { refuseOtherVersion } from '../../storage/sqlite/move.ts';
-import { DataError } from '../../storage/sql/move/dataFormat.ts';
+import { DataError } from '../../storage/sql/move/dataError.ts';
 import { readLastCommit } from '../../storage/sqlite/accounts.ts';
 import { wallClockMs } from '../../bunPlatform.ts';
 import { failed } from '../cliError.ts';

@@ -2,13 +2,8 @@ import { existsSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from '
 import { join, dirname } from 'node:path';
 import { Database, type Statement } from 'bun:sqlite';
 
-import {
-  DataError,
-  type DataSource,
-  type DataBatch,
-  type DataTarget,
-  type FinishedData,
-} from '../sql/move/dataFormat.ts';
+import { type DataSource, type DataBatch, type DataTarget, type FinishedData } from '../sql/move/dataFormat.ts';
+import { DataError } from '../sql/move/dataError.ts';
 import {
   type CounterName,
   COUNTERS,

@@ -199,7 +199,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       const { code, err } = await here.run([...strict, 'acmee']);
       expect(code).toBe(1);
       expect(err).toContain(' with the id "acmee". Did you mean "acme"? With --must-exist, ');
-      expect(err).toEndWith(': keystile customer create does.\n');
+      expect(err).toEndWith(': use keystile customer create.\n');
       const { keyId } = await here.json('key', 'create', '--api', apiId);
       expect((await here.run(['key', 'update', keyId as string, '--customer', 'acmee', '--must-exist'])).code).toBe(1);
     });
@@ -544,7 +544,7 @@ for (const [title, make] of Object.entries(SITUATIONS)) {
       expect(await wrong('--csv', '--json')).toEqual([2, expect.stringContaining('Give --csv or --json, not both.')]);
       expect(await wrong('--customer', 'nobody')).toEqual([
         1,
-        'There is no customer with this external id, or this root key may not see it.',
+        'There is no customer with this id, or this root key may not see it.',
       ]);
     });
   });

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 
 import { GONE_AFTER_MS } from '../../../core/health.ts';
-import { DataError } from '../../sql/move/dataFormat.ts';
+import { DataError } from '../../sql/move/dataError.ts';
 import { ADD_RELEASE_ENTRY, MOVED_NOTE, type MovedNote } from '../../sql/move/importedNote.ts';
 import { withDeadline } from '../connection/connector.ts';
 import { beginInOwnSession } from '../connection/ownSession.ts';

@@ -1,3 +1,4 @@
+import { DataError } from './dataError.ts';
 import { idPattern } from '../../../core/ids.ts';
 import { type Authenticity, authenticityOf, type CopyTrust, refusalOf } from '../copySignature.ts';
 import { COUNTER_NAMES, COUNTERS, type DataRow, type DataTable, type DataValue, findReadable } from './dataTables.ts';
@@ -206,11 +207,6 @@ function parse(line: string): unknown {
 function objectIn(line: string): Record<string, unknown> {
   const value = parse(line);
   return typeof value === 'object' && value !== null ? { ...value } : {};
-}
-
-/** Data cannot be exported or imported. The message tells the operator why, and what to do. */
-export class DataError extends Error {
-  override readonly name = 'DataError';
 }
 
 /** A database that is read for an export. */
