@@ -30,6 +30,15 @@ export function regions(regionsArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/regions/main.ts'), ...regionsArguments]));
 }
 
+export function road() {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/road/main.ts')]));
+}
+
+/** @param {string[]} simArguments */
+export function sim(simArguments) {
+  return afterInstalling(() => runBun([fromProjectRoot('tools/sim/main.ts'), ...simArguments]));
+}
+
 /** @param {string[]} fuzzArguments */
 export function fuzz(fuzzArguments) {
   return afterInstalling(() => runBun([fromProjectRoot('tools/fuzz/main.ts'), ...fuzzArguments]));

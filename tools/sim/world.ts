@@ -189,7 +189,7 @@ export class World {
   /** Calls and faults that begin now. */
   #plan(): void {
     const random = this.#random;
-    if (random.once(25)) this.#strike(random.pick(this.#options.faults));
+    if (random.once(5)) this.#strike(random.pick(this.#options.faults));
     const count = 1 + random.below(24);
     for (let i = 0; i < count; i++) {
       const of = random.pick(this.#cases);
