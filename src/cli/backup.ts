@@ -15,8 +15,6 @@ import { realFolder, refuseFolder, restoreBackup, type Restored } from '../stora
 import { Digester, realSystem, wallClockMs } from '../bunPlatform.ts';
 import { VERSION } from '../version.ts';
 
-/** What the commands on backups do, without what they print. */
-
 interface CreateOptions {
   readonly data: string;
   readonly file: string;

@@ -360,7 +360,7 @@ export const VARIABLES = {
     'MAX_LOCAL_COUNTERS',
     count(1, 10_000_000),
     '1000000',
-    'Keys, identities and identifiers whose local limits are counted at one time.',
+    'Keys, customers and identifiers whose local limits are counted at one time.',
   ),
   maxLimitsPerNamespace: variable(
     'MAX_LIMITS_PER_NAMESPACE',

@@ -16,7 +16,7 @@ interface MemoryOptions {
   readonly system: System;
   readonly maxCachedKeys: number;
   readonly maxLocalOwners: number;
-  /** Counters of standalone limits in one namespace. */
+  /** Counters of limits without keys in one namespace, local and strict. */
   readonly maxLimitsPerNamespace: number;
   /** Distinct tag lists of an api that are counted in one day. */
   readonly maxTagLists: number;

@@ -21,8 +21,6 @@ import {
   type Stored,
 } from './columns.ts';
 
-/** Fields that several records have, and what their columns hold. */
-
 function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }

@@ -66,5 +66,5 @@ function marked(text: string, { path, number, tablePath }: Mark): string {
     from = insert.at;
   }
   const table = `const __road: Uint8Array = ((globalThis as any).__road ??= Bun.mmap(${JSON.stringify(tablePath)}, { shared: true }));`;
-  return `${result}${text.slice(from)}\n`.replace(/^(?=import |export |const |\/)/, `${table}\n`);
+  return `${table}\n${result}${text.slice(from)}\n`;
 }

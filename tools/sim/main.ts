@@ -29,6 +29,13 @@ function wholeNumber(name: 'worlds' | 'seed' | 'calls'): number {
   process.exit(2);
 }
 
+function minutes(text: string): number {
+  const number = Number(text);
+  if (number > 0 && number < Infinity) return number;
+  console.error(`--minutes must be a number above 0, got ${JSON.stringify(text)}`);
+  process.exit(2);
+}
+
 /** The violation of a world; null: it has none. */
 async function violationOf(options: WorldOptions): Promise<Violation | null> {
   try {
@@ -72,7 +79,7 @@ if (values.help) {
   process.exit(0);
 }
 const [worlds, firstSeed, calls] = [wholeNumber('worlds'), wholeNumber('seed'), wholeNumber('calls')];
-const untilMs = values.minutes === undefined ? null : performance.now() + Number(values.minutes) * 60_000;
+const untilMs = values.minutes === undefined ? null : performance.now() + minutes(values.minutes) * 60_000;
 const total = { worlds: 0, calls: 0, checks: 0 };
 const struck: Record<string, number> = {};
 const startedAtMs = performance.now();

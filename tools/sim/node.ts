@@ -212,7 +212,8 @@ export class SimNode {
     const observed = async <T>(asked: Promise<T>): Promise<T> => {
       const sentAtMs = this.#clock.startMs();
       const outcome = await asked;
-      if (isDated(outcome)) this.#clock.keepWithin(sentAtMs, outcome.nowMs);
+      const decided = (outcome as { spend?: unknown }).spend ?? outcome;
+      if (isDated(decided)) this.#clock.keepWithin(sentAtMs, decided.nowMs);
       return outcome;
     };
     return this.#remote('ledger', {
@@ -327,7 +328,7 @@ export function makeSimEngine(storage: Storage, random: Random): Engine {
   });
 }
 
-/** What is sent of a spend. A note about its records is for a ledger in the same process. */
+/** What is sent of a spend. The last check of its records is for a ledger in the same process. */
 function plain({ charges, fences, idempotency }: Spend): Spend {
   return { charges, fences, idempotency };
 }

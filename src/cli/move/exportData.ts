@@ -11,7 +11,16 @@ import { whenStopped } from '../removeWhenStopped.ts';
 import type { Config } from '../../config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import { type CopyKeys, signatureOf } from '../../storage/sql/copySignature.ts';
-import { DATA_FORMAT, type DataHeader, HEADER_START, type DataSource, headerLine, MAX_LINE_BYTES, rowLine, trailerLine } from '../../storage/sql/move/dataFormat.ts';
+import {
+  DATA_FORMAT,
+  type DataHeader,
+  HEADER_START,
+  type DataSource,
+  headerLine,
+  MAX_LINE_BYTES,
+  rowLine,
+  trailerLine,
+} from '../../storage/sql/move/dataFormat.ts';
 import { DataError } from '../../storage/sql/move/dataError.ts';
 import { DATA_TABLES, TABLE_NAMES, type DataRow, type DataTable } from '../../storage/sql/move/dataTables.ts';
 import { makePartialFolder, partialFolderOf } from '../../storage/sqlite/backup/makeBackup.ts';

@@ -8,7 +8,21 @@ import { removeWhenStopped } from '../removeWhenStopped.ts';
 import type { Config } from '../../config/variables.ts';
 import { ID_RANDOM_BYTES, makeId } from '../../core/ids.ts';
 import type { CopyTrust } from '../../storage/sql/copySignature.ts';
-import { atLine, type DataHeader, type DataTrailer, provenExport, type ProvenExport, type ReadRows, readRows, torn, type DataTarget, type KnownSchemas, MAX_LINE_BYTES, readHeader, readTrailer } from '../../storage/sql/move/dataFormat.ts';
+import {
+  atLine,
+  type DataHeader,
+  type DataTrailer,
+  provenExport,
+  type ProvenExport,
+  type ReadRows,
+  readRows,
+  torn,
+  type DataTarget,
+  type KnownSchemas,
+  MAX_LINE_BYTES,
+  readHeader,
+  readTrailer,
+} from '../../storage/sql/move/dataFormat.ts';
 import { DataError } from '../../storage/sql/move/dataError.ts';
 import {
   type CounterName,

@@ -194,7 +194,7 @@ export class KeyRows implements KeyCounts {
   readonly #readerOf: TextReader;
   #rows: RowMemory;
   #index = new RowIndex(ROW, FIRST_ROWS);
-  #companions = new RowCompanions();
+  #companions = new RowObjects();
   #checks = new RowChecks(FIRST_ROWS);
   readonly #identities: Identities;
   #used = 0;
@@ -464,7 +464,7 @@ export class KeyRows implements KeyCounts {
     this.#firstNumber += this.#used;
     this.#rows = new RowMemory(rows, this.#readerOf);
     this.#index = new RowIndex(ROW, rows);
-    this.#companions = new RowCompanions();
+    this.#companions = new RowObjects();
     this.#checks = new RowChecks(rows);
     [this.#used, this.#oldest] = [0, 0];
   }
@@ -508,7 +508,7 @@ function keySide(key: KeyRecord, extras: KeyExtras | null, shared: SharedRecords
 }
 
 /** The objects that rows refer to, each for those rows that need it. */
-class RowCompanions {
+class RowObjects {
   readonly sides = new Companions<KeySide>();
   readonly plans = new Companions<PlanSlot>();
   readonly locals = new Companions<LocalOwner>();
@@ -519,7 +519,7 @@ class RowCompanions {
   }
 
   /** A row has moved here, with what is part of the key. What was learned about it is learned again on use. */
-  adopt(row: number, from: RowCompanions, formerRow: number): void {
+  adopt(row: number, from: RowObjects, formerRow: number): void {
     const side = from.sides.at(formerRow);
     // The entry has the number of the former row.
     if (side !== null) side.entry = null;
@@ -529,7 +529,7 @@ class RowCompanions {
 }
 
 /** The numbers of one check: when the records were compared, and the revisions of the identity and of the plan then. */
-const NOTE = 3;
+const CHECK = 3;
 
 type Holders = Pick<KeyEntry, 'identity' | 'plan'>;
 
@@ -538,7 +538,7 @@ export class RowChecks {
   #numbers: Uint32Array;
 
   constructor(rows: number) {
-    this.#numbers = new Uint32Array(rows * NOTE);
+    this.#numbers = new Uint32Array(rows * CHECK);
   }
 
   grow(): void {
@@ -549,13 +549,13 @@ export class RowChecks {
 
   /** A check of other revisions counts for nothing: 0. */
   at(row: number, entry: Holders): number {
-    const [numbers, at] = [this.#numbers, row * NOTE];
+    const [numbers, at] = [this.#numbers, row * CHECK];
     const isOfThese = numbers[at + 1] === identityRevision(entry) && numbers[at + 2] === planRevision(entry);
     return isOfThese ? (numbers[at] ?? 0) : 0;
   }
 
   put(row: number, entry: Holders, checkedAt: number): void {
-    const [numbers, at] = [this.#numbers, row * NOTE];
+    const [numbers, at] = [this.#numbers, row * CHECK];
     numbers[at] = checkedAt;
     numbers[at + 1] = identityRevision(entry);
     numbers[at + 2] = planRevision(entry);

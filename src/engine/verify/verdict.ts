@@ -87,7 +87,7 @@ export class Verdicts {
     return { code, key: entry, remaining, creditsTaken: 0, limits, replayed: false, atMs: nowMs };
   }
 
-  /** The verdict of a ledger outcome that is not stale. */
+  /** The verdict of a ledger outcome that is not decided again. */
   of(counting: Counting, outcome: SpendOutcome): Verdict {
     const { entry } = counting;
     switch (outcome.status) {

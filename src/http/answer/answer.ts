@@ -45,13 +45,13 @@ export function notStored(response: Response): Response {
   return response;
 }
 
-/** WWW-Authenticate of every 401 (RFC 6750, 3). */
 /** Sets a cookie. What does is not stored by a cache. */
 export function withCookie(response: Response, cookie: string): Response {
   response.headers.append('set-cookie', cookie);
   return notStored(response);
 }
 
+/** WWW-Authenticate of every 401 (RFC 6750, 3). */
 export const CHALLENGE = 'Bearer realm="keystile"';
 /** Retry-After, in seconds. */
 const RETRY_AFTER_SECONDS = '1';

@@ -8,7 +8,7 @@ export const addPermissions = defineRoute({
   path: '/v1/keys.addPermissions',
   method: 'POST',
   summary: 'Add permissions to a key, and return all that it has directly.',
-  description: '`create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
+  description: 'With `create`, a permission that does not exist is made; that needs `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key'],
   request: strict({
     keyId: KeyId,

@@ -8,7 +8,7 @@ export const setPermissions = defineRoute({
   path: '/v1/keys.setPermissions',
   method: 'POST',
   summary: 'Replace the permissions that a key has directly, and return them.',
-  description: '`create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
+  description: 'With `create`, a permission that does not exist is made; that needs `rbac.*.create_permission`.',
   rights: ['api.<apiId>.update_key', 'rbac.*.add_permission_to_key', 'rbac.*.remove_permission_from_key'],
   request: strict({
     keyId: KeyId,

@@ -11,7 +11,7 @@ export const setRolePermissions = defineRoute({
   method: 'POST',
   summary: 'Replace the permissions of a role, and return them.',
   description:
-    'Every key with the role has them from then on. `create` creates a permission that does not exist, and then needs `rbac.*.create_permission`.',
+    'Every key with the role has them from then on. With `create`, a permission that does not exist is made; that needs `rbac.*.create_permission`.',
   rights: ['rbac.*.add_permission_to_role', 'rbac.*.remove_permission_from_role'],
   command: { name: 'role set-permissions' },
   request: strict({

@@ -5,7 +5,13 @@ import { WrongServer } from './connection/wrongServer.ts';
 import { isOfFirstRelease, readInstallation, migrate, type MigrateOptions } from './schema/migrate.ts';
 import { SCHEMA_VERSION, MIGRATIONS } from './schema/schema.ts';
 import { hasTables } from './schema/tableRights.ts';
-import { type DataSource, type DataHeader, type DataBatch, type DataTarget, type FinishedData } from '../sql/move/dataFormat.ts';
+import {
+  type DataSource,
+  type DataHeader,
+  type DataBatch,
+  type DataTarget,
+  type FinishedData,
+} from '../sql/move/dataFormat.ts';
 import { DataError } from '../sql/move/dataError.ts';
 import {
   type CounterName,

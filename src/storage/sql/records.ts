@@ -291,8 +291,6 @@ export class SqlRecords implements Records {
   }
 }
 
-/** The records that many new keys name, read at once. */
-
 async function findApis(reader: SqlReader, apiIds: readonly string[]): Promise<ApiRecord[]> {
   const rows = await findAny<RecordRow>(reader, { select: 'SELECT * FROM apis', column: 'id' }, apiIds);
   return rows.map(toApi).filter(({ deletedAtMs }) => deletedAtMs === null);

@@ -18,8 +18,6 @@ import {
   words,
 } from '../../../model/schema/schemas.ts';
 
-/** The refill of credits, as a request sets it and as an answer shows it. */
-
 const INTERVAL_WORDS =
   '`hourly`: at each full hour. `daily`: at midnight. `weekly`: at midnight on Monday, or on `refillWeekday`. `monthly`: at midnight on the first day of the month, or on `refillDay`. All by the clock of `timezone`.';
 const AMOUNT_WORDS =

@@ -5,8 +5,6 @@ import { component, field, former, formerField, listOf, optional } from '../../.
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { DurationMs, Flag, LimitName, Positive, strict, Text, Whole } from '../../../model/schema/schemas.ts';
 
-/** Rate limits, as requests set them and as answers show them. */
-
 export const LIMIT_WORDS = 'How many requests may pass in a window, each counted with its cost.';
 export const DURATION_WORDS =
   'The length of a window in milliseconds. Windows are fixed and aligned to UTC: with 60000 they begin at every full minute.';

@@ -7,8 +7,6 @@ import { field, optional } from '../../../model/schema/described.ts';
 import { EXAMPLE } from '../../../model/schema/examples.ts';
 import { Id, Text, Whole } from '../../../model/schema/schemas.ts';
 
-/** The ids of records, wherever a request or an answer has one. */
-
 export const ApiId = field(Id, 'The id of an api, as returned by `apis.createApi`.', EXAMPLE.apiId);
 export const KeyId = field(
   Id,
@@ -58,8 +56,6 @@ export const MigrationId = field(
   'An id of your choice, 1 to 128 characters. Calls of `migrations.enqueueKeys` with the same id are one migration, which belongs to one api.',
   'from-the-old-service',
 );
-
-/** The fields of requests and answers that come in pages. */
 
 export const PageLimit = optional(
   Type.Integer({ minimum: 1, maximum: MAX_PAGE_SIZE }),

@@ -33,7 +33,7 @@ interface Waiting {
  *
  *   waiting --the group before is through--> in a group of all that wait, which is one transaction
  *   in a group --done--> answered after the commit
- *   in a group --stale by its accounts--> answered; the others are a group again
+ *   in a group --that does not fit its accounts--> answered; the others are a group again
  *   in a group --the transaction is undone--> in a half of the group, until it is alone
  *   alone --refused--> answered as stale
  *   alone --a row is held, or another transaction was in the way--> in a transaction of its own, which no group waits for

@@ -69,7 +69,7 @@ export class SomeMisfit extends Error {
  * Applies any number of changes in one transaction of two round trips. No two of them share an account.
  *
  *   - Accounts are locked in the order of their ids, as spends lock them. Then the records are written, in the order of their locks over
- *     all changes. Both are sent together: a change that turns out to be stale undoes the transaction.
+ *     all changes. Both are sent together: a change that does not fit undoes the transaction.
  *   - The accounts are written and the changes numbered last, together with the commit.
  */
 export async function applyTogether(

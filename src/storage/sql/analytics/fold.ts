@@ -143,9 +143,10 @@ function lastUses(sorted: readonly LogRow[]): Params {
   return [...uses].flat();
 }
 
-/** Merges a new row into an existing one: counts are added, and the later last use is kept. */
-
-/** The sum of credits has a maximum: one that exceeds its column would make every fold fail. */
+/**
+ * Merges a new row into an existing one: counts are added, and the later last use is kept. The sum of credits has a maximum: one that exceeds
+ * its column would make every fold fail.
+ */
 function addCounts(table: string, key: readonly string[]): string {
   const credits = `${table}.credits + excluded.credits`;
   return `ON CONFLICT (${key.join(', ')}) DO UPDATE SET count = ${table}.count + excluded.count,

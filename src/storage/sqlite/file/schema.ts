@@ -143,7 +143,7 @@ const EVENT_TABLES = `
 
 export const DIALECT: Dialect = { engine: 'sqlite', types: { text: 'TEXT', number: 'INTEGER', small: 'INTEGER' } };
 
-/** Everything but analytics and local counts, which analytics.db holds (analyticsFile.ts). */
+/** Everything but analytics and local counts, which analytics.db holds (sqlite/analytics.ts). */
 export const SCHEMA = `
   CREATE TABLE installation (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 

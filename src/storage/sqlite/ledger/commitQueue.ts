@@ -9,7 +9,7 @@ import type { Commit, CommitRows, DirectLog } from '../writer/commit.ts';
 /** The most items of one batch. This bounds its time and the size of its log row. */
 const MAX_BATCH = 2048;
 /** If a turn of the event loop brings this many new items, the queue waits for one more turn. */
-const CROWD = 4;
+const MANY_WAITING = 4;
 /** The most turns that the queue waits. */
 const MAX_TURNS = 4;
 
@@ -55,7 +55,7 @@ export class BatchQueue<T> {
   /** Items that arrive while a crowd is read join its batch: a flush for 64 costs little more than one for 32. */
   #collect(seen: number, turnsLeft: number, done: () => void): void {
     const waiting = this.#waiting.length;
-    if (waiting - seen < CROWD || turnsLeft === 0) void this.#drain().then(done);
+    if (waiting - seen < MANY_WAITING || turnsLeft === 0) void this.#drain().then(done);
     else setImmediate(() => this.#collect(waiting, turnsLeft - 1, done));
   }
 
