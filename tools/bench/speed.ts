@@ -83,7 +83,9 @@ export function speedText({ machine, rows }: Speed): string {
     `{ "ratio": ${ratio}, "perSecond": ${perSecond}, "p50Ms": ${p50Ms}, "p99Ms": ${p99Ms} }`;
   const lines = rows.map(({ name, runs }) => {
     const list = runs.map((run) => `        ${fields(run)}`).join(',\n');
-    return `    {\n      "name": ${JSON.stringify(name)},\n      "runs": [\n${list}\n      ]\n    }`;
+    const [only] = runs;
+    const shown = only !== undefined && runs.length === 1 ? `[${fields(only)}]` : `[\n${list}\n      ]`;
+    return `    {\n      "name": ${JSON.stringify(name)},\n      "runs": ${shown}\n    }`;
   });
   return `{\n  "machine": ${JSON.stringify(machine)},\n  "rows": [\n${lines.join(',\n')}\n  ]\n}\n`;
 }
