@@ -26,8 +26,8 @@ const TRIPS = 60;
 
 async function roadOf(program: MarkedProgram, node: KeystileNode, fields: object): Promise<readonly string[]> {
   const api = await node.call('/v1/apis.createApi', { name: 'road' });
-  const { body } = await node.call('/v1/keys.createKey', { apiId: (api.body as { apiId: string }).apiId, ...fields });
-  const { key } = body as { key: string };
+  const made = await node.call('/v1/keys.createKey', { apiId: (api.body as { apiId: string }).apiId, ...fields });
+  const { key } = made.body as { key: string };
   const verify = async (): Promise<void> => {
     const response = await fetch(`${node.url}/v1/keys.verifyKey`, {
       method: 'POST',

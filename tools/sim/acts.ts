@@ -414,7 +414,7 @@ export class Acts {
     return this.#changes(
       `set ${holder.name} to ${remaining}`,
       async (engine) => {
-        if (key === null) await engine.identities.update(ACTOR, reference as { externalId: string }, { remaining });
+        if (key === null) await engine.identities.update(ACTOR, reference, { remaining });
         else await engine.keys.update(ACTOR, key.id, { remaining });
       },
       () => {

@@ -130,7 +130,7 @@ class SharedCounts {
   sync(node: string, counts: readonly LocalCount[], isLast: boolean): LocalCount[] {
     for (const { owner, name, durationMs, resetAtMs, count } of counts) {
       const id = JSON.stringify([owner, name, durationMs, resetAtMs]);
-      const window = this.#windows.get(id) ?? { owner, name, durationMs, resetAtMs, byNode: new Map() };
+      const window: CountedWindow = this.#windows.get(id) ?? { owner, name, durationMs, resetAtMs, byNode: new Map() };
       this.#windows.set(id, window);
       const before = window.byNode.get(node)?.count ?? 0;
       // A message that arrives late brings nothing back.

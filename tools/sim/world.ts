@@ -125,15 +125,13 @@ export class World {
     const ledger = new Proxy(storage.ledger, {
       get: (target, name) => {
         if (name === 'apply') return (change: never) => primary.apply(change);
-        const value = Reflect.get(target, name, target) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
+        return memberOf(target, name);
       },
     });
     return new Proxy(storage, {
       get: (target, name) => {
         if (name === 'ledger') return ledger;
-        const value = Reflect.get(target, name, target) as unknown;
-        return typeof value === 'function' ? value.bind(target) : value;
+        return memberOf(target, name);
       },
     });
   }
@@ -454,6 +452,12 @@ export class World {
     }
     this.#refuseFailures();
   }
+}
+
+/** A method keeps the object that it belongs to. */
+function memberOf(target: object, name: string | symbol): unknown {
+  const value = Reflect.get(target, name, target) as unknown;
+  return typeof value === 'function' ? (value.bind(target) as unknown) : value;
 }
 
 function codeOf(error: Error): string {
