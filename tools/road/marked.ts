@@ -65,6 +65,6 @@ function marked(text: string, { path, number, tablePath }: Mark): string {
     result += text.slice(from, insert.at) + insert.text;
     from = insert.at;
   }
-  const table = `const __road: Uint8Array = ((globalThis as any).__road ??= Bun.mmap(${JSON.stringify(tablePath)}, { shared: true }));`;
+  const table = `const __road: Uint8Array = ((globalThis as { __road?: Uint8Array }).__road ??= Bun.mmap(${JSON.stringify(tablePath)}, { shared: true }));`;
   return `${table}\n${result}${text.slice(from)}\n`;
 }

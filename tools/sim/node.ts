@@ -1,10 +1,8 @@
 import type { NewReservation } from '../../src/core/reservation.ts';
 import type { Spend } from '../../src/core/spend.ts';
 import type { AuditEntry } from '../../src/storage/port/auditEntries.ts';
-import { type Engine, makeEngine } from '../../src/engine/engine.ts';
+import type { Engine } from '../../src/engine/engine.ts';
 import { engineTasks } from '../../src/engine/engineTasks.ts';
-import { Turns } from '../../src/engine/fairTurns.ts';
-import { sha256Of, textReader } from '../../src/bunPlatform.ts';
 import { Background } from '../../src/serve/background.ts';
 import type { Freshness } from '../../src/storage/port/freshness.ts';
 import {
@@ -19,6 +17,7 @@ import {
 import { Durability } from '../../src/storage/postgres/connection/durability.ts';
 import { LedgerClock } from '../../src/storage/postgres/connection/ledgerClock.ts';
 import { PostgresFreshness, LastSeenChange } from '../../src/storage/postgres/freshness/freshness.ts';
+import { engineOn } from '../../test/postgres/conformance/engineOn.ts';
 import type { Primary } from './primary.ts';
 import { Process, type Random, running, type VirtualTime } from './time.ts';
 
@@ -287,44 +286,12 @@ export class SimNode {
 
 /** The engine with randomness from the seed, and with secrets that are their own digests. */
 export function makeSimEngine(storage: Storage, random: Random): Engine {
-  return makeEngine({
-    storage,
-    system: {
-      nowMs: () => storage.ledger.nowMs(),
-      randomBytes: (length) => random.bytes(length),
-      digestSecret: (secret) => secret,
-      olderDigests: () => [],
-      digestOfSha256: (sha256) => sha256,
-      olderDigestsOfSha256: () => [],
-      sha256: sha256Of,
-      textReader,
-    },
-    turns: new Turns(
-      () => 0,
-      (work) => void setImmediate(work),
-    ),
-    defaultTimezone: 'UTC',
-    newIdentities: { mustExist: false, defaultPlan: null },
+  return engineOn(storage, {
+    randomBytes: (length) => random.bytes(length),
     maxCachedKeys: 1_000,
     maxLocalOwners: 1_000,
     maxLimitsPerNamespace: 1_000,
-    maxTagLists: 100,
-    portal: { url: 'http://keys.test', returnOrigins: [] },
-    quotas: {
-      keys: null,
-      apis: null,
-      verificationsPerSecond: null,
-      managementCallsPerSecond: Infinity,
-      managementBytesPerSecond: Infinity,
-    },
-    countsVerifications: true,
     eventRetentionMs: 90 * 86_400_000,
-    statementRetentionMs: 761 * 86_400_000,
-    auditRetentionMs: null,
-    outgoing: { refusal: async () => null, send: async () => ({ failure: 'Nothing is sent here.' }) },
-    secretBox: null,
-    readStatus: () => Promise.reject(new Error('This engine runs in no process of its own.')),
-    retention: { minute: 0, hour: 0, day: 0 },
   });
 }
 

@@ -67,10 +67,12 @@ function creditCounters(counter: CreditCounter, of: 'key' | 'identity', verdict:
 
 function countedText(name: string, result: Result, counters: readonly ExplainedCounter[]): string {
   if (counters.length === 0) return `There are no ${name}.`;
-  // A verification that takes nothing is valid all the same.
+  // Programs know the check by its name; people call an identity a customer.
+  const words = name.replace('identity', 'customer');
+  // A verification that takes nothing is still valid.
   if (result === 'passed' && counters.some(({ taken, remaining }) => taken === 0 && remaining === 0))
-    return `Nothing is left of the ${name}: a verification that takes something is refused.`;
-  return result === 'refused' ? `Not enough is left of the ${name}.` : `Enough was left of the ${name}.`;
+    return `Nothing is left of the ${words}: a verification that takes something is refused.`;
+  return result === 'refused' ? `Not enough is left of the ${words}.` : `Enough was left of the ${words}.`;
 }
 
 /** Words for the checks that read the record. `key` is null only where the first check refuses. */

@@ -55,7 +55,7 @@ export const PIPELINE: readonly (RecordCheck | MemoryCheck | LedgerCheck)[] = [
   LOCAL_LIMITS,
   { code: 'RATE_LIMITED', name: 'strict limits', counts: STRICT_LIMITS },
   { code: 'USAGE_EXCEEDED', name: 'credits of the key', counts: OWN_CREDITS },
-  { code: 'USAGE_EXCEEDED', name: 'credits of the customer', counts: SHARED_CREDITS },
+  { code: 'USAGE_EXCEEDED', name: 'credits of the identity', counts: SHARED_CREDITS },
 ];
 
 const RECORD_CHECKS = PIPELINE.filter((row) => 'refuses' in row);

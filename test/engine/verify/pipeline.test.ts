@@ -36,7 +36,7 @@ const VIOLATIONS: Readonly<Record<string, Violation>> = {
   'local limits': { limit: limit(true) },
   'strict limits': { limit: limit(false) },
   'credits of the key': { key: { remaining: 1 } },
-  'credits of the customer': { identity: { remaining: 1 } },
+  'credits of the identity': { identity: { remaining: 1 } },
 };
 
 const nameOf = (row: (typeof PIPELINE)[number]): string => ('refuses' in row ? row.refuses.name : row.name);

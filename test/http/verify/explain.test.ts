@@ -104,7 +104,7 @@ test('each check that refuses is named, with what it found, and those behind it 
     [
       { ...(await owner('poor', { remaining: 1 })), remaining: 9 },
       { remaining: { cost: 2 } },
-      'credits of the customer',
+      'credits of the identity',
       'Not enough is left of the credits of the customer.',
     ],
   ];

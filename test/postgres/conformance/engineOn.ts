@@ -1,15 +1,19 @@
 import { type Engine, type EngineOptions, makeEngine } from '../../../src/engine/engine.ts';
 import { Turns } from '../../../src/engine/fairTurns.ts';
+import type { System } from '../../../src/engine/platform.ts';
 import type { Storage } from '../../../src/storage/port/storage.ts';
 import { afterOthers, sha256Of, textReader } from '../../../src/bunPlatform.ts';
 
 /** The engine on a storage, with secrets that are their own digests. */
-export function engineOn(storage: Storage, options: Partial<EngineOptions> = {}): Engine {
+export function engineOn(
+  storage: Storage,
+  { randomBytes, ...options }: Partial<EngineOptions> & Partial<Pick<System, 'randomBytes'>> = {},
+): Engine {
   return makeEngine({
     storage,
     system: {
       nowMs: () => storage.ledger.nowMs(),
-      randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+      randomBytes: randomBytes ?? ((length) => crypto.getRandomValues(new Uint8Array(length))),
       digestSecret: (secret) => secret,
       olderDigests: () => [],
       digestOfSha256: (sha256) => sha256,

@@ -29,7 +29,7 @@ const STRICT = { name: 'strict', limit: 100, duration: 3_600_000, async: false }
 
 /** Spends that records decide whose revision no charge names. */
 const KINDS: Readonly<Record<string, Kind>> = {
-  'credits of the customer': { identity: { remaining: 100 } },
+  'credits of the identity': { identity: { remaining: 100 } },
   'credits of a key with an identity': { key: { remaining: 100 }, identity: {} },
   'credits of an identity on a plan': { identity: {}, plan: { remaining: 100 } },
   'a strict limit of the plan of an identity': { identity: {}, plan: { ratelimits: [STRICT] } },

@@ -49,7 +49,7 @@ const SPENDS: Readonly<Record<string, SpendKind>> = {
   'credits and a strict limit': { key: { remaining: 100, ratelimits: [STRICT] } },
   'credits and a local limit': { key: { remaining: 100, ratelimits: [{ ...STRICT, async: true }] } },
   'credits of a key with an identity': { key: { remaining: 100 }, identity: {} },
-  'credits of the customer': { identity: { remaining: 100 } },
+  'credits of the identity': { identity: { remaining: 100 } },
   'credits of both': { key: { remaining: 100 }, identity: { remaining: 100 } },
   'a strict limit of the identity': {
     identity: { ratelimits: [STRICT] },
